@@ -1,0 +1,57 @@
+/** Enrolment: what an agent posts to ENROLL_PATH, what it gets, and the key blob that starts it. */
+import { z } from 'zod';
+import { AgentPorts, AgentSettings } from './frames.ts';
+import { NodeId } from './ids.ts';
+
+/** Lower-case letters, digits, hyphens; alphanumeric at both ends; at most 24. Source: spec, change-cluster request. */
+export const ClusterName = z.string().max(24).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, and start and end with a letter or digit');
+
+/** Alias of a node. Source: contract.md, create_alias. */
+export const AliasName = z.string().min(1).max(63).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, and start and end with a letter or digit');
+
+export const EnrollRequest = z.object({
+  enrollment_key: z.string().min(1).max(8_192),
+  recovery_key: z.string().min(1).max(512).nullish(),
+  node_id: NodeId,
+  id_type: z.enum(['persistent', 'random']),
+  version: z.string().min(1).max(64),
+  ports: AgentPorts,
+  self_update_enabled: z.boolean(),
+  wireguard_public_key: z.string().max(64).nullish(),
+  aliases: z.array(AliasName).max(8).nullish(),
+});
+export type EnrollRequest = z.infer<typeof EnrollRequest>;
+
+/** Answer to a good enrolment. `api_token` and `proxy_password` are shown this once. */
+export const EnrollAnswer = z.object({
+  node_id: NodeId,
+  api_token: z.string(),
+  proxy_password: z.string(),
+  cluster_name: ClusterName,
+  admin_urls: z.array(z.string()),
+  settings: AgentSettings,
+});
+export type EnrollAnswer = z.infer<typeof EnrollAnswer>;
+
+/** What an enrolment key blob says: all that a new agent needs. Source: contract.md, enrollment key. */
+export const EnrollmentBlob = z.object({
+  admin_urls: z.array(z.url()).min(1).max(32),
+  cluster_name: ClusterName,
+  nonce: z.string().min(22).max(128),
+});
+export type EnrollmentBlob = z.infer<typeof EnrollmentBlob>;
+
+/** Blob as text: unpadded base64url of its JSON. */
+export function encodeEnrollmentBlob(blob: EnrollmentBlob): string {
+  return Buffer.from(JSON.stringify(blob)).toString('base64url');
+}
+
+/** Reads a blob; null when it is not one. */
+export function decodeEnrollmentBlob(text: string): EnrollmentBlob | null {
+  try {
+    const parsed = EnrollmentBlob.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null; // not JSON: the same answer as any other text that is no key
+  }
+}

@@ -1,0 +1,116 @@
+/** Every control frame, as one zod discriminated union a direction. JSON text, one frame a message. */
+import { z } from 'zod';
+import { ExecutionId, NodeId } from './ids.ts';
+import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from './limits.ts';
+
+const Port = z.int().min(1).max(65_535);
+const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
+const Version = z.string().min(1).max(64);
+
+/** Rises by one with every frame of a direction, from 1, on each connection. A gap means a broken peer and ends the session (4008). */
+const seq = z.int().min(1);
+
+/** The ports an agent listens on. Names as in the node's event snapshot. */
+export const AgentPorts = z.object({
+  http_port: Port,
+  ssh_port: Port,
+  host_metrics_port: Port,
+  wireguard_metrics_port: Port,
+  http_proxy_port: Port,
+  socks5_proxy_port: Port,
+});
+export type AgentPorts = z.infer<typeof AgentPorts>;
+
+/** What an agent says of itself whenever it enrols or connects. */
+export const Registration = z.object({
+  version: Version,
+  id_type: z.enum(['persistent', 'random']),
+  ports: AgentPorts,
+  self_update_enabled: z.boolean(),
+});
+export type Registration = z.infer<typeof Registration>;
+
+/** One service of the agent. `detail` is one sentence for an operator, free of secrets and addresses. */
+export const ServiceReport = z.object({
+  name: z.string().min(1).max(64),
+  healthy: z.boolean(),
+  detail: z.string().max(512).nullable(),
+});
+
+/** Health of an agent: healthy when all of its services are. */
+export const HealthReport = z.object({ services: z.array(ServiceReport).max(32) });
+export type HealthReport = z.infer<typeof HealthReport>;
+
+/** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
+export const AgentSettings = z.object({
+  admin_urls: z.array(z.url().max(2_048)).max(32),
+  derp_map_urls: z.array(z.url().max(2_048)).max(32),
+  refresh_ms: z.int().min(1_000).max(600_000),
+});
+export type AgentSettings = z.infer<typeof AgentSettings>;
+
+const Outcome = z.enum(['completed', 'cancelled']);
+
+/** How an execution ended. Output longer than one part went ahead in `parts` output-part frames; else it is inline. */
+export const ExecutionResult = z.object({
+  execution: ExecutionId,
+  outcome: Outcome,
+  exit_code: z.int().min(-1).max(255),
+  output: z.string().max(OUTPUT_PART_BYTES_MAX),
+  parts: z.int().min(0).max(OUTPUT_PARTS_MAX),
+  output_truncated: z.boolean(),
+});
+export type ExecutionResult = z.infer<typeof ExecutionResult>;
+
+/** agent → admin */
+export const AgentFrame = z.discriminatedUnion('type', [
+  /** First frame. `holding` are all executions that the journal has and no confirm has ended: received, running or finished. */
+  z.object({ seq, type: z.literal('hello'), protocol: z.int().min(1), node: NodeId, registration: Registration, report: HealthReport, holding: Executions }),
+  /** These are fsynced in the journal. */
+  z.object({ seq, type: z.literal('acknowledge'), executions: Executions.min(1) }),
+  /** One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its `part-stored`. */
+  z.object({ seq, type: z.literal('output-part'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1), text: z.string().max(OUTPUT_PART_BYTES_MAX) }),
+  /** Repeated on every connection until confirmed. */
+  z.object({ seq, type: z.literal('result'), results: z.array(ExecutionResult).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
+  /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end` when the process is over. */
+  z.object({ seq, type: z.literal('tail-output'), execution: ExecutionId, offset: z.int().min(0), text: z.string().max(OUTPUT_PART_BYTES_MAX), end: z.boolean() }),
+  z.object({ seq, type: z.literal('report'), report: HealthReport }),
+  z.object({ seq, type: z.literal('refresh-settings') }),
+  z.object({ seq, type: z.literal('ping') }),
+]);
+export type AgentFrame = z.infer<typeof AgentFrame>;
+
+/** One execution to run. `expires_in_ms` is a duration, because clocks of machines differ; null means never. */
+export const Delivery = z.object({
+  execution: ExecutionId,
+  command_text: z.string().min(1).max(COMMAND_TEXT_BYTES_MAX),
+  timeout_ms: z.int().min(1).nullable(),
+  expires_in_ms: z.int().min(0).nullable(),
+});
+export type Delivery = z.infer<typeof Delivery>;
+
+/** admin → agent */
+export const AdminFrame = z.discriminatedUnion('type', [
+  /** Answer to hello. The session is live from here. */
+  z.object({ seq, type: z.literal('welcome'), protocol: z.int().min(1), cluster_name: z.string(), settings: AgentSettings }),
+  /** Start these in this order, as concurrency allows. Known ids are acknowledged again and not started again. */
+  z.object({ seq, type: z.literal('deliver'), deliveries: z.array(Delivery).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
+  /** Their acknowledgement or result is stored. For a finished execution the agent forgets it. */
+  z.object({ seq, type: z.literal('confirm'), executions: Executions.min(1) }),
+  z.object({ seq, type: z.literal('part-stored'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1) }),
+  /** Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget it. */
+  z.object({ seq, type: z.literal('settle'), executions: Executions.min(1) }),
+  /** End the process group; the result says `cancelled`. */
+  z.object({ seq, type: z.literal('cancel'), executions: Executions.min(1) }),
+  /** Stream this execution's output from byte `offset` until it ends or an `untail`. */
+  z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
+  z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
+  z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
+  z.object({ seq, type: z.literal('pong') }),
+]);
+export type AdminFrame = z.infer<typeof AdminFrame>;
+
+type WithoutSeq<F> = F extends { seq: number } ? Omit<F, 'seq'> : never;
+/** A frame before its connection numbers it. */
+export type AgentFrameBody = WithoutSeq<AgentFrame>;
+export type AdminFrameBody = WithoutSeq<AdminFrame>;

@@ -1,0 +1,40 @@
+/** Every bound of the wire contract, with its unit. Both sides import them. */
+
+/** Largest frame, in bytes of UTF-8. A larger one closes the session with 4008. Source: invariants.md L2; `ws` itself would accept 100 MiB. */
+export const FRAME_BYTES_MAX = 1_048_576;
+
+/** Output carried in one `output-part` or inside a `result`, in UTF-8 bytes before JSON escaping. Worst-case escaping is six-fold and stays below FRAME_BYTES_MAX. */
+export const OUTPUT_PART_BYTES_MAX = 65_536;
+
+/** Parts of one output: 16 MiB, far above the default cap of 1 MiB (contract.md 3.6). */
+export const OUTPUT_PARTS_MAX = 256;
+
+/** Executions named in one list of a frame. Also the most that an agent may hold unconfirmed. */
+export const EXECUTIONS_PER_FRAME_MAX = 1_024;
+
+/** Script length in UTF-8 bytes. Escaped it must fit a frame next to its envelope; the admin refuses a longer one at creation. */
+export const COMMAND_TEXT_BYTES_MAX = 131_072;
+
+/** The agent sends a ping this often, in ms. Source: design.md 5. */
+export const PING_INTERVAL_MS = 10_000;
+
+/** Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source: design.md 5. */
+export const SESSION_SILENCE_MS_MAX = 20_000;
+
+/** A session must have said hello within this time, in ms. */
+export const HELLO_MS_MAX = 10_000;
+
+/** The agent reports its health this often, in ms; the admin calls it late after 30 s. Source: contract.md 4. */
+export const REPORT_INTERVAL_MS = 10_000;
+
+/** Bytes waiting in a socket above which its sender stops. Source: design.md 5. */
+export const SOCKET_BUFFERED_BYTES_MAX = 1_048_576;
+
+/** Reconnect back-off of the agent, in ms. Source: contract.md 5. */
+export const RECONNECT_MS_MIN = 500;
+export const RECONNECT_MS_MAX = 30_000;
+
+/** Exit codes that this system gives itself. Source: contract.md 3. */
+export const EXIT_TIMED_OUT = 124;
+export const EXIT_INTERRUPTED = 137;
+export const EXIT_CANCELLED = 143;
