@@ -1,0 +1,92 @@
+/** The kinds of value that a setting may have, each taking the text of an environment variable. Add `.default(…)`, `.optional()` and `.describe(…)`. */
+import { z } from 'zod';
+
+/** Bounds of a number; both ends are allowed. */
+export interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+const DURATION_UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Text of `min` to `max` characters, trimmed. `expected` says in words what else it must be, when `pattern` is given. */
+export function text(limits: { readonly min?: number; readonly max?: number; readonly pattern?: RegExp; readonly expected?: string } = {}) {
+  const { min = 1, max = 4_096, pattern = /^/u, expected } = limits;
+  return z.string().trim().min(min).max(max).regex(pattern)
+    .meta({ expected: expected ?? `text of ${min} to ${max} characters` });
+}
+
+/** A secret, taken exactly as given. It is never printed, and NAME_FILE may name a file that holds it. */
+export function secret(limits: { readonly min?: number; readonly max?: number } = {}) {
+  const { min = 1, max = 4_096 } = limits;
+  return z.string().min(min).max(max)
+    .meta({ secret: true, expected: `text of ${min} to ${max} characters` });
+}
+
+/** `true` or `1`, `false` or `0`, in any case. */
+export function flag() {
+  return z.string().trim().toLowerCase().pipe(z.enum(['true', 'false', '1', '0']))
+    .transform((value) => value === 'true' || value === '1')
+    .meta({ expected: 'true or false' });
+}
+
+/** A whole number within bounds, in decimal. */
+export function integer(bounds: Bounds) {
+  return z.string().trim().regex(/^-?\d{1,15}$/u).transform(Number)
+    .refine((value) => value >= bounds.min && value <= bounds.max)
+    .meta({ expected: `a whole number from ${bounds.min} to ${bounds.max}` });
+}
+
+/** A TCP port. 0 lets the system choose a free one. */
+export function port() {
+  return integer({ min: 0, max: 65_535 });
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.string().trim().toLowerCase().pipe(z.enum(words))
+    .meta({ expected: `one of ${words.join(', ')}` });
+}
+
+/** A duration in ms: a whole number of ms, or with a unit (`500ms`, `30s`, `10m`, `2h`, `7d`). Bounds are in ms. */
+export function durationMs(bounds: Bounds) {
+  return z.string().trim().regex(/^\d{1,12}(ms|s|m|h|d)?$/u).transform(milliseconds)
+    .refine((value) => value >= bounds.min && value <= bounds.max)
+    .meta({ expected: `a duration from ${bounds.min} to ${bounds.max} ms, such as 30000 or 30s` });
+}
+
+function milliseconds(value: string): number {
+  const [, amount = '', unit = 'ms'] = /^(\d+)(\D+)?$/u.exec(value) ?? [];
+  return Number(amount) * (DURATION_UNITS_MS[unit] ?? Number.NaN);
+}
+
+/** One absolute URL of the given protocols (`http:` and `https:` unless said otherwise), as it was written. */
+export function url(protocols: readonly string[] = ['http:', 'https:']) {
+  return z.string().trim().refine((value) => isUrl(value, protocols))
+    .meta({ expected: `a URL that starts with ${starts(protocols)}` });
+}
+
+/** URLs, comma-separated, in order, without trailing slashes. Never empty; a repeated one is a problem. */
+export function urls(protocols: readonly string[] = ['http:', 'https:']) {
+  return z.string().transform((value) => entries(value).map((entry) => entry.replace(/\/+$/u, '')))
+    .refine((list) => list.length > 0 && new Set(list).size === list.length && list.every((value) => isUrl(value, protocols)))
+    .meta({ expected: `a comma-separated list of different URLs that start with ${starts(protocols)}` });
+}
+
+/** Words, comma-separated, in order. Never empty. */
+export function list() {
+  return z.string().transform(entries).refine((words) => words.length > 0)
+    .meta({ expected: 'a comma-separated list' });
+}
+
+function entries(value: string): string[] {
+  return value.split(',').map((entry) => entry.trim()).filter((entry) => entry !== '');
+}
+
+function isUrl(value: string, protocols: readonly string[]): boolean {
+  return URL.canParse(value) && protocols.includes(new URL(value).protocol) && new URL(value).host !== '';
+}
+
+function starts(protocols: readonly string[]): string {
+  return protocols.map((protocol) => `${protocol}//`).join(' or ');
+}
