@@ -96,7 +96,7 @@ function describeSettings(shape: SettingsShape): Row[] {
     const meta = metaOf(schema);
     const fallback = schema.safeParse(undefined);
     const literal = fallback.success ? literalText(fallback.data) : undefined;
-    const notes = [meta.description, meta.expected && `Takes ${meta.expected}.`, meta.secret && `Secret: ${name}_FILE may name a file holding it.`];
+    const notes = [meta.description, meta.expected && `Takes ${meta.expected}.`, meta.secret && `Secret; also as ${name}_FILE.`];
     return {
       name,
       default: meta.defaultText ?? literal ?? (fallback.success ? 'unset' : 'required'),

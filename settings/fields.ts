@@ -17,10 +17,14 @@ export function text(limits: { readonly min?: number; readonly max?: number; rea
 }
 
 /** A secret, taken exactly as given. It is never printed, and NAME_FILE may name a file that holds it. */
-export function secret(limits: { readonly min?: number; readonly max?: number } = {}) {
-  const { min = 1, max = 4_096 } = limits;
-  return z.string().min(min).max(max)
-    .meta({ secret: true, expected: `text of ${min} to ${max} characters` });
+export function secret() {
+  return z.string().min(1).max(4_096).meta({ secret: true, expected: 'text of 1 to 4096 characters' });
+}
+
+/** A secret that callers send in a header: printable ASCII without spaces, of at least 16 characters. */
+export function bearerKey() {
+  return secret().regex(/^[\u0021-\u007e]{16,512}$/u)
+    .meta({ secret: true, expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32' });
 }
 
 /** `true` or `1`, `false` or `0`, in any case. */
@@ -66,11 +70,14 @@ export function url(protocols: readonly string[] = ['http:', 'https:']) {
     .meta({ expected: `a URL that starts with ${starts(protocols)}` });
 }
 
+/** Most URLs in one setting. Source: transport/protocol/enrollment.ts, `admin_urls`. */
+const URLS_MAX = 32;
+
 /** URLs, comma-separated, in order, without trailing slashes. Never empty; a repeated one is a problem. */
 export function urls(protocols: readonly string[] = ['http:', 'https:']) {
   return z.string().transform((value) => entries(value).map((entry) => entry.replace(/\/+$/u, '')))
-    .refine((list) => list.length > 0 && new Set(list).size === list.length && list.every((value) => isUrl(value, protocols)))
-    .meta({ expected: `a comma-separated list of different URLs that start with ${starts(protocols)}` });
+    .refine((list) => list.length > 0 && list.length <= URLS_MAX && new Set(list).size === list.length && list.every((value) => isUrl(value, protocols)))
+    .meta({ expected: `a comma-separated list of at most ${URLS_MAX} different URLs that start with ${starts(protocols)}` });
 }
 
 /** Words, comma-separated, in order. Never empty. */

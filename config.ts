@@ -1,0 +1,164 @@
+/** The admin's settings: every environment variable it knows, and what unset ones fall back to. */
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { readSettings, type Settings } from './settings/environment.ts';
+import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+
+/** Default port of the admin's API. Source: contract.md 1. */
+const ADMIN_API_PORT = 44_000;
+
+/** A label of a host name (RFC 1123), lower-case. */
+const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/u;
+
+/** Names of a domain (RFC 1123), lower-case, at most 253 characters in all. */
+const DOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/u;
+
+const keyFor = (what: string) => bearerKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
+
+const enforcement = (what: string) => flag().optional()
+  .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
+
+const label = (charactersMax: number) => text({ max: charactersMax, pattern: LABEL, expected: `at most ${charactersMax} lower-case letters, digits and hyphens, with a letter or digit at both ends` });
+
+const keys = {
+  MASTER_KEY: bearerKey().describe('Key with full access.'),
+  API_KEY: keyFor('REST and tRPC'),
+  METRICS_KEY: keyFor('the metrics routes, read-only'),
+  PROXY_KEY: keyFor('the proxies'),
+  MCP_KEY: keyFor('MCP'),
+  ALL_AUTH_ENABLED: flag().default(true).describe('Whether callers must show a key, where nothing more particular is set.'),
+  API_AUTH_ENABLED: enforcement('the API'),
+  METRICS_AUTH_ENABLED: enforcement('reading metrics'),
+  PROXY_AUTH_ENABLED: enforcement('a proxy'),
+  MCP_AUTH_ENABLED: enforcement('MCP'),
+  AUTH_FAILURES_PER_MINUTE_MAX: integer({ min: 1, max: 100_000 }).default(30)
+    .describe('Wrong keys that one address may show in a minute before it gets 429.'),
+};
+
+const server = {
+  ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
+  ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
+  ADMIN_URLS: urls().optional().meta({ defaultText: 'http://HOST_NAME:PORT', description: 'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.' }),
+  API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
+  MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 }).default(1_048_576).describe('Largest request body, in bytes; above it 413.'),
+  METRICS_BASE_URL: url().optional().meta({ defaultText: 'the first of ADMIN_URLS', description: 'URL under which Prometheus reaches this admin.' }),
+  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least severity that is logged.'),
+};
+
+const identity = {
+  ADMIN_NAME: label(63).optional().meta({ defaultText: 'the host name', description: 'Name of this admin, its own among its peers.' }),
+  ADMIN_CLUSTER_NAME: label(63).default('default').describe('Name of the group of admins that share one database.'),
+  ADMIN_MAX_WIREGUARD_PEERS: integer({ min: 1, max: 1_000_000 }).default(20_000).describe('Peers that this admin may have, admins and nodes together.'),
+  CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
+  CORE_DERP_MAP_URLS: urls().optional().meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
+  NODE_UNREACHABLE_AFTER_MS: durationMs({ min: 1_000, max: 3_600_000 }).default(30_000).describe('Silence after which a node is unreachable.'),
+};
+
+const clusters = {
+  EDGE_VPN_DEFAULT_DOMAIN: text({ max: 150, pattern: DOMAIN, expected: 'a lower-case domain name of at most 150 characters' })
+    .default('edge.internal').describe('Domain of all node host names.'),
+  CLUSTER_AUTO_GENERATED_V4_RANGES: list().refine((ranges) => ranges.every((range) => z.cidrv4().safeParse(range).success))
+    .meta({ expected: 'a comma-separated list of IPv4 ranges, such as 100.64.0.0/10' })
+    .default(['100.64.0.0/10']).describe('Ranges from which subnets are taken for clusters created without one.'),
+  CLUSTER_V4_SUBNET_PREFIX: integer({ min: 8, max: 30 }).default(24).describe('Prefix length of such a subnet.'),
+  DEFAULT_CLUSTER_NAME: label(24).refine((name) => name !== 'default')
+    .meta({ expected: 'a cluster name (at most 24 lower-case letters, digits and hyphens, with a letter or digit at both ends) other than default' })
+    .optional().meta({ defaultText: 'none', description: 'Cluster that the name default stands for.' }),
+  PUBLIC_ENROLLMENT_KEY_ENABLED: flag().default(false).describe('Whether anyone may create a one-use enrolment key for DEFAULT_CLUSTER_NAME, without a key of their own.'),
+};
+
+const storage = {
+  DATABASE_URL: secret().refine((value) => URL.canParse(value) && ['postgres:', 'postgresql:'].includes(new URL(value).protocol))
+    .meta({ expected: 'a URL like postgresql://user:password@host:5432/database' })
+    .optional().meta({ defaultText: 'an embedded PostgreSQL', description: 'PostgreSQL to use.' }),
+  DATABASE_POOL_MAX: integer({ min: 2, max: 200 }).default(10).describe('Most connections to the database.'),
+  DATA_DIR: text().default('.data').describe('Directory of the embedded PostgreSQL and the generated key.'),
+  ENCRYPTION_KEY: secret().transform(keyBytes).pipe(z.instanceof(Uint8Array))
+    .meta({ expected: '32 bytes in base64 or hex, as made by: openssl rand -base64 32' })
+    .optional().meta({ defaultText: 'made once, in DATA_DIR', description: 'Key under which secrets are stored. Required with DATABASE_URL.' }),
+  EXECUTION_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(30).describe('Days for which finished executions are kept.'),
+  EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which events are kept.'),
+};
+
+/** The settings by theme, in the order in which they are shown. */
+export const ADMIN_SETTING_THEMES = {
+  'Keys and enforcement': keys,
+  'API server': server,
+  'This admin': identity,
+  'Clusters and names': clusters,
+  'Database and keeping': storage,
+} as const;
+
+/** Every setting of the admin: environment variable → schema. */
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage };
+
+type Read = Settings<typeof ADMIN_SETTINGS>;
+
+/** Settings whose fallback is another setting or the machine, and which are therefore always there in the end. */
+type Resolved = 'API_KEY' | 'METRICS_KEY' | 'PROXY_KEY' | 'MCP_KEY'
+  | 'API_AUTH_ENABLED' | 'METRICS_AUTH_ENABLED' | 'PROXY_AUTH_ENABLED' | 'MCP_AUTH_ENABLED'
+  | 'ADMIN_NAME' | 'ADMIN_URLS' | 'CORE_DERP_MAP_URLS';
+
+/**
+ * The admin's settings under their environment names, every fallback applied. Left undefined where unset: DATABASE_URL
+ * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL.
+ * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.
+ */
+export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> };
+
+/** Either the settings, or every problem, one line each. */
+export type AdminConfigResult =
+  | { readonly ok: true; readonly config: AdminConfig }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** The admin's settings out of its environment. `hostName` is what names fall back to. */
+export function readAdminConfig(env: Readonly<Record<string, string | undefined>>, hostName: string = hostname()): AdminConfigResult {
+  const read = readSettings(ADMIN_SETTINGS, env);
+  if (!read.ok) return read;
+
+  const problems = contradictions(read.settings);
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, config: withFallbacks(read.settings, hostName) };
+}
+
+function withFallbacks(read: Read, hostName: string): AdminConfig {
+  return {
+    ...read,
+    API_KEY: read.API_KEY ?? read.MASTER_KEY,
+    METRICS_KEY: read.METRICS_KEY ?? read.MASTER_KEY,
+    PROXY_KEY: read.PROXY_KEY ?? read.MASTER_KEY,
+    MCP_KEY: read.MCP_KEY ?? read.MASTER_KEY,
+    API_AUTH_ENABLED: read.API_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
+    METRICS_AUTH_ENABLED: read.METRICS_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
+    PROXY_AUTH_ENABLED: read.PROXY_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
+    MCP_AUTH_ENABLED: read.MCP_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
+    ADMIN_NAME: read.ADMIN_NAME ?? labelOf(hostName),
+    ADMIN_URLS: read.ADMIN_URLS ?? (read.ADMIN_API_PORT === 0 ? [] : [`http://${hostName}:${read.ADMIN_API_PORT}`]),
+    CORE_DERP_MAP_URLS: read.CORE_DERP_MAP_URLS ?? [],
+  };
+}
+
+/** What no setting alone shows to be wrong. */
+function contradictions(read: Read): string[] {
+  const problems: string[] = [];
+  if (read.DATABASE_URL !== undefined && read.ENCRYPTION_KEY === undefined) {
+    problems.push('ENCRYPTION_KEY is not set: with DATABASE_URL it should be 32 bytes in base64 or hex, the same for all admins, as made by: openssl rand -base64 32');
+  }
+  const tooSmall = read.CLUSTER_AUTO_GENERATED_V4_RANGES.find((range) => Number(range.split('/')[1]) > read.CLUSTER_V4_SUBNET_PREFIX);
+  if (tooSmall !== undefined) {
+    problems.push(`CLUSTER_V4_SUBNET_PREFIX is "${read.CLUSTER_V4_SUBNET_PREFIX}": it should be at least the prefix length of every range in CLUSTER_AUTO_GENERATED_V4_RANGES, also of ${tooSmall}`);
+  }
+  return problems;
+}
+
+/** 32 bytes out of base64 (also the URL form, padded or not) or hex; undefined when it is neither. */
+function keyBytes(value: string): Uint8Array | undefined {
+  const trimmed = value.trim();
+  if (/^[0-9a-f]{64}$/iu.test(trimmed)) return Buffer.from(trimmed, 'hex');
+  return /^[\w+/-]{43}=?$/u.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
+}
+
+/** A host name as the name of an admin: its first label, without what a label may not hold. */
+function labelOf(hostName: string): string {
+  const first = hostName.toLowerCase().split('.')[0] ?? '';
+  return first.replaceAll(/[^a-z0-9-]/gu, '-').slice(0, 63).replaceAll(/^-+|-+$/gu, '') || 'admin';
+}
