@@ -1,0 +1,29 @@
+/** Everything that can be said to a cluster. */
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
+import type { Asker } from '../kit/step.ts';
+import type { Idempotency } from '../node/messages.ts';
+import type { EnrollmentKeyRecord, NodeRecord } from '../records.ts';
+import type { Refusal } from '../refusal.ts';
+import type { Write } from '../writes.ts';
+
+/** Secrets of a new node, made before the ask: the clear text is answered once, only hash and sealed form are stored. */
+export interface NodeCredentials {
+  readonly apiToken: string;
+  readonly tokenHash: Uint8Array;
+  readonly proxyPassword: string;
+  readonly sealedProxyPassword: string;
+}
+
+export type ClusterMessage =
+  | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string | null; readonly ipv6Range: string | null; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
+  | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }
+  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'create-key'; readonly asker: Asker; readonly id: string; readonly name: string | null; readonly key: string; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly idempotency: Idempotency | null }
+  | { readonly type: 'update-key'; readonly asker: Asker; readonly key: EnrollmentKeyRecord; readonly blob: string; readonly name?: string | null | undefined; readonly expiredAtMs?: number | null | undefined; readonly usesRemaining?: number | null | undefined }
+  | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
+  /** `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever connected. */
+  | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: { readonly node: NodeRecord; readonly everConnected: boolean } | null; readonly recoveryKeyHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
+  /** A node left (deleted or moved): the count was lowered in that transaction. */
+  | { readonly type: 'count-changed'; readonly by: number }
+  | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

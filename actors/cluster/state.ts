@@ -1,0 +1,8 @@
+/** What a cluster's actor holds. `record` is null only before its creation is stored. */
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { ClusterRecord } from '../records.ts';
+
+export interface ClusterState {
+  readonly id: ClusterId;
+  readonly record: ClusterRecord | null;
+}

@@ -1,0 +1,25 @@
+/** Everything that can be said to a command. */
+import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Asker } from '../kit/step.ts';
+import type { Idempotency } from '../node/messages.ts';
+import type { CommandRecord } from '../records.ts';
+import type { Refusal } from '../refusal.ts';
+import type { ExecutionStatus } from '../resources.ts';
+import type { Target } from '../targeting.ts';
+import type { Write } from '../writes.ts';
+
+/** A stored change of one execution of this command. */
+export interface ExecutionChange {
+  readonly execution: ExecutionId;
+  readonly node: NodeId;
+  readonly status: ExecutionStatus;
+  readonly exitCode: number | null;
+}
+
+export type CommandMessage =
+  /** The targets are the filter evaluated in one snapshot (C2); `executionIds` has one id a target. */
+  | { readonly type: 'create'; readonly asker: Asker; readonly command: CommandRecord; readonly targets: readonly Target[]; readonly executionIds: readonly ExecutionId[]; readonly idempotency: Idempotency | null }
+  | { readonly type: 'executions-changed'; readonly changes: readonly ExecutionChange[] }
+  | { readonly type: 'cancel'; readonly asker: Asker }
+  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

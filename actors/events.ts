@@ -1,0 +1,60 @@
+/** The event catalogue: every type of the spec, and what a change says when it emits one. */
+
+/** All types, in the order of the spec. */
+export const EVENT_TYPES = [
+  'edge.node.registered',
+  'edge.node.reregistered',
+  'edge.node.version_changed',
+  'edge.node.status_changed',
+  'edge.node.cluster_changed',
+  'edge.node.update_triggered',
+  'edge.command_execution.created',
+  'edge.command_execution.sent',
+  'edge.command_execution.completed',
+  'edge.command_execution.cancelled',
+  'edge.command_execution.expired',
+  'edge.command_execution.pruned',
+  'edge.self_update_request.completed',
+  'edge.enrollment_key.verified',
+  'edge.ssh_username.verified',
+  'edge.core.test',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs` when the change happened. */
+export interface DomainEvent {
+  readonly type: EventType;
+  readonly subject: string;
+  readonly atMs: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** An event as stored: what feeds, webhooks and brokers publish. `cursor` orders events by commit. */
+export interface StoredEvent {
+  readonly cursor: string;
+  readonly id: string;
+  readonly type: EventType;
+  readonly subject: string;
+  readonly time: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** CloudEvents 1.0 envelope. Source: spec.md, envelope. */
+export interface Envelope {
+  readonly specversion: '1.0';
+  readonly id: string;
+  readonly source: string;
+  readonly type: EventType;
+  readonly time: string;
+  readonly datacontenttype: 'application/json';
+  readonly corename: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Constant `source` of every envelope. */
+export const EVENT_SOURCE = '/edge-fleet-control';
+
+/** Wraps a stored event for the world. */
+export function envelope(event: StoredEvent, coreName: string): Envelope {
+  return { specversion: '1.0', id: event.id, source: EVENT_SOURCE, type: event.type, time: event.time, datacontenttype: 'application/json', corename: coreName, data: event.data };
+}

@@ -1,0 +1,88 @@
+/** What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field its SQL. */
+import { EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
+
+/** `text` takes `*` as wildcard; `time` takes date-time or date; `cidr` an address range. */
+export type FieldKind = 'text' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
+export type FilterOp = 'eq' | 'in' | 'gte' | 'lte';
+
+/** One filterable field: its kind and the operators it offers. The parameter is the field's name, with `__op` unless `eq`. */
+export interface FilterField {
+  readonly kind: FieldKind;
+  readonly ops: readonly FilterOp[];
+}
+
+/** One condition, parsed. Times are Unix ms; `in` holds an array. */
+export interface Filter {
+  readonly field: string;
+  readonly op: FilterOp;
+  readonly value: string | number | boolean | readonly string[];
+}
+
+export interface Sort {
+  readonly field: string;
+  readonly descending: boolean;
+}
+
+/** A page of a list: conditions are ANDed. `page` counts from 1. An empty `sort` means newest first. */
+export interface ListQuery {
+  readonly filters: readonly Filter[];
+  readonly sort: readonly Sort[];
+  readonly page: number;
+  readonly pageSize: number;
+}
+
+export interface ListSpec {
+  readonly fields: Readonly<Record<string, FilterField>>;
+  readonly sortable: readonly string[];
+}
+
+const text: FilterField = { kind: 'text', ops: ['eq', 'in'] };
+const textOnly: FilterField = { kind: 'text', ops: ['eq'] };
+const ids: FilterField = { kind: 'uuid', ops: ['in'] };
+const flag: FilterField = { kind: 'boolean', ops: ['eq'] };
+const range: FilterField = { kind: 'time', ops: ['gte', 'lte'] };
+const count: FilterField = { kind: 'integer', ops: ['eq', 'gte', 'lte'] };
+const countRange: FilterField = { kind: 'integer', ops: ['gte', 'lte'] };
+const cidr: FilterField = { kind: 'cidr', ops: ['eq'] };
+const dates = { inserted_at: range, updated_at: range };
+
+/** Filters of every list operation. Source: contract.md, 2, and spec.md, node list filters. */
+export const LISTS = {
+  clusters: {
+    fields: { name: text, node_id: ids, ipv4_range: cidr, ipv6_range: cidr, node_count: count, node_limit: count, has_node_limit: flag, ...dates },
+    sortable: ['name', 'node_count', 'node_limit', 'inserted_at', 'updated_at'],
+  },
+  enrollment_keys: {
+    fields: { cluster_name: text, name: textOnly, has_name: flag, is_unlimited: flag, is_spent: flag, is_expired: flag, is_never_used: flag, has_expiry: flag, uses_remaining: countRange, expired_at: range, last_used_at: range, ...dates },
+    sortable: ['name', 'cluster_name', 'uses_remaining', 'expired_at', 'last_used_at', 'inserted_at', 'updated_at'],
+  },
+  nodes: {
+    fields: { node_id: ids, enrollment_key_id: ids, has_enrollment_key: flag, status: { kind: NODE_STATUSES, ops: ['in'] }, version: textOnly, id_type: { kind: ['persistent', 'random'], ops: ['eq'] }, self_update_enabled: flag, cluster_name: text, last_seen_at: range, ...dates },
+    sortable: ['cluster_name', 'status', 'version', 'last_seen_at', 'inserted_at', 'updated_at'],
+  },
+  aliases: {
+    fields: { name: textOnly, node_id: ids, cluster_name: text, ...dates },
+    sortable: ['name', 'cluster_name', 'inserted_at', 'updated_at'],
+  },
+  commands: {
+    fields: { command_text: textOnly, has_timeout: flag, has_expired_at: flag, timeout: countRange, expired_at: range, ...dates },
+    sortable: ['timeout', 'expired_at', 'inserted_at', 'updated_at'],
+  },
+  command_executions: {
+    fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
+    sortable: ['status', 'exit_code', 'cluster_name', 'sent_at', 'completed_at', 'cancelled_at', 'expired_at', 'inserted_at', 'updated_at'],
+  },
+} as const satisfies Record<string, ListSpec>;
+
+export type ListName = keyof typeof LISTS;
+
+/** What targeting may filter nodes and clusters by. Source: spec.md, targeting object. */
+export const TARGET_FILTERS = {
+  cluster_filters: { name: textOnly, node_count: count, has_node_limit: flag, ipv4_range: cidr, ...dates },
+  node_filters: { cluster_name: textOnly, id_type: { kind: ['persistent', 'random'], ops: ['eq'] }, status: { kind: NODE_STATUSES, ops: ['eq'] }, version: textOnly, self_update_enabled: flag, last_seen_at: range, ...dates },
+} as const satisfies Record<string, Readonly<Record<string, FilterField>>>;
+
+/** Parameter name of a field and operator: `status__in`, `name`. */
+export function parameterName(field: string, op: FilterOp): string {
+  return op === 'eq' ? field : `${field}__${op}`;
+}

@@ -1,0 +1,20 @@
+/** What makes an actor of a kind: pure, total functions of state. */
+import type { Effect, Step } from './step.ts';
+
+/** The right to write for a cluster, as the owner holds it. Every write carries it; a stale epoch changes no row (O1). */
+export interface Lease {
+  readonly cluster: string;
+  readonly epoch: number;
+}
+
+/**
+ * A kind of actor.
+ * @typeParam S its state: immutable, rebuilt from rows after any crash
+ * @typeParam M its messages
+ */
+export interface Behaviour<S, M> {
+  /** What one message makes of the state. `nowMs` is Unix time in ms. Same reference back: nothing is written. */
+  transition(state: S, message: M, nowMs: number): Step<S>;
+  /** Effects to ask for again after boot, crash, or a change of owner. */
+  owed(state: S, nowMs: number): readonly Effect[];
+}

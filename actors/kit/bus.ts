@@ -1,0 +1,33 @@
+/** Committed notices to whoever listens, in commit order. Listeners must not block: a slow one keeps its own bounded queue. */
+import type { Notice } from './notice.ts';
+import type { Log } from './ports.ts';
+
+export type NoticeListener = (notices: readonly Notice[]) => void;
+
+/** Publishes what was stored to every listener. */
+export interface Bus {
+  publish(notices: readonly Notice[]): void;
+  /** The returned function ends the subscription. */
+  subscribe(listener: NoticeListener): () => void;
+}
+
+/** A bus of this process. A listener that throws is logged and the others still hear. */
+export function createBus(log: Log): Bus {
+  const listeners = new Set<NoticeListener>();
+  return {
+    publish(notices) {
+      if (notices.length === 0) return;
+      for (const listener of listeners) {
+        try {
+          listener(notices);
+        } catch (error) {
+          log.error({ error }, 'a listener of the bus failed');
+        }
+      }
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** What is told inside this admin after a commit: small, live, never stored. Dashboards and command actors listen. */
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { ExecutionStatus } from '../resources.ts';
+
+export type Notice =
+  | { readonly type: 'execution-changed'; readonly execution: ExecutionId; readonly command: CommandId; readonly node: NodeId; readonly clusterName: string; readonly status: ExecutionStatus; readonly exitCode: number | null }
+  /** Any field of the node that clients see, except `last_seen_at`. */
+  | { readonly type: 'node-changed'; readonly node: NodeId }
+  | { readonly type: 'node-removed'; readonly node: NodeId }
+  | { readonly type: 'command-created'; readonly command: CommandId }
+  | { readonly type: 'command-removed'; readonly command: CommandId }
+  /** At least one event was stored: event feeds read on from their cursor. */
+  | { readonly type: 'events-stored' };

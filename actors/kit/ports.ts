@@ -1,0 +1,146 @@
+/** How actors and surfaces reach the outside. Implemented by persistence and transport, wired in main. */
+import type { CloseCode } from '../../transport/protocol/close-codes.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
+import type { ClusterState } from '../cluster/state.ts';
+import type { CommandState } from '../command/state.ts';
+import type { DomainEvent, StoredEvent } from '../events.ts';
+import type { Addressed } from '../messages.ts';
+import type { ListName, ListQuery } from '../filters.ts';
+import type { NodeState } from '../node/state.ts';
+import type { EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../records.ts';
+import type { Refusal, Result } from '../refusal.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource } from '../resources.ts';
+import type { Target, Targeting } from '../targeting.ts';
+import type { Lease } from './behaviour.ts';
+import type { Asker, Change } from './step.ts';
+
+/** Time and delays; tests give their own. */
+export interface Clock {
+  /** Unix time, ms. */
+  nowMs(): number;
+  /** Calls back once after the delay; the returned function cancels. Never keeps the process alive. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** A change that its guard or a constraint refused. Its events were not stored either. */
+export interface RefusedChange {
+  readonly change: Change;
+  readonly refusal: Refusal;
+}
+
+/** Stores steps. Groups those of many actors into one transaction. */
+export interface Committer {
+  /**
+   * Stores the changes, each atomic with its events. Resolves when they are durable, with those that were refused.
+   * Rejects with DatabaseUnavailable when it cannot tell; after that the actor rebuilds itself from rows.
+   */
+  commit(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]>;
+  /** Resolves when the database answers again; at once when it does. */
+  ready(): Promise<void>;
+}
+
+/** The database did not answer in time, or the connection was lost: what was written is unknown. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
+}
+
+/** Rebuilds actors from rows. Null: no such row. */
+export interface Loader {
+  nodes(clusters: readonly ClusterId[]): Promise<readonly NodeState[]>;
+  node(id: NodeId): Promise<NodeState | null>;
+  clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
+  command(id: CommandId): Promise<CommandState | null>;
+  /** Commands that have open executions. */
+  openCommands(): Promise<readonly CommandId[]>;
+  /** Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others. */
+  openExecutions(node: NodeId, limit: number, except: readonly string[]): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
+}
+
+/** Live control sessions of agents. */
+export interface SessionLink {
+  /** False when the session is gone or its socket is full: a `session-drained` or `agent-disconnected` follows. */
+  send(session: SessionId, frame: AdminFrameBody): boolean;
+  hangUp(session: SessionId, code: CloseCode, reason: string): void;
+}
+
+/** One page. */
+export interface Page<T> {
+  readonly rows: readonly T[];
+  readonly totalCount: number;
+}
+
+/** Resource rows of every list. */
+export interface ListRows {
+  clusters: ClusterResource;
+  enrollment_keys: EnrollmentKeyResource;
+  nodes: NodeResource;
+  aliases: AliasResource;
+  commands: CommandResource;
+  command_executions: ExecutionResource;
+}
+
+/** The read side: SQL over rows. Every call rejects with DatabaseUnavailable within 5 s at the latest (L3). */
+export interface Reads {
+  list<N extends ListName>(name: N, query: ListQuery): Promise<Page<ListRows[N]>>;
+  /** By id; clusters by name. Null when there is none. Single reads carry what lists leave out. */
+  get<N extends ListName>(name: N, key: string): Promise<ListRows[N] | null>;
+  clusterId(name: string): Promise<ClusterId | null>;
+  /** Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not exist with no error: it simply matches nothing. */
+  targets(targeting: Targeting): Promise<readonly Target[]>;
+  executionNode(id: ExecutionId): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
+  aliasNode(id: string): Promise<NodeId | null>;
+  /** By the hash of the key's nonce. */
+  enrollmentKeyByNonce(nonceHash: Uint8Array): Promise<EnrollmentKeyRecord | null>;
+  enrollmentKey(id: string): Promise<EnrollmentKeyRecord | null>;
+  nodeForEnrollment(id: NodeId): Promise<{ readonly node: NodeRecord; readonly everConnected: boolean } | null>;
+  /** Which node a session token belongs to, by SHA-256; null when none. Look-ups that wait together are one query. */
+  nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
+  /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
+  eventsAfter(cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
+  /** Answers when the database does, for health. */
+  ping(): Promise<void>;
+}
+
+/** Asks an actor and waits for its answer, at most ASK_MS_MAX. An actor that does not live here, or is too busy, refuses with `service_unavailable`; one that does not exist with `not_found`. */
+export type Ask = <T>(build: (asker: Asker) => Addressed) => Promise<Result<T>>;
+
+/** Live output of running executions, asked of the agent itself. */
+export interface Tails {
+  /**
+   * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last call.
+   * The returned function stops the stream. Null when the node has no live session here.
+   */
+  open(node: NodeId, execution: ExecutionId, offset: number, onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void): (() => void) | null;
+}
+
+/** Secrets: random, hashed and sealed. */
+export interface Vault {
+  /** 256 random bits as base64url. */
+  newSecret(): string;
+  sha256(text: string): Uint8Array;
+  /** AES-256-GCM under ENCRYPTION_KEY; `boundTo` names the row and column, and opening under another name fails. */
+  seal(text: string, boundTo: string): string;
+  open(sealed: string, boundTo: string): string;
+}
+
+/** What this admin says of itself and its peers. */
+export interface AdminDirectory {
+  me(): Promise<AdminResource>;
+}
+
+/** Clears live state no actor holds. */
+export interface Records {
+  /** 409 while it is not terminal. */
+  deleteExecution(id: ExecutionId): Promise<Result<null>>;
+  /** Stores an event that no row change goes with. */
+  publish(event: DomainEvent): Promise<StoredEvent>;
+}

@@ -1,0 +1,76 @@
+/** What one message makes of an actor: the next state, changes to store, and effects to perform once they are stored. */
+import type { CloseCode } from '../../transport/protocol/close-codes.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { SessionId } from '../../transport/protocol/ids.ts';
+import type { DomainEvent } from '../events.ts';
+import type { Address, Addressed, Message } from '../messages.ts';
+import type { Refusal, Result } from '../refusal.ts';
+import type { Write } from '../writes.ts';
+import type { Notice } from './notice.ts';
+
+/** Where an answer goes. Given by `ask`, opaque to behaviour. */
+export type Asker = number & { readonly __brand: 'Asker' };
+
+/** The answer to a create, kept for 24 h under the client's Idempotency-Key, in the transaction of the create. */
+export interface Remembered {
+  readonly scope: string;
+  readonly key: string;
+  readonly bodyHash: string;
+  readonly answer: unknown;
+}
+
+/** One atomic change: a row write with the events that tell of it (V1). */
+export interface Change {
+  readonly write: Write;
+  readonly events: readonly DomainEvent[];
+  /** Told inside this admin once it is stored. */
+  readonly notices: readonly Notice[];
+  readonly remember?: Remembered | undefined;
+}
+
+/** What happens after the commit, and never before. */
+export type Effect =
+  | { readonly type: 'tell'; readonly told: Addressed }
+  | { readonly type: 'answer'; readonly to: Asker; readonly result: Result<unknown> }
+  | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
+  | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
+  /** Comes back to this actor after the delay. The same key replaces an earlier reminder. */
+  | { readonly type: 'remind'; readonly key: string; readonly afterMs: number; readonly message: Message }
+  /** The next open executions of this node, in creation order, come back as `executions-loaded`. */
+  | { readonly type: 'load-open'; readonly limit: number; readonly except: readonly string[] }
+  /** A node of this cluster appeared or vanished: its actor is started from rows. */
+  | { readonly type: 'revive'; readonly address: Address }
+  | { readonly type: 'stop' };
+
+export interface Step<S> {
+  readonly state: S;
+  readonly changes: readonly Change[];
+  readonly effects: readonly Effect[];
+}
+
+const NONE: readonly never[] = [];
+
+/** Nothing changed: the same reference, nothing written, nothing done. */
+export function unchanged<S>(state: S): Step<S> {
+  return { state, changes: NONE, effects: NONE };
+}
+
+/** A step from its parts. */
+export function step<S>(state: S, changes: readonly Change[], effects: readonly Effect[] = NONE): Step<S> {
+  return { state, changes, effects };
+}
+
+/** An answer to one who asked. */
+export function answer(to: Asker, result: Result<unknown>): Effect {
+  return { type: 'answer', to, result };
+}
+
+/** A refusal as an answer. */
+export function refuseAsker(to: Asker, refusal: Refusal): Effect {
+  return { type: 'answer', to, result: { ok: false, refusal } };
+}
+
+/** A total switch ends here: a message type that is not handled does not compile. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify((value as { type?: unknown }).type ?? null)}`);
+}

@@ -1,0 +1,20 @@
+/** Who can be addressed, and with what. The one place where the kinds of actors meet. */
+import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
+import type { ClusterMessage } from './cluster/messages.ts';
+import type { CommandMessage } from './command/messages.ts';
+import type { NodeMessage } from './node/messages.ts';
+
+export type Address =
+  | { readonly kind: 'node'; readonly id: NodeId }
+  | { readonly kind: 'cluster'; readonly id: ClusterId }
+  | { readonly kind: 'command'; readonly id: CommandId };
+
+export type ActorKind = Address['kind'];
+
+/** A message with its addressee. */
+export type Addressed =
+  | { readonly to: Extract<Address, { kind: 'node' }>; readonly message: NodeMessage }
+  | { readonly to: Extract<Address, { kind: 'cluster' }>; readonly message: ClusterMessage }
+  | { readonly to: Extract<Address, { kind: 'command' }>; readonly message: CommandMessage };
+
+export type Message = Addressed['message'];

@@ -1,0 +1,46 @@
+/** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
+import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { Asker, Remembered } from '../kit/step.ts';
+import type { OpenExecution } from '../records.ts';
+import type { Refusal } from '../refusal.ts';
+import type { Write } from '../writes.ts';
+
+/** An idempotent create: the answer is stored under the client's key with it. */
+export type Idempotency = Omit<Remembered, 'answer'>;
+
+/** What the agent said first on a connection. `holding` is complete: whatever it does not name, the agent does not have. */
+export interface Hello {
+  readonly registration: Registration;
+  readonly report: HealthReport;
+  readonly holding: readonly ExecutionId[];
+}
+
+export type NodeMessage =
+  | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
+  | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number }
+  | { readonly type: 'executions-acknowledged'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
+  | { readonly type: 'output-part-arrived'; readonly session: SessionId; readonly execution: ExecutionId; readonly part: number; readonly text: string }
+  | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
+  | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }
+  /** No report for 30 s on a live session. */
+  | { readonly type: 'report-late'; readonly session: SessionId }
+  /** A reminder set when the last session ended. */
+  | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
+  /** The session's socket has room again. */
+  | { readonly type: 'session-drained'; readonly session: SessionId }
+  | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
+  | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
+  /** The sweep found these past their expiry, and stored it. */
+  | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
+  | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }
+  | { readonly type: 'create-alias'; readonly asker: Asker; readonly id: string; readonly name: string; readonly idempotency: Idempotency | null }
+  | { readonly type: 'delete-alias'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'set-recovery-key'; readonly asker: Asker; readonly keyHash: Uint8Array; readonly key: string; readonly idempotency: Idempotency | null }
+  | { readonly type: 'clear-recovery-key'; readonly asker: Asker }
+  | { readonly type: 'change-cluster'; readonly asker: Asker; readonly to: ClusterId; readonly toName: string }
+  | { readonly type: 'delete'; readonly asker: Asker }
+  /** Another actor or admin changed this node's rows in a way that ends its session (recovery, deletion elsewhere). */
+  | { readonly type: 'revoked'; readonly reason: string }
+  /** A write of this actor found its row in another state; the state was reloaded from rows before this came. */
+  | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

@@ -1,0 +1,32 @@
+/** What a node's actor holds: its record, its session, and the executions it still owes its agent. */
+import type { HealthReport } from '../../transport/protocol/frames.ts';
+import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
+import type { AliasRecord, NodeRecord, OpenExecution } from '../records.ts';
+
+/** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
+export const OPEN_EXECUTIONS_MAX = 256;
+
+/** The live session, as far as behaviour cares. `delivered` are executions sent on this session or held by the agent. */
+export interface LiveSession {
+  readonly id: SessionId;
+  readonly report: HealthReport;
+  readonly reportLate: boolean;
+  readonly delivered: ReadonlySet<ExecutionId>;
+}
+
+export interface NodeState {
+  readonly record: NodeRecord;
+  readonly aliases: readonly AliasRecord[];
+  readonly session: LiveSession | null;
+  /** In creation order. */
+  readonly open: ReadonlyMap<ExecutionId, OpenExecution>;
+  /** More open executions wait in the database than `open` holds. */
+  readonly backlog: boolean;
+  /** A `load-open` is under way. */
+  readonly loading: boolean;
+}
+
+/** A node's own id. */
+export function nodeId(state: NodeState): NodeId {
+  return state.record.id;
+}

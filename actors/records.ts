@@ -1,0 +1,71 @@
+/** Rows as actors hold them. Times are Unix ms. */
+import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { ExecutionStatus, NodeStatus } from './resources.ts';
+import type { Targeting } from './targeting.ts';
+
+export interface ClusterRecord {
+  readonly id: ClusterId;
+  readonly name: string;
+  readonly ipv4Range: string;
+  readonly ipv6Range: string;
+  readonly nodeLimit: number | null;
+  readonly nodeCount: number;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export interface EnrollmentKeyRecord {
+  readonly id: string;
+  readonly cluster: ClusterId;
+  readonly clusterName: string;
+  readonly name: string | null;
+  readonly expiredAtMs: number | null;
+  readonly usesRemaining: number | null;
+  readonly lastUsedAtMs: number | null;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export interface AliasRecord {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface NodeRecord {
+  readonly id: NodeId;
+  readonly cluster: ClusterId;
+  readonly clusterName: string;
+  readonly status: NodeStatus;
+  readonly version: string;
+  readonly idType: 'persistent' | 'random';
+  readonly ports: AgentPorts;
+  readonly selfUpdateEnabled: boolean;
+  readonly enrollmentKeyId: string | null;
+  readonly lastSeenAtMs: number | null;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export interface CommandRecord {
+  readonly id: CommandId;
+  readonly text: string;
+  readonly targeting: Targeting;
+  readonly timeoutMs: number | null;
+  readonly expiredAtMs: number | null;
+  readonly insertedAtMs: number;
+}
+
+/** An execution that is not terminal, with what its node needs to deliver it and to describe it in events. */
+export interface OpenExecution {
+  readonly id: ExecutionId;
+  readonly command: CommandRecord;
+  readonly node: NodeId;
+  readonly clusterName: string;
+  readonly status: Extract<ExecutionStatus, 'pending' | 'sent'>;
+  readonly sentAtMs: number | null;
+  /** Set when someone asked to cancel it and the agent has not confirmed yet. */
+  readonly cancelRequestedAtMs: number | null;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}

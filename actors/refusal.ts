@@ -1,0 +1,45 @@
+/** Expected failures are values of a closed list. A throw is a bug. */
+
+/** Every reason to refuse. Each surface maps them in an exhaustive table. Source: contract.md, 1 and 5. */
+export type RefusalCode =
+  | 'bad_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'idempotency_conflict'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'validation_failed'
+  | 'rate_limited'
+  | 'service_unavailable'
+  | 'degraded_mode'
+  | 'invalid_key'
+  | 'key_expired'
+  | 'key_spent'
+  | 'node_limit_reached'
+  | 'internal_error';
+
+/** Why something was not done, in one sentence for the person who asked. `details` maps a field to its messages. */
+export interface Refusal {
+  readonly code: RefusalCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, readonly string[]>>;
+  /** Seconds to wait before trying again, where that is known. */
+  readonly retryAfterSeconds?: number;
+}
+
+export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
+
+/** Success with its value. */
+export function ok<T>(value: T): Result<T> {
+  return { ok: true, value };
+}
+
+/** Failure with its reason. */
+export function refuse(code: RefusalCode, message: string, details?: Refusal['details']): { readonly ok: false; readonly refusal: Refusal } {
+  return { ok: false, refusal: details === undefined ? { code, message } : { code, message, details } };
+}
+
+/** The database, an owner or a node can't be reached just now. */
+export const UNAVAILABLE: Refusal = { code: 'service_unavailable', message: 'The service cannot do this right now. Try again shortly.', retryAfterSeconds: 1 };

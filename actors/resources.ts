@@ -1,0 +1,143 @@
+/** What clients see of each resource: the shapes that reads return and answers carry. Field names are those of contract.md, 2. */
+import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { Targeting } from './targeting.ts';
+
+export const NODE_STATUSES = ['healthy', 'unhealthy', 'unreachable'] as const;
+export type NodeStatus = (typeof NODE_STATUSES)[number];
+
+export const EXECUTION_STATUSES = ['pending', 'sent', 'completed', 'cancelled', 'expired', 'dropped'] as const;
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
+
+/** States that never change again. Source: invariants.md C6. */
+export function isTerminal(status: ExecutionStatus): boolean {
+  return status !== 'pending' && status !== 'sent';
+}
+
+/** An instant as ISO 8601, UTC, milliseconds, `Z`. */
+export type Instant = string;
+
+export interface ClusterResource {
+  readonly id: string;
+  readonly name: string;
+  readonly network_name: string;
+  readonly vpn_domain: string;
+  readonly ipv4_range: string;
+  readonly ipv6_range: string;
+  readonly node_limit: number | null;
+  readonly node_count: number;
+  /** On single reads only, at most 100. */
+  readonly nodes?: readonly ClusterNode[];
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+export interface ClusterNode {
+  readonly id: string;
+  readonly status: NodeStatus;
+  readonly vpn_hostname: string;
+  readonly enrollment_key_id: string | null;
+}
+
+export interface EnrollmentKeyResource {
+  readonly id: string;
+  readonly cluster_name: string;
+  readonly name: string | null;
+  /** The blob on create and single read; masked in lists. */
+  readonly key: string;
+  readonly expired_at: Instant | null;
+  readonly uses_remaining: number | null;
+  readonly last_used_at: Instant | null;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+export interface NodeResource extends AgentPorts {
+  readonly id: string;
+  readonly cluster_name: string;
+  readonly status: NodeStatus;
+  readonly version: string;
+  readonly id_type: 'persistent' | 'random';
+  readonly vpn_hostname: string;
+  readonly aliases: readonly { readonly id: string; readonly name: string; readonly vpn_hostname: string }[];
+  readonly self_update_enabled: boolean;
+  readonly enrollment_key_id: string | null;
+  readonly last_seen_at: Instant | null;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+export interface AliasResource {
+  readonly id: string;
+  readonly name: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly vpn_hostname: string;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+/** How many executions of a command are in each state. `succeeded` and `failed` split `completed` by exit code. */
+export interface CommandSummary {
+  readonly total: number;
+  readonly pending: number;
+  readonly sent: number;
+  readonly completed: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly expired: number;
+  readonly dropped: number;
+}
+
+export interface CommandResource {
+  readonly id: string;
+  readonly command_text: string;
+  readonly targeting: Targeting;
+  readonly timeout: number | null;
+  readonly expired_at: Instant | null;
+  readonly summary: CommandSummary;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+export interface ExecutionResource {
+  readonly id: string;
+  readonly command_id: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly command_text: string;
+  readonly timeout: number | null;
+  readonly status: ExecutionStatus;
+  readonly exit_code: number | null;
+  readonly output: string | null;
+  readonly output_truncated: boolean;
+  readonly target_all: boolean;
+  readonly expired_at: Instant | null;
+  readonly sent_at: Instant | null;
+  readonly completed_at: Instant | null;
+  readonly cancelled_at: Instant | null;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+export interface AdminResource {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly role: 'admin';
+  readonly admin_cluster_name: string;
+  readonly erlang_node_name: string;
+  readonly vpn_host_id: string | null;
+  readonly vpn_hostname: string | null;
+  readonly max_wireguard_peers: number;
+  readonly admin_peer_count: number;
+  readonly edge_node_capacity: number;
+  readonly last_computed_at: Instant;
+}
+
+/** Unix ms to an instant. */
+export function instant(ms: number): Instant;
+export function instant(ms: number | null): Instant | null;
+export function instant(ms: number | null): Instant | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

@@ -1,0 +1,71 @@
+/** Every row change that a step may ask for, in the words of the domain. Persistence knows the SQL and guards each by the states it may follow. */
+import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { CommandRecord } from './records.ts';
+import type { NodeStatus } from './resources.ts';
+
+/** How an execution ended at the agent, as stored. `parts` output parts stored before are joined behind `output`. */
+export interface Ending {
+  readonly exitCode: number;
+  readonly output: string | null;
+  readonly parts: number;
+  readonly truncated: boolean;
+}
+
+/** Set-based, grouped with those of other actors into one transaction. A guard that matches no row refuses the change. */
+export type HotWrite =
+  | { readonly kind: 'command-created'; readonly command: CommandRecord; readonly executions: readonly { readonly id: ExecutionId; readonly node: NodeId; readonly clusterName: string }[] }
+  | { readonly kind: 'execution-sent'; readonly execution: ExecutionId; readonly atMs: number }
+  | { readonly kind: 'execution-finished'; readonly execution: ExecutionId; readonly status: 'completed' | 'cancelled'; readonly atMs: number; readonly sentAtMs: number | null; readonly ending: Ending }
+  | { readonly kind: 'execution-cancel-requested'; readonly execution: ExecutionId; readonly atMs: number }
+  | { readonly kind: 'output-part'; readonly execution: ExecutionId; readonly part: number; readonly text: string }
+  | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number };
+
+/** One transaction each; a constraint that refuses becomes a Refusal. */
+export type ColdWrite =
+  | { readonly kind: 'cluster-created'; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string | null; readonly ipv6Range: string | null; readonly nodeLimit: number | null; readonly atMs: number }
+  | { readonly kind: 'cluster-limited'; readonly cluster: ClusterId; readonly nodeLimit: number | null; readonly atMs: number }
+  | { readonly kind: 'cluster-deleted'; readonly cluster: ClusterId }
+  | { readonly kind: 'key-created'; readonly id: string; readonly cluster: ClusterId; readonly name: string | null; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly atMs: number }
+  | { readonly kind: 'key-updated'; readonly id: string; readonly name?: string | null; readonly expiredAtMs?: number | null; readonly usesRemaining?: number | null; readonly atMs: number }
+  | { readonly kind: 'key-deleted'; readonly id: string }
+  | NodeEnrolled
+  | { readonly kind: 'node-registered'; readonly node: NodeId; readonly version: string; readonly idType: 'persistent' | 'random'; readonly ports: AgentPorts; readonly selfUpdateEnabled: boolean; readonly atMs: number }
+  | { readonly kind: 'node-moved'; readonly node: NodeId; readonly from: ClusterId; readonly to: ClusterId; readonly atMs: number }
+  | { readonly kind: 'node-deleted'; readonly node: NodeId; readonly atMs: number }
+  | { readonly kind: 'recovery-key-set'; readonly node: NodeId; readonly cluster: ClusterId; readonly keyHash: Uint8Array; readonly atMs: number }
+  | { readonly kind: 'recovery-key-cleared'; readonly node: NodeId }
+  | { readonly kind: 'alias-created'; readonly id: string; readonly node: NodeId; readonly cluster: ClusterId; readonly name: string; readonly atMs: number }
+  | { readonly kind: 'alias-deleted'; readonly id: string }
+  | { readonly kind: 'command-deleted'; readonly command: CommandId }
+  | { readonly kind: 'nothing' };
+
+/** The use of a key and the node are one transaction (E1). */
+export interface NodeEnrolled {
+  readonly kind: 'node-enrolled';
+  readonly node: NodeId;
+  readonly cluster: ClusterId;
+  readonly enrollmentKey: string;
+  /** False for a retry after a lost answer and for a recovery: no second use is spent. */
+  readonly spendsUse: boolean;
+  /** What makes an existing node acceptable: `none` wants a new id, `retry` one that never connected, `recovery` a recovery key with this hash, consumed here (E2). */
+  readonly existing: { readonly type: 'none' } | { readonly type: 'retry' } | { readonly type: 'recovery'; readonly keyHash: Uint8Array };
+  readonly tokenHash: Uint8Array;
+  readonly sealedProxyPassword: string;
+  readonly version: string;
+  readonly idType: 'persistent' | 'random';
+  readonly ports: AgentPorts;
+  readonly selfUpdateEnabled: boolean;
+  readonly wireguardPublicKey: string | null;
+  readonly aliases: readonly { readonly id: string; readonly name: string }[];
+  readonly atMs: number;
+}
+
+export type Write = HotWrite | ColdWrite;
+
+const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'output-part', 'node-status']);
+
+/** Whether a write travels in the group commit. */
+export function isHot(write: Write): write is HotWrite {
+  return HOT.has(write.kind);
+}
