@@ -1,0 +1,49 @@
+/** The system account under which PostgreSQL runs: it refuses to run as root. */
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { EmbeddedPostgresError } from './failure.ts';
+
+/** A user of the operating system. */
+export interface Account {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Accounts to borrow when the admin runs as root, best first. `nobody` is everywhere; PostgreSQL's sockets and files stay closed to others (0700). */
+const BORROWED_NAMES = ['postgres', 'nobody'] as const;
+
+/**
+ * Who runs PostgreSQL: undefined is the admin's own user. Root borrows the owner of existing data, else a system account.
+ * `dataDir` is PostgreSQL's own directory, which may not exist yet. Data of another user are refused.
+ */
+export async function accountFor(dataDir: string): Promise<Account | undefined> {
+  const own = process.getuid?.() ?? 0;
+  const owner = await stat(dataDir).catch(() => undefined);
+  if (own !== 0) {
+    if (owner === undefined || owner.uid === own) return undefined;
+    throw new EmbeddedPostgresError('not-writable', `The data in ${dataDir} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`);
+  }
+  if (owner !== undefined && owner.uid !== 0) return { name: `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  return borrowedAccount();
+}
+
+async function borrowedAccount(): Promise<Account> {
+  const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
+  for (const name of BORROWED_NAMES) {
+    const found = accounts.find((fields) => fields[0] === name);
+    if (found) return { name, uid: Number(found[2]), gid: Number(found[3]) };
+  }
+  throw new EmbeddedPostgresError('other', `PostgreSQL does not run as root, and there is no account ${BORROWED_NAMES.join(' or ')} to run it as: run the admin as another user, or set DATABASE_URL.`);
+}
+
+/** Whether an account can get to a path and use it: enter a directory, run a file. Asked of the system, since modes alone do not tell. */
+export async function canUse(account: Account, path: string): Promise<boolean> {
+  try {
+    await promisify(execFile)('/bin/sh', ['-c', 'test -x "$1" && test -r "$1"', 'sh', path], { uid: account.uid, gid: account.gid, cwd: '/', env: {} });
+    return true;
+  } catch {
+    return false; // the status of `test`
+  }
+}
