@@ -1,5 +1,5 @@
 /** Finds the PostgreSQL binaries that came with the packages, for this platform. */
-import { access, constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
+import { access, chmod, constants, cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { EmbeddedPostgresError, fileFailure } from './failure.ts';
 import { canUse, type Account } from './account.ts';
@@ -22,11 +22,13 @@ export async function findBinaries(account: Account | undefined, sharedDir: stri
   if (account === undefined || await canUse(account, installed.postgres)) return installed;
 
   const native = resolve(dirname(installed.postgres), '..');
-  const copy = join(sharedDir, `postgresql-${POSTGRES_MAJOR}`);
+  const { version } = JSON.parse(await readFile(resolve(native, '../package.json'), 'utf8')) as { version: string };
+  const copy = join(sharedDir, `postgresql-${version}`);
   const binaries = { initdb: join(copy, 'bin/initdb'), postgres: join(copy, 'bin/postgres') };
   if (await canUse(account, binaries.postgres)) return binaries;
   try {
     const unfinished = await mkdtemp(`${copy}.new-`);
+    await chmod(unfinished, 0o755);
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
     await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another start was faster: its copy serves as well
   } catch (error) {
