@@ -7,7 +7,7 @@ const ALIAS_NAME = `'^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'`;
 export class Migration20261121000000_foundation extends Migration {
   override up(): void {
     this.addSql(`create table "admin" (
-      "id" uuid primary key, "name" text not null unique, "url" text not null, "admin_cluster_name" text not null, "version" text not null,
+      "id" uuid primary key, "name" text not null constraint "admin_name_unique" unique, "url" text not null, "admin_cluster_name" text not null, "version" text not null,
       "max_wireguard_peers" int not null check ("max_wireguard_peers" > 0), "started_at" timestamptz(3) not null, "last_checked_in" timestamptz(3) not null)`);
 
     this.addSql(`create table "cluster" (
@@ -19,31 +19,31 @@ export class Migration20261121000000_foundation extends Migration {
     this.addSql(`create index "cluster_newest" on "cluster" ("inserted_at", "id")`);
 
     this.addSql(`create table "cluster_ownership" (
-      "cluster_id" uuid primary key references "cluster" ("id") on delete cascade, "admin_id" uuid null, "epoch" bigint not null, "lease_until" timestamptz(3) not null)`);
+      "cluster_id" uuid primary key constraint "cluster_ownership_cluster_id_foreign" references "cluster" ("id") on delete cascade, "admin_id" uuid null, "epoch" bigint not null, "lease_until" timestamptz(3) not null)`);
 
     this.addSql(`create table "enrollment_key" (
-      "id" uuid primary key, "cluster_id" uuid not null references "cluster" ("id") on delete cascade, "name" text null, "nonce_hash" bytea not null unique, "sealed_key" text not null,
+      "id" uuid primary key, "cluster_id" uuid not null constraint "enrollment_key_cluster_id_foreign" references "cluster" ("id") on delete cascade, "name" text null, "nonce_hash" bytea not null constraint "enrollment_key_nonce_hash_unique" unique, "sealed_key" text not null,
       "expired_at" timestamptz(3) null, "uses_remaining" int null check ("uses_remaining" >= 0), "last_used_at" timestamptz(3) null,
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null)`);
     this.addSql(`create index "enrollment_key_of_cluster" on "enrollment_key" ("cluster_id")`);
 
     this.addSql(`create table "node" (
-      "id" uuid primary key, "cluster_id" uuid not null references "cluster" ("id"), "enrollment_key_id" uuid null references "enrollment_key" ("id") on delete set null,
+      "id" uuid primary key, "cluster_id" uuid not null constraint "node_cluster_id_foreign" references "cluster" ("id"), "enrollment_key_id" uuid null constraint "node_enrollment_key_id_foreign" references "enrollment_key" ("id") on delete set null,
       "status" text not null check ("status" in ('healthy', 'unhealthy', 'unreachable')), "version" text not null, "id_type" text not null check ("id_type" in ('persistent', 'random')),
       "http_port" int not null, "ssh_port" int not null, "host_metrics_port" int not null, "wireguard_metrics_port" int not null, "http_proxy_port" int not null, "socks5_proxy_port" int not null,
-      "self_update_enabled" boolean not null, "token_hash" bytea not null unique, "sealed_proxy_password" text not null, "wireguard_public_key" text null,
+      "self_update_enabled" boolean not null, "token_hash" bytea not null constraint "node_token_hash_unique" unique, "sealed_proxy_password" text not null, "wireguard_public_key" text null,
       "last_seen_at" timestamptz(3) null, "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null) with (fillfactor = 70)`);
     this.addSql(`create index "node_of_cluster" on "node" ("cluster_id")`);
     this.addSql(`create index "node_newest" on "node" ("inserted_at", "id")`);
     this.addSql(`create index "node_of_enrollment_key" on "node" ("enrollment_key_id")`);
 
     this.addSql(`create table "alias" (
-      "id" uuid primary key, "node_id" uuid not null references "node" ("id") on delete cascade, "cluster_id" uuid not null references "cluster" ("id"), "name" text not null check ("name" ~ ${ALIAS_NAME}),
+      "id" uuid primary key, "node_id" uuid not null constraint "alias_node_id_foreign" references "node" ("id") on delete cascade, "cluster_id" uuid not null constraint "alias_cluster_id_foreign" references "cluster" ("id"), "name" text not null check ("name" ~ ${ALIAS_NAME}),
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null, constraint "alias_name_taken" unique ("cluster_id", "name"))`);
     this.addSql(`create index "alias_of_node" on "alias" ("node_id")`);
 
     this.addSql(`create table "recovery_key" (
-      "node_id" uuid primary key references "node" ("id") on delete cascade, "cluster_id" uuid not null references "cluster" ("id"), "key_hash" bytea not null, "inserted_at" timestamptz(3) not null)`);
+      "node_id" uuid primary key constraint "recovery_key_node_id_foreign" references "node" ("id") on delete cascade, "cluster_id" uuid not null constraint "recovery_key_cluster_id_foreign" references "cluster" ("id"), "key_hash" bytea not null, "inserted_at" timestamptz(3) not null)`);
 
     this.addSql(`create table "command" (
       "id" uuid primary key, "command_text" text not null, "targeting" jsonb not null, "timeout" int null check ("timeout" > 0), "expired_at" timestamptz(3) null,

@@ -1,0 +1,35 @@
+/** Tells errors of an unreachable or overloaded database from errors of a statement. */
+import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+
+/** SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts), system error. Source: PostgreSQL, appendix A. */
+const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
+
+/** Single SQLSTATEs: read-only after a failover, idle-in-transaction timeout, serialization failure, deadlock, lock timeout. */
+const UNAVAILABLE_STATES = new Set(['25006', '25P03', '40001', '40P01', '55P03']);
+
+/** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
+const SOCKET_ERRORS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES']);
+
+/** What `pg` 8 and `pg-pool` 3 say without giving a code. */
+const DRIVER_MESSAGES = /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
+
+/** Whether the database was lost, too slow, or out of resources, rather than the statement wrong. Looks through `cause`s, because MikroORM wraps. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof DatabaseUnavailable) return true;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string' && (isUnavailableState(code) || SOCKET_ERRORS.has(code))) return true;
+  if (DRIVER_MESSAGES.test(error.message)) return true;
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable); // every address of a host name refused
+  return isUnavailable(error.cause);
+}
+
+function isUnavailableState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/u.test(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
+}
+
+/** The error to throw instead: a DatabaseUnavailable with the given one as its cause, or the given one when the statement was wrong. */
+export function asUnavailable(error: unknown, doing: string): unknown {
+  if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error;
+  return new DatabaseUnavailable(`The database is not available (${doing}).`, { cause: error });
+}

@@ -1,0 +1,108 @@
+/** Connections to PostgreSQL: MikroORM for entities, migrations and cold paths, a `pg` pool for hot ones. Every call ends within 5 s (L3). */
+import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
+import { Pool, type PoolConfig } from 'pg';
+import type { Log } from '../actors/kit/ports.ts';
+import { asUnavailable } from './availability.ts';
+import { ENTITIES } from './entities/all.ts';
+import { bringUpToDate } from './schema-version.ts';
+
+/** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
+export const CONNECT_MS_MAX = 1_500;
+
+/** The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot cancel anything itself. */
+export const QUERY_MS_MAX = 3_000;
+
+/** The server cancels a statement after this, in ms: earlier than the client gives up, so that the connection stays usable. */
+export const STATEMENT_MS_MAX = 2_500;
+
+/** The server gives up waiting for a row or table lock after this, in ms. */
+export const LOCK_MS_MAX = 1_500;
+
+/** The server ends a transaction whose client has gone quiet after this, in ms, so that a stopped admin holds no lock for long. */
+export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
+
+/** A spare connection is closed after this, in ms. */
+const IDLE_CONNECTION_MS_MAX = 30_000;
+
+/** Connections of MikroORM, beside those of the pool: only cold paths use them. */
+const ORM_CONNECTIONS_MAX = 2;
+
+/** Where the database is. `host` may be the directory of a Unix socket. */
+export type Connection =
+  | { readonly host: string; readonly port?: number; readonly user: string; readonly database: string; readonly password?: string }
+  | { readonly url: string };
+
+export interface DatabaseOptions {
+  readonly connection: Connection;
+  /** Most connections in all, at least 2. */
+  readonly poolMax: number;
+  readonly log: Log;
+}
+
+export interface Database {
+  readonly orm: MikroORM;
+  /** For hot paths. Times come as Date, bigint as text. */
+  readonly pool: Pool;
+  /** Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by a newer version. */
+  migrate(): Promise<void>;
+  /** Ends all connections. Waits for statements under way. */
+  close(): Promise<void>;
+}
+
+/** Opens the database lazily: nothing is dialled before the first call. */
+export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
+  const pool = new Pool({ ...timed(connection), max: Math.max(1, poolMax - ORM_CONNECTIONS_MAX), idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
+  const lost = (error: Error): void => log.warn({ err: error.message }, 'lost a connection to the database');
+  pool.on('error', lost);
+  pool.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
+  const orm = await openOrm(timed(connection), databaseName(connection), log);
+
+  return {
+    orm,
+    pool,
+    migrate: async () => {
+      try {
+        await bringUpToDate(untimed(connection), databaseName(connection), log);
+      } catch (error) {
+        throw asUnavailable(error, 'bringing the schema up to date');
+      }
+    },
+    close: async () => {
+      await Promise.all([pool.end(), orm.close(true)]);
+    },
+  };
+}
+
+function openOrm(options: PoolConfig, dbName: string, log: Log): Promise<MikroORM> {
+  return MikroORM.init(defineConfig({
+    dbName,
+    entities: ENTITIES,
+    driverOptions: options,
+    pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
+    logger: (message) => log.debug({}, message),
+    colors: false,
+    debug: false,
+  }));
+}
+
+/** Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very different selectivity. */
+function timed(connection: Connection): PoolConfig {
+  return {
+    ...untimed(connection),
+    query_timeout: QUERY_MS_MAX,
+    statement_timeout: STATEMENT_MS_MAX,
+    lock_timeout: LOCK_MS_MAX,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    options: '-c plan_cache_mode=force_custom_plan',
+  };
+}
+
+/** For migrations, which may take their time once they have begun. */
+function untimed(connection: Connection): PoolConfig {
+  const place: PoolConfig = 'url' in connection ? { connectionString: connection.url } : { ...connection };
+  return { ...place, connectionTimeoutMillis: CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
+}
+
+function databaseName(connection: Connection): string {
+  return 'url' in connection ? decodeURIComponent(new URL(connection.url).pathname.slice(1)) : connection.database;
+}

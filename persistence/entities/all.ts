@@ -1,0 +1,12 @@
+/** Every entity, for MikroORM's discovery. The migrations make the tables; a test holds the two equal. */
+import { Admin } from './admin.ts';
+import { Cluster, ClusterOwnership } from './cluster.ts';
+import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
+import { EnrollmentKey } from './enrollment-key.ts';
+import { Event } from './event.ts';
+import { IdempotencyKey } from './idempotency-key.ts';
+import { Alias, Node, RecoveryKey } from './node.ts';
+import { RowCount } from './row-count.ts';
+import { SecretCheck } from './secret-check.ts';
+
+export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, ExecutionOutputPart, IdempotencyKey, Node, RecoveryKey, RowCount, SecretCheck];

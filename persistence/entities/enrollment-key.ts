@@ -1,0 +1,21 @@
+/** Keys with which agents join a cluster. */
+import { defineEntity, p } from '@mikro-orm/core';
+import { Cluster } from './cluster.ts';
+import { dates, hash, instant } from './columns.ts';
+
+/** Found by the hash of its nonce; the blob itself is sealed, so that a single read can show it again. */
+export const EnrollmentKey = defineEntity({
+  name: 'EnrollmentKey',
+  tableName: 'enrollment_key',
+  properties: {
+    id: p.uuid().primary(),
+    cluster: () => p.manyToOne(Cluster).deleteRule('cascade').index('enrollment_key_of_cluster'),
+    name: p.text().nullable(),
+    nonceHash: hash().unique(),
+    sealedKey: p.text(),
+    expiredAt: instant().nullable(),
+    usesRemaining: p.integer().nullable(),
+    lastUsedAt: instant().nullable(),
+    ...dates,
+  },
+});

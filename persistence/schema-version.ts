@@ -1,0 +1,79 @@
+/** Brings the schema up to date, one admin at a time. */
+import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
+import { Migrator } from '@mikro-orm/migrations';
+import { Client, type PoolConfig } from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../actors/kit/ports.ts';
+import { SecretCheck } from './entities/secret-check.ts';
+import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
+
+/** Every migration, oldest first. A new one is added here. */
+const MIGRATIONS = [Migration20261121000000_foundation];
+
+/** Table in which MikroORM notes the migrations it has run. */
+const MIGRATION_TABLE = 'mikro_orm_migrations';
+
+/** Advisory lock under which schemas are changed: the first eight bytes of `sha256('edge-fleet-control schema')`. */
+const SCHEMA_LOCK = '133966898947473882';
+
+/** How long an admin waits for another one that is changing the schema, in ms, and how often it looks. */
+const SCHEMA_LOCK_MS_MAX = 60_000;
+const SCHEMA_LOCK_POLL_MS = 100;
+
+/** The database holds migrations that this program does not know. */
+export class SchemaTooNew extends Error {
+  override readonly name = 'SchemaTooNew';
+}
+
+/** Runs the migrations that are missing, under a lock that all admins share. Throws SchemaTooNew and changes nothing when the database is ahead. */
+export async function bringUpToDate(connection: PoolConfig, dbName: string, log: Log): Promise<void> {
+  const holder = new Client(connection);
+  holder.on('error', (error) => log.warn({ err: error.message }, 'lost a connection to the database'));
+  await holder.connect();
+  try {
+    await lockSchema(holder);
+    await refuseNewer(holder);
+    await runMissing(connection, dbName, log);
+  } finally {
+    await holder.end(); // gives the lock back
+  }
+}
+
+/** By trying, not by waiting in the server: a wait there would be one long statement. */
+async function lockSchema(holder: Client): Promise<void> {
+  for (let waitedMs = 0; waitedMs < SCHEMA_LOCK_MS_MAX; waitedMs += SCHEMA_LOCK_POLL_MS) {
+    const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [SCHEMA_LOCK]);
+    if (rows[0]?.locked === true) return;
+    await delay(SCHEMA_LOCK_POLL_MS);
+  }
+  throw new Error(`Another admin has been changing the database schema for over ${SCHEMA_LOCK_MS_MAX / 1_000} s. Look at its log, then start this one again.`);
+}
+
+async function refuseNewer(holder: Client): Promise<void> {
+  const { rows: [table] } = await holder.query<{ there: boolean }>('select to_regclass($1) is not null as there', [MIGRATION_TABLE]);
+  if (table?.there !== true) return;
+  const known = MIGRATIONS.map((migration) => migration.name);
+  const { rows } = await holder.query<{ name: string }>(`select name from ${MIGRATION_TABLE} where not name = any($1) order by id`, [known]);
+  if (rows.length === 0) return;
+  throw new SchemaTooNew(`The database was made by a newer version of this program (it has ${rows.map((row) => row.name).join(', ')}). Update this admin, or restore the database from before the update.`);
+}
+
+async function runMissing(connection: PoolConfig, dbName: string, log: Log): Promise<void> {
+  const orm = await MikroORM.init(defineConfig({
+    dbName,
+    entities: [SecretCheck], // MikroORM wants at least one; migrations use none
+    driverOptions: connection,
+    pool: { min: 0, max: 1 },
+    extensions: [Migrator],
+    migrations: { migrationsList: MIGRATIONS.map((migration) => ({ name: migration.name, class: migration })), tableName: MIGRATION_TABLE, snapshot: false },
+    logger: (message) => log.debug({}, message),
+    colors: false,
+    debug: false,
+  }));
+  try {
+    const ran = await orm.migrator.up();
+    if (ran.length > 0) log.info({ migrations: ran.map(({ name }) => name) }, 'brought the database schema up to date');
+  } finally {
+    await orm.close(true);
+  }
+}

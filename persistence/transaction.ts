@@ -1,0 +1,35 @@
+/** One transaction on one connection of the pool. */
+import type { Pool, PoolClient } from 'pg';
+import { asUnavailable, isUnavailable } from './availability.ts';
+
+/**
+ * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck database
+ * come out as DatabaseUnavailable. `doing` says what for, in that error.
+ */
+export async function inTransaction<T>(pool: Pool, doing: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => { throw asUnavailable(error, doing); });
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    client.release();
+    return result;
+  } catch (error) {
+    await giveBack(client, error);
+    throw asUnavailable(error, doing);
+  }
+}
+
+/** A connection that did not answer is closed at once: a rollback would wait behind the stuck statement, and pass the 5 s of L3. */
+async function giveBack(client: PoolClient, error: unknown): Promise<void> {
+  if (isUnavailable(error)) {
+    client.release(true);
+    return;
+  }
+  try {
+    await client.query('rollback');
+    client.release();
+  } catch {
+    client.release(true); // the first error is the one to tell
+  }
+}
