@@ -1,0 +1,95 @@
+#!/usr/bin/env node
+/** `edge-admin`: the program that runs the control service. */
+import { parseArgs } from 'node:util';
+import packageFile from '../package.json' with { type: 'json' };
+import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../config.ts';
+import { createLog } from '../log.ts';
+import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
+import type { Log } from '../actors/kit/ports.ts';
+import { EXIT_BAD_SETTINGS, runUntilSignalled, type Running } from './lifetime.ts';
+
+/** Loaded only to serve, so that the other commands answer at once. */
+const MAIN = '../main.ts';
+
+const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet
+
+Usage:
+  edge-admin serve                  run the service until SIGTERM or SIGINT
+  edge-admin settings [--markdown]  list the settings
+  edge-admin --help | --version
+
+It is configured by environment variables. The least that it needs:
+  MASTER_KEY=$(openssl rand -hex 32) edge-admin serve
+
+Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
+`;
+
+await main(process.argv.slice(2));
+
+async function main(args: string[]): Promise<void> {
+  const parsed = parse(args);
+  if ('problem' in parsed) return refuse([`${parsed.problem} (edge-admin --help lists what there is)`]);
+
+  const { values, command } = parsed;
+  if (values.version) return void process.stdout.write(`${packageFile.version}\n`);
+  if (values.help || command === 'help') return void process.stdout.write(`${USAGE}\nSettings:\n${themes()}`);
+  switch (command) {
+    case undefined: return refuse(['a command is missing: edge-admin serve runs the service, edge-admin --help tells more']);
+    case 'settings': return void process.stdout.write(values.markdown ? settingsMarkdown(ADMIN_SETTINGS) : themes());
+    case 'serve': return serve();
+    default: return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' }, markdown: { type: 'boolean' } },
+    });
+    const [command, ...more] = positionals;
+    return more.length > 0 ? { problem: `unexpected argument ${JSON.stringify(more[0])}` } : { values, command };
+  } catch (error) {
+    return { problem: (error as Error).message.split('\n')[0] ?? 'wrong arguments' };
+  }
+}
+
+function themes(): string {
+  return Object.entries(ADMIN_SETTING_THEMES).map(([title, shape]) => `\n${title}\n${settingsHelp(shape)}`).join('');
+}
+
+async function serve(): Promise<void> {
+  const read = readAdminConfig(process.env);
+  if (!read.ok) return refuse(read.problems);
+
+  const { config } = read;
+  const log = createLog('edge-admin', config.LOG_LEVEL);
+  const { startAdmin } = await import(MAIN) as { startAdmin: (config: AdminConfig, log: Log) => Promise<Running & { readonly url: string }> };
+  await runUntilSignalled({
+    log,
+    describe: (error) => `edge-admin: ${startProblem(error, config)}`,
+    start: async () => {
+      const admin = await startAdmin(config, log);
+      log.info({ url: admin.url }, 'edge-admin is ready');
+      return admin;
+    },
+  });
+}
+
+/** A failed start in one line for the operator. Errors that are not listed name themselves. */
+function startProblem(error: unknown, config: AdminConfig): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const address = `ADMIN_API_HOST ${config.ADMIN_API_HOST}, ADMIN_API_PORT ${config.ADMIN_API_PORT}`;
+  switch (code) {
+    case 'EADDRINUSE': return `another program listens there already (${address}): end it, or set another ADMIN_API_PORT`;
+    case 'EADDRNOTAVAIL': case 'ENOTFOUND': return `this machine has no such address (${address}): set ADMIN_API_HOST to one of its own, or 0.0.0.0 for all`;
+    case 'EACCES': return `listening there needs more rights (${address}): set an ADMIN_API_PORT above 1023`;
+    case undefined: default: return message.split('\n')[0] ?? 'it could not start';
+  }
+}
+
+function refuse(problems: readonly string[]): void {
+  process.stderr.write(problems.map((problem) => `edge-admin: ${problem}\n`).join(''));
+  process.exitCode = EXIT_BAD_SETTINGS;
+}

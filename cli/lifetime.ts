@@ -1,0 +1,81 @@
+/** The life of a resident program: started, held until a signal, stopped within bounded time, with a status that tells how it went. */
+import type { Log } from '../actors/kit/ports.ts';
+
+/** Exit statuses of the resident programs. 70 is EX_SOFTWARE of sysexits.h. */
+export const EXIT_STOPPED = 0;
+export const EXIT_START_FAILED = 1;
+export const EXIT_BAD_SETTINGS = 2;
+export const EXIT_BUG = 70;
+
+/** Time an orderly stop may take, in ms, before the program ends anyhow. Below the 30 s that supervisors of processes allow, as a rule. */
+const STOP_MS_MAX = 25_000;
+
+/** Exit status of a program ended by a second signal: 128 and the signal's number, as shells have it. */
+const SIGNAL_STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+type EndingSignal = keyof typeof SIGNAL_STATUS;
+
+/** What was started. */
+export interface Running {
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a service and ends the process when it has been stopped. SIGTERM, SIGINT and SIGHUP stop it (also while it
+ * starts), a second one ends the process at once. A start that fails prints one line, `describe(error)`, to stderr.
+ * An error that nobody caught is a bug: logged, and the end, since the state is then unknown and a restart recovers.
+ */
+export async function runUntilSignalled(options: {
+  readonly start: () => Promise<Running>;
+  readonly describe: (error: unknown) => string;
+  readonly log: Log;
+  readonly stopMsMax?: number;
+}): Promise<never> {
+  const { log, stopMsMax = STOP_MS_MAX } = options;
+  endOnBugs(log);
+  const signalled = nextSignal(log);
+
+  const starting = options.start();
+  const outcome = await Promise.race([starting.then(() => 'started' as const, (error: unknown) => ({ error })), signalled]);
+  if (typeof outcome === 'object') {
+    process.stderr.write(`${options.describe(outcome.error)}\n`);
+    return process.exit(EXIT_START_FAILED);
+  }
+
+  await signalled;
+  const timer = setTimeout(() => {
+    log.error({ stop_ms_max: stopMsMax }, 'The stop takes too long; the program ends now');
+    process.exit(EXIT_START_FAILED);
+  }, stopMsMax);
+  try {
+    await (await starting).stop();
+  } catch (error) {
+    log.error({ error }, 'The stop failed');
+    return process.exit(EXIT_START_FAILED);
+  }
+  clearTimeout(timer);
+  return process.exit(EXIT_STOPPED);
+}
+
+/** Resolves at the first signal; ends the process at the second. */
+async function nextSignal(log: Log): Promise<'signalled'> {
+  return new Promise((resolve) => {
+    let seen = false;
+    const onSignal = (signal: EndingSignal) => {
+      if (seen) process.exit(SIGNAL_STATUS[signal]);
+      seen = true;
+      log.info({ signal }, 'Stopping; a second signal ends the program at once');
+      resolve('signalled');
+    };
+    for (const signal of Object.keys(SIGNAL_STATUS) as EndingSignal[]) process.on(signal, onSignal);
+  });
+}
+
+function endOnBugs(log: Log): void {
+  const end = (error: unknown, what: string) => {
+    log.error({ error }, what);
+    process.exit(EXIT_BUG);
+  };
+  process.on('uncaughtException', (error) => { end(error, 'An error that nobody caught'); });
+  process.on('unhandledRejection', (error) => { end(error, 'A rejection that nobody handled'); });
+}
