@@ -1,6 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, Reads, Records, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Ask, Clock, Page, Reads, Records, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 
@@ -45,38 +45,87 @@ export interface Call {
   readonly idempotency: Idempotency | null;
 }
 
-/** Where REST offers it. Path parameters are `:name` and are taken from the input; the rest is the query (GET) or the body. */
-export interface RestRoute {
+/**
+ * Where REST offers it. Path parameters are `:name` and are fields of the input; the rest of the input is the query (GET)
+ * or the body (other methods).
+ */
+export interface RestRoute<Answer = never> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below /api/v1. */
   readonly path: string;
   readonly status: 200 | 201 | 202 | 204;
+  /** 202 in place of `status` for the answers it picks: those that tell of something still under way. */
+  acceptedWhen?(answer: Answer): boolean;
 }
 
-/** How MCP clients may treat the tool. */
+/** How MCP clients may treat the tool. A query is read-only. */
 export interface ToolHints {
   readonly destructive: boolean;
   readonly idempotent: boolean;
 }
 
+export type Kind = 'query' | 'mutation';
+
+/** What a handler answers: a page of rows, a resource, or null where REST answers 204. */
+export type Handled<Output extends z.ZodType, List extends boolean> = List extends true ? Page<z.output<Output>> : z.output<Output>;
+
 /**
  * One operation of the catalogue.
- * `list` marks answers `{rows, totalCount}` that become a page with pagination; others answer a single resource, or null for 204.
+ * @typeParam Input what clients may send, as JSON or as strings of a query
+ * @typeParam Output the resource, or one row of a list
+ * @typeParam List whether it answers pages; its input must then be a `listInput`
  */
-export interface Operation<Name extends string = string, Kind extends 'query' | 'mutation' = 'query' | 'mutation', Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+export interface Operation<Name extends string = string, K extends Kind = Kind, Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType, List extends boolean = boolean> {
   readonly name: Name;
-  readonly kind: Kind;
+  readonly kind: K;
   readonly scope: Scope;
+  /** One sentence for documentation and tool lists. */
   readonly summary: string;
   /** Null: no REST route (check_admin_health). */
-  readonly rest: RestRoute | null;
+  readonly rest: RestRoute<z.output<Output>> | null;
   readonly hints: ToolHints;
   /** Creates keep their answer under an Idempotency-Key. */
   readonly creates: boolean;
-  /** Answers a page. */
-  readonly list: boolean;
+  readonly list: List;
   readonly input: Input;
-  /** The resource, or one row of a list. */
   readonly output: Output;
-  handle(input: z.output<Input>, call: Call): Promise<Result<unknown>>;
+  handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
+}
+
+/** Any operation, where its types do not matter. */
+export type AnyOperation = Operation;
+
+/** An operation as written down: what is left out follows from the rest. */
+export interface Definition<Name extends string, K extends Kind, Input extends z.ZodType, Output extends z.ZodType, List extends boolean> {
+  readonly name: Name;
+  readonly kind: K;
+  /** Default: `api`. */
+  readonly scope?: Scope;
+  readonly summary: string;
+  readonly rest: RestRoute<z.output<Output>> | null;
+  /** Default: by kind and method. A DELETE destroys and may be repeated, a PATCH may be repeated, a POST neither. */
+  readonly hints?: ToolHints;
+  /** Default: false. */
+  readonly creates?: boolean;
+  /** Default: false. */
+  readonly list?: List;
+  readonly input: Input;
+  readonly output: Output;
+  handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
+}
+
+/** Makes an operation out of its definition. Name, kind, input and output stay exact in its type. */
+export function operation<const Name extends string, const K extends Kind, Input extends z.ZodType, Output extends z.ZodType, const List extends boolean = false>(
+  definition: Definition<Name, K, Input, Output, List>,
+): Operation<Name, K, Input, Output, List> {
+  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, list: false as List, ...definition };
+}
+
+function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {
+  return { destructive: method === 'DELETE', idempotent: kind === 'query' || method === 'DELETE' || method === 'PATCH' };
+}
+
+/** Names of the path parameters of a route: `/nodes/:id/aliases` has `id`. */
+export function pathParameters(path: string): readonly string[] {
+  return [...path.matchAll(/:([a-z_]+)/gu)].map((match) => match[1] ?? '');
 }

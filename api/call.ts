@@ -1,0 +1,87 @@
+/** The single path of every call on every surface: authenticate → authorise → parse → (idempotency) → ask or read → result. */
+import type { z } from 'zod';
+import type { ListQuery } from '../actors/filters.ts';
+import { DatabaseUnavailable, type Log } from '../actors/kit/ports.ts';
+import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
+import { answerOnce } from './idempotency.ts';
+import { parse } from './parse.ts';
+import type { AnyOperation, Operation, OperationPorts } from './operation.ts';
+import type { Caller, Gate } from './principals.ts';
+
+/** Where a page stands in its list. Source: contract.md, 1. */
+export interface Pagination {
+  readonly page: number;
+  readonly page_size: number;
+  readonly total_count: number;
+  readonly total_pages: number;
+  readonly has_next: boolean;
+  readonly has_prev: boolean;
+  readonly next_page: number | null;
+  readonly prev_page: number | null;
+}
+
+/** The answer of a list. */
+export interface Listing<Row> {
+  readonly data: readonly Row[];
+  readonly pagination: Pagination;
+}
+
+/** What clients get: a listing for lists, else the resource (null where REST answers 204). */
+export type Answer<O extends AnyOperation> = O['list'] extends true ? Listing<z.output<O['output']>> : z.output<O['output']>;
+
+/** Calls an operation with what the client sent. Never throws: bugs are logged under the request id and refused as `internal_error`. */
+export type CallOperation = <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => Promise<Result<Answer<O>>>;
+
+/** What stands around every call. */
+export interface CallKit {
+  readonly ports: OperationPorts;
+  readonly gate: Gate;
+  readonly log: Log;
+}
+
+/** The one way in. */
+export function createCall({ ports, gate, log }: CallKit): CallOperation {
+  return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
+    const admitted = gate.admit(operation.scope, caller);
+    if (!admitted.ok) return admitted;
+
+    const input = parse(operation, rawInput);
+    if (!input.ok) return input;
+
+    try {
+      const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads,
+        (idempotency) => operation.handle(input.value, { ports, requestId: caller.requestId, idempotency }));
+      return (handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled) as Result<Answer<O>>;
+    } catch (error) {
+      return { ok: false, refusal: failure(error, operation, caller, log) };
+    }
+  };
+}
+
+type PageOf = { readonly rows: readonly unknown[]; readonly totalCount: number };
+
+function listing({ rows, totalCount }: PageOf, { page, pageSize }: ListQuery): Listing<unknown> {
+  const totalPages = Math.ceil(totalCount / pageSize);
+  return {
+    data: rows,
+    pagination: {
+      page,
+      page_size: pageSize,
+      total_count: totalCount,
+      total_pages: totalPages,
+      has_next: page < totalPages,
+      has_prev: page > 1,
+      next_page: page < totalPages ? page + 1 : null,
+      prev_page: page > 1 ? page - 1 : null,
+    },
+  };
+}
+
+function failure(error: unknown, operation: Operation, caller: Caller, log: Log): Refusal {
+  if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
+  log.error({ error, operation: operation.name, request_id: caller.requestId }, 'an operation failed');
+  return INTERNAL_ERROR;
+}
+
+/** A bug. Its cause is in the log under the request id and nowhere else. */
+export const INTERNAL_ERROR: Refusal = refuse('internal_error', 'Something went wrong here. The log has it under the request id.').refusal;

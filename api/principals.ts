@@ -1,0 +1,104 @@
+/** Who calls, by bearer key, and what that reaches. */
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../actors/kit/ports.ts';
+import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
+import { createTally } from './tally.ts';
+import type { Scope } from './operation.ts';
+
+/** Whose key it was. `anonymous`: none was needed. */
+export type Principal = 'master' | 'api' | 'metrics' | 'mcp' | 'proxy' | 'anonymous';
+
+/** Where a call came in. tRPC counts as the API. */
+export type Surface = 'rest' | 'trpc' | 'mcp';
+
+/** One call's circumstances. */
+export interface Caller {
+  readonly surface: Surface;
+  /** The bearer token as sent; null when there was none. */
+  readonly credential: string | null;
+  /** Remote address: failed authentication is counted by it. */
+  readonly address: string;
+  readonly requestId: string;
+  readonly idempotencyKey: string | null;
+}
+
+/** Keys and enforcement flags, as in the settings of the same names. */
+export interface GateSettings {
+  readonly masterKey: string;
+  readonly apiKey: string;
+  readonly metricsKey: string;
+  readonly mcpKey: string;
+  readonly proxyKey: string;
+  readonly apiAuthEnabled: boolean;
+  readonly metricsAuthEnabled: boolean;
+  readonly mcpAuthEnabled: boolean;
+  readonly failuresPerMinuteMax: number;
+}
+
+/** Lets callers in, or says why not. */
+export interface Gate {
+  /**
+   * 401 `unauthorized`: no credential, or a wrong one. 403 `forbidden`: a valid one whose scope does not reach here.
+   * 429 `rate_limited`: one more wrong credential from an address that showed too many. A right one always gets in:
+   * else whoever shares an address, or stands behind the same load balancer, could lock the operator out.
+   */
+  admit(scope: Scope, caller: Caller): Result<Principal>;
+}
+
+/** Addresses whose failures are remembered at once; the oldest is forgotten first (L2). */
+const ADDRESSES_MAX = 10_000;
+
+const MINUTE_MS = 60_000;
+
+/** A gate with these keys. Keys are compared in constant time, as hashes (E3). */
+export function createGate(settings: GateSettings, clock: Clock): Gate {
+  const { masterKey, apiKey, metricsKey, mcpKey, proxyKey } = settings;
+  const keys = ([['master', masterKey], ['api', apiKey], ['metrics', metricsKey], ['mcp', mcpKey], ['proxy', proxyKey]] as const)
+    .map(([principal, key]) => ({ principal, hash: digest(key) }));
+  const failures = createTally({ perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
+
+  /** All keys of this text: several settings may hold the same one. Every key is compared, found or not. */
+  const identify = (credential: string): readonly Principal[] => {
+    const given = digest(credential);
+    return keys.filter(({ hash }) => timingSafeEqual(hash, given)).map(({ principal }) => principal);
+  };
+
+  return {
+    admit(scope, caller) {
+      if (scope === 'public' || !isEnforced(settings, scope, caller.surface)) return ok('anonymous');
+      if (caller.credential === null) return UNAUTHORIZED;
+
+      const principals = identify(caller.credential);
+      const [first] = principals;
+      if (first === undefined) {
+        const waitMs = failures.add(caller.address);
+        return waitMs === 0 ? UNAUTHORIZED : { ok: false, refusal: rateLimited(waitMs) };
+      }
+      const admitted = principals.find((principal) => reaches(principal, scope, caller.surface));
+      return admitted === undefined ? FORBIDDEN : ok(admitted);
+    },
+  };
+}
+
+const UNAUTHORIZED = refuse('unauthorized', 'A valid credential is needed: Authorization: Bearer KEY.');
+const FORBIDDEN = refuse('forbidden', 'This credential does not reach here.');
+
+/** Too many, with the wait in whole seconds. */
+export function rateLimited(waitMs: number): Refusal {
+  return { code: 'rate_limited', message: 'Too many failed attempts from this address.', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
+}
+
+function reaches(principal: Principal, scope: Scope, surface: Surface): boolean {
+  if (principal === 'master') return true;
+  if (surface === 'mcp') return principal === 'mcp';
+  return scope === 'metrics' ? principal === 'metrics' : principal === 'api';
+}
+
+function isEnforced(settings: GateSettings, scope: Scope, surface: Surface): boolean {
+  if (surface === 'mcp') return settings.mcpAuthEnabled;
+  return scope === 'metrics' ? settings.metricsAuthEnabled : settings.apiAuthEnabled;
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

@@ -1,0 +1,17 @@
+/** Reads as results. */
+import type { Page } from '../actors/kit/ports.ts';
+import { ok, refuse, type Result } from '../actors/refusal.ts';
+
+/** Source: spec.md, errors. */
+export const NOT_FOUND = 'Resource not found';
+
+/** A row that was read, or `not_found` for null. */
+export async function found<T>(read: Promise<T | null>): Promise<Result<T>> {
+  const row = await read;
+  return row === null ? refuse('not_found', NOT_FOUND) : ok(row);
+}
+
+/** A page that was read. */
+export async function page<T>(read: Promise<Page<T>>): Promise<Result<Page<T>>> {
+  return ok(await read);
+}
