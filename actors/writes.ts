@@ -18,12 +18,14 @@ export type HotWrite =
   | { readonly kind: 'execution-sent'; readonly execution: ExecutionId; readonly atMs: number }
   | { readonly kind: 'execution-finished'; readonly execution: ExecutionId; readonly status: 'completed' | 'cancelled'; readonly atMs: number; readonly sentAtMs: number | null; readonly ending: Ending }
   | { readonly kind: 'execution-cancel-requested'; readonly execution: ExecutionId; readonly atMs: number }
+  /** Every execution of the command that is not terminal; none is fine. */
+  | { readonly kind: 'command-cancel-requested'; readonly command: CommandId; readonly atMs: number }
   | { readonly kind: 'output-part'; readonly execution: ExecutionId; readonly part: number; readonly text: string }
   | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number };
 
 /** One transaction each; a constraint that refuses becomes a Refusal. */
 export type ColdWrite =
-  | { readonly kind: 'cluster-created'; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string | null; readonly ipv6Range: string | null; readonly nodeLimit: number | null; readonly atMs: number }
+  | { readonly kind: 'cluster-created'; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly atMs: number }
   | { readonly kind: 'cluster-limited'; readonly cluster: ClusterId; readonly nodeLimit: number | null; readonly atMs: number }
   | { readonly kind: 'cluster-deleted'; readonly cluster: ClusterId }
   | { readonly kind: 'key-created'; readonly id: string; readonly cluster: ClusterId; readonly name: string | null; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly atMs: number }
@@ -63,7 +65,7 @@ export interface NodeEnrolled {
 
 export type Write = HotWrite | ColdWrite;
 
-const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'output-part', 'node-status']);
+const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status']);
 
 /** Whether a write travels in the group commit. */
 export function isHot(write: Write): write is HotWrite {

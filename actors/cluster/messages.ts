@@ -16,7 +16,7 @@ export interface NodeCredentials {
 }
 
 export type ClusterMessage =
-  | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string | null; readonly ipv6Range: string | null; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
+  | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
   | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }
   | { readonly type: 'delete'; readonly asker: Asker }
   | { readonly type: 'create-key'; readonly asker: Asker; readonly id: string; readonly name: string | null; readonly key: string; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly idempotency: Idempotency | null }

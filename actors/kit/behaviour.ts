@@ -17,4 +17,6 @@ export interface Behaviour<S, M> {
   transition(state: S, message: M, nowMs: number): Step<S>;
   /** Effects to ask for again after boot, crash, or a change of owner. */
   owed(state: S, nowMs: number): readonly Effect[];
+  /** Fresh rows under a live actor: keeps what rows do not hold (its session), takes the rest from `rows`. */
+  refreshed(live: S, rows: S): S;
 }

@@ -62,12 +62,14 @@ export interface Loader {
   openCommands(): Promise<readonly CommandId[]>;
   /** Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others. */
   openExecutions(node: NodeId, limit: number, except: readonly string[]): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
+  /** Those of the named executions that are open and belong to this node. */
+  findOpen(node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]>;
 }
 
 /** Live control sessions of agents. */
 export interface SessionLink {
-  /** False when the session is gone or its socket is full: a `session-drained` or `agent-disconnected` follows. */
-  send(session: SessionId, frame: AdminFrameBody): boolean;
+  /** Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is cut, so this never grows without bound. */
+  send(session: SessionId, frame: AdminFrameBody): void;
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
 }
 
@@ -93,6 +95,8 @@ export interface Reads {
   /** By id; clusters by name. Null when there is none. Single reads carry what lists leave out. */
   get<N extends ListName>(name: N, key: string): Promise<ListRows[N] | null>;
   clusterId(name: string): Promise<ClusterId | null>;
+  /** A free pair of ranges for a new cluster; null when the configured ranges are full. Another create may take it first: then the create is refused with `conflict` and the caller asks again, a few times. */
+  freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
   /** Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not exist with no error: it simply matches nothing. */
   targets(targeting: Targeting): Promise<readonly Target[]>;
   executionNode(id: ExecutionId): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;

@@ -1,10 +1,11 @@
 /** What one message makes of an actor: the next state, changes to store, and effects to perform once they are stored. */
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
-import type { SessionId } from '../../transport/protocol/ids.ts';
+import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Address, Addressed, Message } from '../messages.ts';
 import type { Refusal, Result } from '../refusal.ts';
+import type { NodeMessage } from '../node/messages.ts';
 import type { Write } from '../writes.ts';
 import type { Notice } from './notice.ts';
 
@@ -38,6 +39,8 @@ export type Effect =
   | { readonly type: 'remind'; readonly key: string; readonly afterMs: number; readonly message: Message }
   /** The next open executions of this node, in creation order, come back as `executions-loaded`. */
   | { readonly type: 'load-open'; readonly limit: number; readonly except: readonly string[] }
+  /** Are these open? They come back as `executions-looked-up`, with the message that asked. */
+  | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage | null }
   /** A node of this cluster appeared or vanished: its actor is started from rows. */
   | { readonly type: 'revive'; readonly address: Address }
   | { readonly type: 'stop' };

@@ -27,10 +27,10 @@ export type NodeMessage =
   | { readonly type: 'report-late'; readonly session: SessionId }
   /** A reminder set when the last session ended. */
   | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
-  /** The session's socket has room again. */
-  | { readonly type: 'session-drained'; readonly session: SessionId }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
+  /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is decided again with that knowledge. */
+  | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage | null }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }

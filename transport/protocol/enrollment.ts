@@ -41,6 +41,17 @@ export const EnrollmentBlob = z.object({
 });
 export type EnrollmentBlob = z.infer<typeof EnrollmentBlob>;
 
+/** A recovery key as text: the node it is for, then its secret. So an agent that lost everything learns its old id from it. */
+export function encodeRecoveryKey(node: NodeId, secret: string): string {
+  return `${node}.${secret}`;
+}
+
+/** Reads the node that a recovery key is for; null when the text is no recovery key. */
+export function recoveryKeyNode(text: string): NodeId | null {
+  const parsed = NodeId.safeParse(text.split('.')[0]);
+  return parsed.success && text.includes('.') ? parsed.data : null;
+}
+
 /** Blob as text: unpadded base64url of its JSON. */
 export function encodeEnrollmentBlob(blob: EnrollmentBlob): string {
   return Buffer.from(JSON.stringify(blob)).toString('base64url');

@@ -95,7 +95,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('welcome'), protocol: z.int().min(1), cluster_name: z.string(), settings: AgentSettings }),
   /** Start these in this order, as concurrency allows. Known ids are acknowledged again and not started again. */
   z.object({ seq, type: z.literal('deliver'), deliveries: z.array(Delivery).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
-  /** Their acknowledgement or result is stored. For a finished execution the agent forgets it. */
+  /** Their results are stored: the agent forgets them. */
   z.object({ seq, type: z.literal('confirm'), executions: Executions.min(1) }),
   z.object({ seq, type: z.literal('part-stored'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1) }),
   /** Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget it. */

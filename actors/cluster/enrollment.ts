@@ -1,0 +1,121 @@
+/** Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in (E1). */
+import type { DomainEvent } from '../events.ts';
+import type { Change, Effect, Step } from '../kit/step.ts';
+import { answer, refuseAsker, step } from '../kit/step.ts';
+import { nodeSnapshot } from '../node/snapshots.ts';
+import type { ClusterRecord, EnrollmentKeyRecord, NodeRecord } from '../records.ts';
+import { ok } from '../refusal.ts';
+import type { Refusal, RefusalCode } from '../refusal.ts';
+import { instant } from '../resources.ts';
+import type { NodeEnrolled } from '../writes.ts';
+import type { ClusterMessage } from './messages.ts';
+import type { ClusterState } from './state.ts';
+
+type Enroll = Extract<ClusterMessage, { type: 'enroll' }>;
+
+/** What a verification can end in. Source: spec.md, enrollment key verified. */
+export type VerificationResult = 'verified' | 'invalid_key' | 'key_expired' | 'key_spent' | 'node_limit_reached';
+
+/** Why a key does not open, in one sentence each. */
+export const KEY_REFUSALS = {
+  invalid_key: 'The enrollment key is not valid.',
+  key_expired: 'The enrollment key has expired.',
+  key_spent: 'The enrollment key has no uses left.',
+  node_limit_reached: 'The cluster has reached its node limit.',
+} as const satisfies Partial<Record<RefusalCode, string>>;
+
+/** The event of an attempt; all key fields are null when there is no such key. */
+export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, subject: string, atMs: number): DomainEvent {
+  const data = { enrollment_key_id: key?.id ?? null, cluster_name: key?.clusterName ?? null, name: key?.name ?? null, uses_remaining: key?.usesRemaining ?? null, result, verified_at: instant(atMs) };
+  return { type: 'edge.enrollment_key.verified', subject, atMs, data };
+}
+
+/** Lets a node in, or says why not. */
+export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, nowMs: number): Step<ClusterState> {
+  const existing = existingOf(message);
+  if (existing === null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.' })]);
+  const problem = problemOf(record, message, existing, nowMs);
+  if (problem !== null) return turnedAway(state, message, problem, nowMs);
+
+  const node = joined(record, message, nowMs);
+  const spendsUse = existing.type !== 'retry';
+  const used = { ...message.key, usesRemaining: message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1 };
+  const registered: DomainEvent = { type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) };
+  const change: Change = {
+    write: writeOf(record, message, existing, spendsUse, nowMs),
+    // A retry was registered when its first answer was lost.
+    events: existing.type === 'retry' ? [] : [verifiedEvent(used, 'verified', node.id, nowMs), registered],
+    notices: [{ type: 'node-changed', node: node.id }, { type: 'events-stored' }],
+  };
+  const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;
+  return step({ ...state, record: grown }, [change], [...wake(message, existing), answer(message.asker, ok(null))]);
+}
+
+/** How an id that is already there may still enrol; null when it may not. */
+function existingOf(message: Enroll): NodeEnrolled['existing'] | null {
+  if (message.recoveryKeyHash !== null) return message.existing === null ? { type: 'none' } : { type: 'recovery', keyHash: message.recoveryKeyHash };
+  if (message.existing === null) return { type: 'none' };
+  // Its first answer was lost: it holds no token, and it spent its use already.
+  return !message.existing.everConnected && message.existing.node.enrollmentKeyId === message.key.id ? { type: 'retry' } : null;
+}
+
+function problemOf(record: ClusterRecord, message: Enroll, existing: NodeEnrolled['existing'], nowMs: number): keyof typeof KEY_REFUSALS | null {
+  if (existing.type === 'retry') return null;
+  const { key } = message;
+  if (key.expiredAtMs !== null && key.expiredAtMs <= nowMs) return 'key_expired';
+  if (key.usesRemaining === 0) return 'key_spent';
+  if (existing.type === 'none' && record.nodeLimit !== null && record.nodeCount >= record.nodeLimit) return 'node_limit_reached';
+  return null;
+}
+
+function turnedAway(state: ClusterState, message: Enroll, code: keyof typeof KEY_REFUSALS, nowMs: number): Step<ClusterState> {
+  const refusal: Refusal = { code, message: KEY_REFUSALS[code] };
+  const change: Change = { write: { kind: 'nothing' }, events: [verifiedEvent(message.key, code, message.request.node_id, nowMs)], notices: [{ type: 'events-stored' }] };
+  return step(state, [change], [refuseAsker(message.asker, refusal)]);
+}
+
+function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeRecord {
+  const { request } = message;
+  return {
+    id: request.node_id,
+    cluster: record.id,
+    clusterName: record.name,
+    status: message.existing?.node.status ?? 'unreachable',
+    version: request.version,
+    idType: request.id_type,
+    ports: request.ports,
+    selfUpdateEnabled: request.self_update_enabled,
+    enrollmentKeyId: message.key.id,
+    lastSeenAtMs: null,
+    insertedAtMs: message.existing?.node.insertedAtMs ?? nowMs,
+    updatedAtMs: nowMs,
+  };
+}
+
+function writeOf(record: ClusterRecord, message: Enroll, existing: NodeEnrolled['existing'], spendsUse: boolean, nowMs: number): NodeEnrolled {
+  const { request, credentials } = message;
+  return {
+    kind: 'node-enrolled',
+    node: request.node_id,
+    cluster: record.id,
+    enrollmentKey: message.key.id,
+    spendsUse,
+    existing,
+    tokenHash: credentials.tokenHash,
+    sealedProxyPassword: credentials.sealedProxyPassword,
+    version: request.version,
+    idType: request.id_type,
+    ports: request.ports,
+    selfUpdateEnabled: request.self_update_enabled,
+    wireguardPublicKey: request.wireguard_public_key ?? null,
+    aliases: (request.aliases ?? []).map((name, index) => ({ id: message.aliasIds[index] ?? '', name })),
+    atMs: nowMs,
+  };
+}
+
+/** A node that was there before starts again from its new rows, and an older session of it ends. */
+function wake(message: Enroll, existing: NodeEnrolled['existing']): readonly Effect[] {
+  const address = { kind: 'node' as const, id: message.request.node_id };
+  if (existing.type === 'none') return [{ type: 'revive', address }];
+  return [{ type: 'tell', told: { to: address, message: { type: 'revoked', reason: 'the node was enrolled again' } } }];
+}

@@ -1,0 +1,91 @@
+/** The behaviour of a cluster: its limit, its keys, and who joins. */
+import type { Behaviour } from '../kit/behaviour.ts';
+import type { Change, Step } from '../kit/step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import { remember } from '../node/administration.ts';
+import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
+import { ok } from '../refusal.ts';
+import type { ColdWrite } from '../writes.ts';
+import { enroll } from './enrollment.ts';
+import type { ClusterMessage } from './messages.ts';
+import { clusterResource, enrollmentKeyResource } from './resource.ts';
+import type { ClusterState } from './state.ts';
+
+type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
+
+export interface ClusterSettings {
+  readonly vpnDomain: string;
+}
+
+/** What a cluster does with one message. Pure: `nowMs` is Unix time in ms. */
+export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterState, ClusterMessage> {
+  function transition(state: ClusterState, message: ClusterMessage, nowMs: number): Step<ClusterState> {
+    if (message.type === 'create') return create(state, message, settings, nowMs);
+    const { record } = state;
+    if (record === null) return unborn(state, message);
+    switch (message.type) {
+      case 'limit':
+        return limit(state, record, message, settings, nowMs);
+      case 'delete':
+        return remove(state, record, message);
+      case 'create-key':
+        return createKey(state, record, message, nowMs);
+      case 'update-key':
+        return updateKey(state, message, nowMs);
+      case 'delete-key':
+        return step(state, [cold({ kind: 'key-deleted', id: message.id })], [answer(message.asker, ok(null))]);
+      case 'enroll':
+        return enroll(state, record, message, nowMs);
+      case 'count-changed':
+        return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
+      case 'refused':
+        return unchanged(state); // every cluster write has an asker, who was told
+      default:
+        return unreachable(message);
+    }
+  }
+  return { transition, owed: () => [], refreshed: (_live, rows) => rows };
+}
+
+function create(state: ClusterState, message: Said<'create'>, settings: ClusterSettings, nowMs: number): Step<ClusterState> {
+  if (state.record !== null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The cluster exists already.' })]);
+  const record: ClusterRecord = { id: state.id, name: message.name, ipv4Range: message.ipv4Range, ipv6Range: message.ipv6Range, nodeLimit: message.nodeLimit, nodeCount: 0, insertedAtMs: nowMs, updatedAtMs: nowMs };
+  const resource = clusterResource(record, settings.vpnDomain);
+  const write: ColdWrite = { kind: 'cluster-created', id: record.id, name: record.name, ipv4Range: record.ipv4Range, ipv6Range: record.ipv6Range, nodeLimit: record.nodeLimit, atMs: nowMs };
+  return step({ ...state, record }, [{ ...cold(write), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+}
+
+function limit(state: ClusterState, record: ClusterRecord, message: Said<'limit'>, settings: ClusterSettings, nowMs: number): Step<ClusterState> {
+  if (message.nodeLimit !== null && message.nodeLimit < record.nodeCount) {
+    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: `The cluster has ${record.nodeCount} nodes: the limit cannot be lower.` })]);
+  }
+  const limited = { ...record, nodeLimit: message.nodeLimit, updatedAtMs: nowMs };
+  return step({ ...state, record: limited }, [cold({ kind: 'cluster-limited', cluster: record.id, nodeLimit: message.nodeLimit, atMs: nowMs })], [answer(message.asker, ok(clusterResource(limited, settings.vpnDomain)))]);
+}
+
+function remove(state: ClusterState, record: ClusterRecord, message: Said<'delete'>): Step<ClusterState> {
+  if (record.nodeCount > 0) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: `The cluster still has ${record.nodeCount} nodes. Delete or move them first.` })]);
+  return step(state, [cold({ kind: 'cluster-deleted', cluster: record.id })], [answer(message.asker, ok(null)), { type: 'stop' }]);
+}
+
+function createKey(state: ClusterState, record: ClusterRecord, message: Said<'create-key'>, nowMs: number): Step<ClusterState> {
+  const key: EnrollmentKeyRecord = { id: message.id, cluster: record.id, clusterName: record.name, name: message.name, expiredAtMs: message.expiredAtMs, usesRemaining: message.usesRemaining, lastUsedAtMs: null, insertedAtMs: nowMs, updatedAtMs: nowMs };
+  const resource = enrollmentKeyResource(key, message.key);
+  const write: ColdWrite = { kind: 'key-created', id: key.id, cluster: record.id, name: key.name, nonceHash: message.nonceHash, sealedKey: message.sealedKey, expiredAtMs: key.expiredAtMs, usesRemaining: key.usesRemaining, atMs: nowMs };
+  return step(state, [{ ...cold(write), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+}
+
+function updateKey(state: ClusterState, message: Said<'update-key'>, nowMs: number): Step<ClusterState> {
+  const fields = { ...(message.name === undefined ? {} : { name: message.name }), ...(message.expiredAtMs === undefined ? {} : { expiredAtMs: message.expiredAtMs }), ...(message.usesRemaining === undefined ? {} : { usesRemaining: message.usesRemaining }) };
+  const key = { ...message.key, ...fields, updatedAtMs: nowMs };
+  return step(state, [cold({ kind: 'key-updated', id: key.id, ...fields, atMs: nowMs })], [answer(message.asker, ok(enrollmentKeyResource(key, message.blob)))]);
+}
+
+/** Nothing but `create` can be said to a cluster that is not stored. */
+function unborn(state: ClusterState, message: ClusterMessage): Step<ClusterState> {
+  return 'asker' in message ? step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }]) : step(state, [], [{ type: 'stop' }]);
+}
+
+function cold(write: ColdWrite): Change {
+  return { write, events: [], notices: [] };
+}

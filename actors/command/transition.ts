@@ -1,0 +1,116 @@
+/** The behaviour of a command: it is stored with all of its executions, hands them to their nodes, and counts how they end. */
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { DomainEvent } from '../events.ts';
+import type { Behaviour } from '../kit/behaviour.ts';
+import type { Notice } from '../kit/notice.ts';
+import type { Effect, Step } from '../kit/step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import { remember } from '../node/administration.ts';
+import { executionSnapshot } from '../node/snapshots.ts';
+import type { CommandRecord, OpenExecution } from '../records.ts';
+import { ok } from '../refusal.ts';
+import type { CommandSummary } from '../resources.ts';
+import { isTerminal } from '../resources.ts';
+import type { CommandMessage, ExecutionChange } from './messages.ts';
+import { commandResource } from './resource.ts';
+import type { CommandState, OpenAt } from './state.ts';
+import { EMPTY_SUMMARY } from './state.ts';
+
+type Said<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T }>;
+
+/** What a command does with one message. Pure: `nowMs` is Unix time in ms. */
+export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
+  transition(state, message, nowMs) {
+    if (message.type === 'create') return create(state, message, nowMs);
+    const { record } = state;
+    if (record === null) return unborn(state, message);
+    switch (message.type) {
+      case 'executions-changed':
+        return counted(state, message);
+      case 'cancel':
+        return cancel(state, record, message, nowMs);
+      case 'delete':
+        return remove(state, message);
+      case 'refused':
+        return unchanged(state); // every command write has an asker, who was told
+      default:
+        return unreachable(message);
+    }
+  },
+  owed: (state) => (state.open.size === 0 ? [{ type: 'stop' }] : []),
+  refreshed: (_live, rows) => rows,
+};
+
+/** One transaction stores the command and every execution (C1); then each node is told. */
+function create(state: CommandState, message: Said<'create'>, nowMs: number): Step<CommandState> {
+  const { command: record, targets, executionIds } = message;
+  const open = new Map<ExecutionId, OpenAt>();
+  const executions: { readonly id: ExecutionId; readonly node: OpenAt['node']; readonly clusterName: string }[] = [];
+  const events: DomainEvent[] = [];
+  const notices: Notice[] = [{ type: 'command-created', command: record.id }];
+  const runs: Effect[] = [];
+  for (const [index, target] of targets.entries()) {
+    const execution = openExecution(record, executionIds[index] as ExecutionId, target, nowMs);
+    open.set(execution.id, { node: execution.node, status: 'pending' });
+    executions.push({ id: execution.id, node: execution.node, clusterName: execution.clusterName });
+    events.push(createdEvent(execution, nowMs));
+    notices.push({ type: 'execution-changed', execution: execution.id, command: record.id, node: execution.node, clusterName: execution.clusterName, status: 'pending', exitCode: null });
+    runs.push({ type: 'tell', told: { to: { kind: 'node', id: execution.node }, message: { type: 'run', executions: [execution] } } });
+  }
+  if (targets.length > 0) notices.push({ type: 'events-stored' });
+  const summary: CommandSummary = { ...EMPTY_SUMMARY, total: targets.length, pending: targets.length };
+  const resource = commandResource(record, summary);
+  const change = { write: { kind: 'command-created' as const, command: record, executions }, events, notices, remember: remember(message.idempotency, resource) };
+  const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : runs;
+  return step({ id: state.id, record, summary, open }, [change], [answer(message.asker, ok(resource)), ...after]);
+}
+
+/** Counts stored changes. A change that is older than what is known does nothing: terminal states never change. */
+function counted(state: CommandState, message: Said<'executions-changed'>): Step<CommandState> {
+  const open = new Map(state.open);
+  let { summary } = state;
+  for (const change of message.changes) {
+    const known = open.get(change.execution);
+    if (known === undefined || known.status === change.status || change.status === 'pending') continue;
+    summary = count(summary, known.status, change);
+    if (change.status === 'sent') open.set(change.execution, { node: known.node, status: 'sent' });
+    else open.delete(change.execution);
+  }
+  if (summary === state.summary) return unchanged(state);
+  // Finished: its rows tell the rest, and a later cancel or delete starts it again from them.
+  return step({ ...state, summary, open }, [], open.size === 0 ? [{ type: 'stop' }] : []);
+}
+
+/** The intent is stored for every open execution, then each node is told. */
+function cancel(state: CommandState, record: CommandRecord, message: Said<'cancel'>, nowMs: number): Step<CommandState> {
+  const resource = commandResource(record, state.summary);
+  if (state.open.size === 0) return step(state, [], [answer(message.asker, ok(resource)), { type: 'stop' }]);
+  const told = [...state.open].map(([execution, at]): Effect => ({ type: 'tell', told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], asker: null } } }));
+  return step(state, [{ write: { kind: 'command-cancel-requested', command: record.id, atMs: nowMs }, events: [], notices: [] }], [answer(message.asker, ok(resource)), ...told]);
+}
+
+/** Deletes the command with its executions, without events (spec). Refused while one is open. */
+function remove(state: CommandState, message: Said<'delete'>): Step<CommandState> {
+  if (state.open.size > 0) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: `${state.open.size} executions have not finished. Cancel the command first.` })]);
+  return step(state, [{ write: { kind: 'command-deleted', command: state.id }, events: [], notices: [{ type: 'command-removed', command: state.id }] }], [answer(message.asker, ok(null)), { type: 'stop' }]);
+}
+
+function openExecution(record: CommandRecord, id: ExecutionId, target: Said<'create'>['targets'][number], nowMs: number): OpenExecution {
+  return { id, command: record, node: target.node, clusterName: target.clusterName, status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: nowMs, updatedAtMs: nowMs };
+}
+
+function createdEvent(execution: OpenExecution, nowMs: number): DomainEvent {
+  const moment = { status: 'pending' as const, exitCode: null, sentAtMs: null, completedAtMs: null, cancelledAtMs: null, updatedAtMs: nowMs };
+  return { type: 'edge.command_execution.created', subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) };
+}
+
+function count(summary: CommandSummary, from: OpenAt['status'], change: ExecutionChange): CommandSummary {
+  const moved = { ...summary, [from]: summary[from] - 1, [change.status]: summary[change.status] + 1 };
+  if (change.status !== 'completed' || !isTerminal(change.status)) return moved;
+  return change.exitCode === 0 ? { ...moved, succeeded: moved.succeeded + 1 } : { ...moved, failed: moved.failed + 1 };
+}
+
+/** Nothing but `create` can be said to a command that is not stored. */
+function unborn(state: CommandState, message: CommandMessage): Step<CommandState> {
+  return 'asker' in message ? step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }]) : step(state, [], [{ type: 'stop' }]);
+}

@@ -1,0 +1,149 @@
+/** One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided, committed, then performed. */
+import { dispatch, spawn as nactSpawn, stop as nactStop } from 'nact';
+import type { ActorSystemRef, Ref } from 'nact';
+import type { Refusal } from '../refusal.ts';
+import { UNAVAILABLE } from '../refusal.ts';
+import type { Behaviour, Lease } from './behaviour.ts';
+import type { Mailbox } from './mailbox.ts';
+import { DatabaseUnavailable } from './ports.ts';
+import type { Clock, Committer, RefusedChange } from './ports.ts';
+import { TransitionFailed, decideRound } from './round.ts';
+import type { KitMessage, Round } from './round.ts';
+import type { Asker, Effect } from './step.ts';
+import { refuseAsker } from './step.ts';
+
+/** Why an actor ended without being asked to. */
+export interface Crash {
+  readonly cause: unknown;
+  /** The type of the message that did it; its content is never logged, it may hold secrets. */
+  readonly messageType: string | null;
+  /** The database was away: no bug, and no reason to count towards escalation. */
+  readonly unavailable: boolean;
+}
+
+/** A write was refused because another admin owns the cluster now. */
+export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
+
+export interface ActorPlan<S, M extends KitMessage> {
+  readonly parent: ActorSystemRef | Ref<unknown>;
+  readonly name: string;
+  readonly behaviour: Behaviour<S, M>;
+  readonly state: S;
+  readonly mailbox: Mailbox<M>;
+  readonly committer: Committer;
+  readonly clock: Clock;
+  lease(state: S): Lease | null;
+  /** The state as its rows have it now; null when they are gone. */
+  reload(): Promise<S | null>;
+  /** A message that tells the behaviour of a refused write, after the reload. */
+  refused(change: RefusedChange): M;
+  perform(effects: readonly Effect[]): void;
+  crashed(crash: Crash): void;
+}
+
+export interface RunningActor {
+  /** Says that the mailbox has something. */
+  wake(): void;
+  stop(): void;
+}
+
+/** Starts an actor. What its mailbox already holds is handled at once. */
+export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): RunningActor {
+  let scheduled = false;
+  let stopped = false;
+
+  const ref: Ref<'wake'> = nactSpawn(plan.parent as ActorSystemRef, (state: S, _wake: 'wake') => handle(state), plan.name, {
+    initialState: plan.state,
+    // Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the same mailbox.
+    onCrash: (_message, _error, context) => context.stop,
+  });
+
+  async function handle(state: S): Promise<S> {
+    scheduled = false;
+    if (stopped) return state;
+    try {
+      return await drain(state);
+    } catch (error) {
+      stopped = true;
+      queueMicrotask(() => plan.crashed(crashOf(error)));
+      throw error;
+    }
+  }
+
+  async function drain(state: S): Promise<S> {
+    const round = decideOrDrop(state);
+    let next = round.state;
+    if (round.changes.length > 0) {
+      const refused = await commit(state, round);
+      if (refused !== null) next = await afterRefusal(state, round, refused);
+      else plan.perform(round.effects);
+    } else {
+      plan.perform(round.effects);
+    }
+    // One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs.
+    if (plan.mailbox.size() > 0) wake();
+    return next;
+  }
+
+  function decideOrDrop(state: S): Round<S, M> {
+    try {
+      return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs());
+    } catch (error) {
+      if (error instanceof TransitionFailed) {
+        plan.mailbox.putBack(error.before as M[]);
+        answerAsker(error.poison as M, { code: 'internal_error', message: 'Something went wrong. The log has it under the request id.' });
+      }
+      throw error;
+    }
+  }
+
+  async function commit(state: S, round: Round<S, M>): Promise<readonly RefusedChange[] | null> {
+    try {
+      const refused = await plan.committer.commit(plan.lease(state), round.changes);
+      return refused.length === 0 ? null : refused;
+    } catch (error) {
+      // Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have.
+      for (const message of round.messages) answerAsker(message, UNAVAILABLE);
+      plan.mailbox.putBack(round.messages.filter((message) => message.asker === undefined || message.asker === null));
+      throw error;
+    }
+  }
+
+  async function afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
+    const first = refused[0]?.refusal ?? UNAVAILABLE;
+    if (round.alone && round.messages[0]?.asker !== undefined && round.messages[0].asker !== null) {
+      answerAsker(round.messages[0], first);
+      return before;
+    }
+    if (first === STALE_EPOCH) return before; // the ownership loop ends this actor; nothing is performed for a cluster that is not ours
+    const reloaded = await plan.reload();
+    plan.perform(round.effects);
+    plan.mailbox.putBack(refused.map(plan.refused));
+    return reloaded ?? before;
+  }
+
+  function answerAsker(message: M, refusal: Refusal): void {
+    if (message.asker !== undefined && message.asker !== null) plan.perform([refuseAsker(message.asker satisfies Asker, refusal)]);
+  }
+
+  function wake(): void {
+    if (scheduled || stopped) return;
+    scheduled = true;
+    dispatch(ref, 'wake');
+  }
+
+  if (plan.mailbox.size() > 0) wake();
+  return {
+    wake,
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      nactStop(ref);
+    },
+  };
+}
+
+function crashOf(error: unknown): Crash {
+  if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type, unavailable: false };
+  return { cause: error, messageType: null, unavailable: error instanceof DatabaseUnavailable };
+}

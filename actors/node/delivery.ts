@@ -1,0 +1,77 @@
+/** Which executions go to the agent now, and where the next ones come from. */
+import type { Delivery } from '../../transport/protocol/frames.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { Effect, Step } from '../kit/step.ts';
+import { step } from '../kit/step.ts';
+import type { OpenExecution } from '../records.ts';
+import { OPEN_EXECUTIONS_MAX } from './state.ts';
+import type { NodeState } from './state.ts';
+
+/** Executions sent and not acknowledged yet, at most. Bounds what one socket buffers: 32 scripts of 128 KiB. */
+export const UNACKNOWLEDGED_MAX = 32;
+
+/** Script bytes in one deliver frame, at most: escaped it stays below FRAME_BYTES_MAX. A single larger script goes alone. */
+const DELIVER_TEXT_CHARS_MAX = 131_072;
+
+/** Adds open executions up to the bound; what does not fit stays in the database as backlog. */
+export function withOpen(state: NodeState, executions: readonly OpenExecution[], more: boolean): NodeState {
+  if (executions.length === 0 && more === state.backlog) return state;
+  const open = new Map(state.open);
+  let backlog = more;
+  for (const execution of executions) {
+    if (open.size < OPEN_EXECUTIONS_MAX || open.has(execution.id)) open.set(execution.id, execution);
+    else backlog = true;
+  }
+  return { ...state, open, backlog };
+}
+
+/** Sends what may go now, and asks for the next of the backlog when there is room. */
+export function deliver(state: NodeState, nowMs: number): Step<NodeState> {
+  if (state.session === null) return step(state, []);
+  const effects: Effect[] = [];
+  let next = state;
+  const chosen = choose(state);
+  if (chosen.length > 0) {
+    const delivered = new Set(state.session.delivered);
+    for (const execution of chosen) delivered.add(execution.id);
+    next = { ...state, session: { ...state.session, delivered } };
+    effects.push({ type: 'send', session: state.session.id, frame: { type: 'deliver', deliveries: chosen.map((execution) => delivery(execution, nowMs)) } });
+  }
+  if (next.backlog && !next.loading && next.open.size <= OPEN_EXECUTIONS_MAX / 2) {
+    effects.push({ type: 'load-open', limit: OPEN_EXECUTIONS_MAX - next.open.size, except: [...next.open.keys()] });
+    next = { ...next, loading: true };
+  }
+  return step(next, [], effects);
+}
+
+function choose(state: NodeState): readonly OpenExecution[] {
+  const delivered = state.session?.delivered ?? new Set<ExecutionId>();
+  let room = UNACKNOWLEDGED_MAX - countUnacknowledged(state, delivered);
+  let chars = 0;
+  const chosen: OpenExecution[] = [];
+  for (const execution of state.open.values()) {
+    if (room <= 0) break;
+    if (execution.status !== 'pending' || execution.cancelRequestedAtMs !== null || delivered.has(execution.id)) continue;
+    chars += execution.command.text.length;
+    if (chosen.length > 0 && chars > DELIVER_TEXT_CHARS_MAX) break;
+    chosen.push(execution);
+    room -= 1;
+  }
+  return chosen;
+}
+
+function countUnacknowledged(state: NodeState, delivered: ReadonlySet<ExecutionId>): number {
+  let count = 0;
+  for (const id of delivered) if (state.open.get(id)?.status === 'pending') count += 1;
+  return count;
+}
+
+function delivery(execution: OpenExecution, nowMs: number): Delivery {
+  const { command } = execution;
+  return {
+    execution: execution.id,
+    command_text: command.text,
+    timeout_ms: command.timeoutMs,
+    expires_in_ms: command.expiredAtMs === null ? null : Math.max(0, command.expiredAtMs - nowMs),
+  };
+}

@@ -1,0 +1,51 @@
+/** Full snapshots for events, in the spec's field names. Nulls are explicit, secrets and addresses never appear. */
+import type { NodeRecord, OpenExecution } from '../records.ts';
+import type { ExecutionStatus } from '../resources.ts';
+import { instant } from '../resources.ts';
+
+/** `data` of node events. Source: spec.md, Node. */
+export function nodeSnapshot(node: NodeRecord): Readonly<Record<string, unknown>> {
+  return {
+    node_id: node.id,
+    cluster_name: node.clusterName,
+    status: node.status,
+    version: node.version,
+    id_type: node.idType,
+    ...node.ports,
+    self_update_enabled: node.selfUpdateEnabled,
+    last_seen_at: instant(node.lastSeenAtMs),
+    inserted_at: instant(node.insertedAtMs),
+    updated_at: instant(node.updatedAtMs),
+  };
+}
+
+/** What an execution event says beyond the open execution it is about. */
+export interface ExecutionMoment {
+  readonly status: ExecutionStatus;
+  readonly exitCode: number | null;
+  readonly sentAtMs: number | null;
+  readonly completedAtMs: number | null;
+  readonly cancelledAtMs: number | null;
+  readonly updatedAtMs: number;
+}
+
+/** `data` of command execution events, without the output. Source: spec.md, Command execution. */
+export function executionSnapshot(execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>, moment: ExecutionMoment): Readonly<Record<string, unknown>> {
+  return {
+    command_execution_id: execution.id,
+    command_id: execution.command.id,
+    node_id: execution.node,
+    cluster_name: execution.clusterName,
+    command_text: execution.command.text,
+    timeout: execution.command.timeoutMs,
+    status: moment.status,
+    exit_code: moment.exitCode,
+    target_all: execution.command.targeting.type === 'all',
+    expired_at: instant(execution.command.expiredAtMs),
+    sent_at: instant(moment.sentAtMs),
+    completed_at: instant(moment.completedAtMs),
+    cancelled_at: instant(moment.cancelledAtMs),
+    inserted_at: instant(execution.insertedAtMs),
+    updated_at: instant(moment.updatedAtMs),
+  };
+}

@@ -1,0 +1,109 @@
+/** The behaviour of a node. */
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { SessionId } from '../../transport/protocol/ids.ts';
+import type { Behaviour } from '../kit/behaviour.ts';
+import type { Effect, Step } from '../kit/step.ts';
+import { step, unchanged, unreachable } from '../kit/step.ts';
+import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revoked, setRecoveryKey } from './administration.ts';
+import { deliver } from './delivery.ts';
+import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
+import type { NodeMessage } from './messages.ts';
+import { connected, disconnected, late, reported, silent } from './session.ts';
+import type { LiveSession, NodeState } from './state.ts';
+
+export interface NodeSettings {
+  /** Silence after which a node without a session is unreachable, in ms. */
+  readonly unreachableAfterMs: number;
+  readonly vpnDomain: string;
+  /** Handed to every agent with its welcome. */
+  readonly agent: AgentSettings;
+}
+
+/** What a node does with one message. Pure: `nowMs` is Unix time in ms. */
+export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, NodeMessage> {
+  function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
+    switch (message.type) {
+      case 'agent-connected':
+        return connected(state, message, settings.agent, nowMs);
+      case 'agent-disconnected':
+        return current(state, message.session) === null ? unchanged(state) : disconnected(state, message, settings.unreachableAfterMs, nowMs);
+      case 'agent-reported': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : reported(state, session, message.report, nowMs);
+      }
+      case 'report-late': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : late(state, session, nowMs);
+      }
+      case 'silence-elapsed':
+        return silent(state, nowMs);
+      case 'executions-acknowledged':
+        return current(state, message.session) === null ? unchanged(state) : acknowledged(state, message, nowMs);
+      case 'output-part-arrived':
+        return current(state, message.session) === null ? unchanged(state) : outputPart(state, message);
+      case 'results-arrived':
+        return current(state, message.session) === null ? unchanged(state) : finished(state, message, nowMs);
+      case 'run':
+        return run(state, message, nowMs);
+      case 'executions-loaded':
+        return loaded(state, message, nowMs);
+      case 'executions-looked-up':
+        return lookedUp(state, message, nowMs, transition);
+      case 'executions-expired':
+        return expired(state, message, nowMs);
+      case 'cancel':
+        return cancel(state, message, nowMs);
+      case 'create-alias':
+        return createAlias(state, message, settings.vpnDomain, nowMs);
+      case 'delete-alias':
+        return deleteAlias(state, message);
+      case 'set-recovery-key':
+        return setRecoveryKey(state, message, nowMs);
+      case 'clear-recovery-key':
+        return clearRecoveryKey(state, message);
+      case 'change-cluster':
+        return changeCluster(state, message, settings.vpnDomain, nowMs);
+      case 'delete':
+        return remove(state, message, nowMs);
+      case 'revoked':
+        return revoked(state, message.reason);
+      case 'refused':
+        return refused(state, message, nowMs);
+      default:
+        return unreachable(message);
+    }
+  }
+
+  return { transition, owed: (state, nowMs) => owed(state, settings, nowMs), refreshed };
+}
+
+/** The live session when the news is of it; null when it is of an older one. */
+function current(state: NodeState, session: SessionId): LiveSession | null {
+  return state.session?.id === session ? state.session : null;
+}
+
+/** A write found its row in another state: someone else ended that execution, so the agent must end it too. */
+function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refused' }>, nowMs: number): Step<NodeState> {
+  const next = deliver(state, nowMs);
+  if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
+  return step(next.state, [], [{ type: 'send', session: state.session.id, frame: { type: 'settle', executions: [message.write.execution] } }, ...next.effects]);
+}
+
+/** After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for again. */
+function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
+  const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()])];
+  const pendingCancels = [...state.open.values()].filter((execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null);
+  if (pendingCancels.length > 0) {
+    effects.push({ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null } } });
+  }
+  if (state.session === null && state.record.status !== 'unreachable') {
+    // Silence counts from now, not from what was last stored: after a restart of the admin the agents need time to come back.
+    effects.push({ type: 'remind', key: 'silence', afterMs: settings.unreachableAfterMs, message: { type: 'silence-elapsed', sinceMs: nowMs } });
+  }
+  return effects;
+}
+
+/** Rows know the executions, the live state knows the session. */
+function refreshed(live: NodeState, rows: NodeState): NodeState {
+  return { ...rows, session: live.session, loading: false };
+}
