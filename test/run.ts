@@ -1,0 +1,66 @@
+/**
+ * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own.
+ * The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit status is 0 only when
+ * something passed and nothing failed.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
+
+/** Ava's closing lines, and what each counts as. Source: endRun in ava/lib/reporters/default.js. */
+const CLOSING_LINES: readonly (readonly [RegExp, keyof Counts])[] = [
+  [/^\s*(\d+) tests? passed/u, 'passed'],
+  [/^\s*(\d+) known failures?/u, 'passed'],
+  [/^\s*(\d+) (?:tests?|hooks?) failed/u, 'failed'],
+  [/^\s*(\d+) (?:unhandled rejections?|uncaught exceptions?)/u, 'failed'],
+  [/^\s*(\d+) tests? remained pending/u, 'failed'],
+  [/^\s*(\d+) tests? (?:skipped|todo)/u, 'skipped'],
+];
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const server = await startTestServer();
+let status = 1;
+try {
+  status = await runTests();
+} finally {
+  await server.stop();
+}
+process.exitCode = status;
+
+async function runTests(): Promise<number> {
+  const ava = spawn('ava', process.argv.slice(2), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+  });
+  const onSignal = (signal: NodeJS.Signals) => { ava.kill(signal); };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+
+  const counted = count(ava.stdout);
+  const [code] = await once(ava, 'close') as [number | null];
+  const counts = await counted;
+  if (code !== 0 && counts.failed === 0) counts.failed = 1; // a file that crashed, hung, or could not be loaded
+  process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}\n`);
+  return counts.failed > 0 || counts.passed === 0 ? 1 : 0;
+}
+
+/** Passes the output on, and counts from its closing lines, which follow the last rule. */
+async function count(output: NodeJS.ReadableStream): Promise<Counts> {
+  let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  for await (const line of createInterface({ input: output })) {
+    process.stdout.write(`${line}\n`);
+    // eslint-disable-next-line no-control-regex -- colours are control characters
+    const plain = line.replaceAll(/\u001B\[[\d;]*m/gu, '');
+    if (/^\s*─+\s*$/u.test(plain)) counts = { passed: 0, failed: 0, skipped: 0 };
+    for (const [pattern, kind] of CLOSING_LINES) {
+      const found = pattern.exec(plain);
+      if (found) counts[kind] += Number(found[1]);
+    }
+  }
+  return counts;
+}
