@@ -1,0 +1,64 @@
+/** Whether a node matches the filters of `list_nodes`, in memory: a live feed decides for each change, which the database decides for a page. */
+import type { Filter } from '../../actors/filters.ts';
+import type { NodeResource } from '../../actors/resources.ts';
+
+/** True when the node matches every filter. Null fields match no condition, as in SQL. */
+export function matchesNode(node: NodeResource, filters: readonly Filter[]): boolean {
+  return filters.every((filter) => {
+    const value = fieldOf(node, filter.field);
+    return value !== null && value !== undefined && holds(value, filter);
+  });
+}
+
+/** The same filters give the same key, in whatever order they came. */
+export function filtersKey(filters: readonly Filter[]): string {
+  return filters.map(({ field, op, value }) => JSON.stringify([field, op, typeof value === 'object' ? value.toSorted() : value])).sort().join();
+}
+
+type Comparable = string | number | boolean;
+
+function fieldOf(node: NodeResource, field: string): Comparable | null | undefined {
+  switch (field) {
+    case 'node_id': return node.id;
+    case 'has_enrollment_key': return node.enrollment_key_id !== null;
+    case 'enrollment_key_id': return node.enrollment_key_id;
+    case 'cluster_name': return node.cluster_name;
+    case 'status': return node.status;
+    case 'version': return node.version;
+    case 'id_type': return node.id_type;
+    case 'self_update_enabled': return node.self_update_enabled;
+    case 'last_seen_at': return node.last_seen_at === null ? null : Date.parse(node.last_seen_at);
+    case 'inserted_at': return Date.parse(node.inserted_at);
+    case 'updated_at': return Date.parse(node.updated_at);
+    default: return undefined;
+  }
+}
+
+function holds(value: Comparable, { op, value: wanted }: Filter): boolean {
+  switch (op) {
+    case 'eq': return equal(value, wanted as Comparable);
+    case 'in': return (wanted as readonly string[]).some((one) => equal(value, one));
+    case 'gte': return value >= (wanted as Comparable);
+    case 'lte': return value <= (wanted as Comparable);
+  }
+}
+
+function equal(value: Comparable, wanted: Comparable): boolean {
+  if (typeof value !== 'string' || typeof wanted !== 'string' || !wanted.includes('*')) return value === wanted;
+  return wildcard(value, wanted);
+}
+
+// Piece by piece instead of a regular expression: no pattern a client sends can make it slow.
+function wildcard(value: string, pattern: string): boolean {
+  const pieces = pattern.split('*');
+  const first = pieces[0] ?? '';
+  const last = pieces.at(-1) ?? '';
+  if (value.length < first.length + last.length || !value.startsWith(first) || !value.endsWith(last)) return false;
+  let from = first.length;
+  for (const piece of pieces.slice(1, -1)) {
+    const at = value.indexOf(piece, from);
+    if (at < 0) return false;
+    from = at + piece.length;
+  }
+  return from <= value.length - last.length;
+}

@@ -1,0 +1,66 @@
+/** Runs a task soon after it is asked for, at most once an interval, never twice at a time. */
+import type { Clock } from '../../actors/kit/ports.ts';
+
+export interface Pacer {
+  /** There is something to do: now when the last run is long enough ago, else as soon as it is. */
+  poke(): void;
+  /** No run starts any more. */
+  stop(): void;
+}
+
+/**
+ * A pacer of `run`. A run that rejects is reported to `failed` and asked for again after `retryMs`:
+ * what it was about is still to be done.
+ */
+export function createPacer(clock: Clock, intervalMs: number, run: () => Promise<void> | void, failed: (error: unknown) => void, retryMs: number): Pacer {
+  let running = false;
+  let again = false;
+  let stopped = false;
+  let earliestMs = Number.NEGATIVE_INFINITY;
+  let cancelTimer: (() => void) | null = null;
+
+  const start = (): void => {
+    cancelTimer = null;
+    if (stopped) return;
+    running = true;
+    again = false;
+    earliestMs = clock.nowMs() + intervalMs;
+    void attempt().then((failure) => {
+      running = false;
+      if (failure) {
+        again = true;
+        earliestMs = clock.nowMs() + retryMs;
+      }
+      if (again) schedule();
+    });
+  };
+
+  const attempt = async (): Promise<boolean> => {
+    try {
+      await run();
+      return false;
+    } catch (error) {
+      failed(error);
+      return true;
+    }
+  };
+
+  const schedule = (): void => {
+    if (stopped || running || cancelTimer !== null) return;
+    const waitMs = earliestMs - clock.nowMs();
+    if (waitMs <= 0) start();
+    else cancelTimer = clock.after(waitMs, start);
+  };
+
+  return {
+    poke() {
+      again = true;
+      schedule();
+    },
+    stop() {
+      stopped = true;
+      cancelTimer?.();
+      cancelTimer = null;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/** What live feeds reach. */
+import type { Bus } from '../../actors/kit/bus.ts';
+import type { Clock, Log, Reads, Tails } from '../../actors/kit/ports.ts';
+import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { CommandId } from '../../transport/protocol/ids.ts';
+
+/** An execution as its command's feed shows it: no output, no text. */
+export interface ExecutionBrief {
+  readonly id: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly status: ExecutionStatus;
+  readonly exit_code: number | null;
+}
+
+/** The reads that feeds need. */
+export interface FeedReads extends Pick<Reads, 'list' | 'get' | 'eventsAfter'> {
+  /** Every execution of a command in one snapshot, in creation order, at most `limit`. */
+  executionsOf(command: CommandId, limit: number): Promise<readonly ExecutionBrief[]>;
+}
+
+export interface FeedPorts {
+  readonly bus: Bus;
+  readonly reads: FeedReads;
+  readonly tails: Tails;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** CORE_NAME, for the envelopes of events. */
+  readonly coreName: string;
+}

@@ -1,0 +1,49 @@
+/** What a subscriber of any live feed gets: messages with ids, from where it can go on after a cut. */
+
+/** One message. `id` says how far the reader is once it has it; it gives the last one back to go on. */
+export interface Tracked<M> {
+  readonly id: string;
+  readonly data: M;
+}
+
+/** How a subscriber comes in. */
+export interface Subscriber {
+  /** The last id it saw before a cut, if any. One that is unknown or too old gets a fresh snapshot. */
+  readonly lastEventId?: string | undefined;
+  /** Aborts when it is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Readers that wait for news. */
+export interface Waiters {
+  /** Resolves true at the next wake, false once the signal aborts. */
+  wait(signal: AbortSignal): Promise<boolean>;
+  wake(): void;
+}
+
+/** A fresh set of waiting readers. */
+export function createWaiters(): Waiters {
+  let waiting = new Set<(woken: boolean) => void>();
+  return {
+    wait(signal) {
+      if (signal.aborted) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const settle = (woken: boolean): void => {
+          signal.removeEventListener('abort', gone);
+          resolve(woken);
+        };
+        const gone = (): void => {
+          waiting.delete(settle);
+          settle(false);
+        };
+        signal.addEventListener('abort', gone, { once: true });
+        waiting.add(settle);
+      });
+    },
+    wake() {
+      const woken = waiting;
+      waiting = new Set();
+      for (const settle of woken) settle(true);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+/** `executions.tail`: the output of one execution as it comes, from any byte on, whether it waits, runs or is over. */
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources.ts';
+import { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
+import type { FeedPorts } from './ports.ts';
+import type { Subscriber, Tracked } from './subscription.ts';
+import { createTailHub, type TailHub, type TailReader } from './tail-hub.ts';
+
+/**
+ * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
+ * text so far. `end` is last. The id of a message is the offset up to which the reader then has the output.
+ */
+export type TailMessage =
+  | { readonly type: 'snapshot'; readonly offset: number; readonly status: ExecutionStatus; readonly exit_code: number | null }
+  | { readonly type: 'output'; readonly offset: number; readonly text: string }
+  | { readonly type: 'end'; readonly status: ExecutionStatus; readonly exit_code: number | null; readonly output_truncated: boolean };
+
+export interface TailFeed {
+  /** Refuses an unknown execution. */
+  tail(execution: ExecutionId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
+  close(): void;
+}
+
+interface Tailed {
+  readonly hub: TailHub;
+  readonly node: string;
+  readonly command: string;
+}
+
+/** The feed of all outputs. */
+export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFeed {
+  const tailed = new Map<string, Tailed>();
+  let unsubscribe: (() => void) | null = null;
+
+  function listen(): void {
+    unsubscribe ??= bus.subscribe((notices) => {
+      for (const notice of notices) {
+        if (notice.type === 'execution-changed') tell(tailed.get(notice.execution)?.hub, notice.status);
+        else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
+          for (const { hub, node, command } of tailed.values()) {
+            if (notice.type === 'node-changed' && notice.node === node) hub.nodeChanged();
+            if (notice.type === 'command-removed' && notice.command === command) hub.finished();
+          }
+        }
+      }
+    });
+  }
+
+  function tell(hub: TailHub | undefined, status: ExecutionStatus): void {
+    if (status === 'sent') hub?.started();
+    else if (isTerminal(status)) hub?.finished();
+  }
+
+  function hubOf(execution: ExecutionResource): Tailed {
+    listen();
+    const known = tailed.get(execution.id);
+    if (known !== undefined) return known;
+    const hub = createTailHub(tails, clock, NodeId.parse(execution.node_id), ExecutionId.parse(execution.id), () => {
+      tailed.delete(execution.id);
+      if (tailed.size > 0) return;
+      unsubscribe?.();
+      unsubscribe = null;
+    });
+    const fresh: Tailed = { hub, node: execution.node_id, command: execution.command_id };
+    tailed.set(execution.id, fresh);
+    return fresh;
+  }
+
+  async function* read(first: ExecutionResource, { lastEventId, signal }: Subscriber): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
+    const from = offsetOf(lastEventId);
+    if (isTerminal(first.status)) {
+      yield* stored(first, from, false);
+      return;
+    }
+    yield snapshot(first, from);
+    const { hub } = hubOf(first);
+    const reader = hub.join(from, signal);
+    try {
+      // Read again now that the hub listens: what happened in between was told to nobody.
+      const now = await reads.get('command_executions', first.id);
+      if (now === null) return;
+      tell(hub, now.status);
+      yield* live(hub, reader, signal);
+      if (signal.aborted) return;
+      const last = await reads.get('command_executions', first.id);
+      if (last !== null) yield* rest(last, reader.offset, reader.isComplete());
+    } finally {
+      reader.leave();
+    }
+  }
+
+  return {
+    async tail(execution, subscriber) {
+      if (!tailed.has(execution) && tailed.size >= TAILS_MAX) return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
+      const found = await reads.get('command_executions', execution);
+      return found === null ? refuse('not_found', 'Resource not found') : ok(read(found, subscriber));
+    },
+    close() {
+      unsubscribe?.();
+      tailed.clear();
+    },
+  };
+}
+
+async function* live(hub: TailHub, reader: TailReader, signal: AbortSignal): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
+  while (!signal.aborted) {
+    const news = reader.news();
+    const piece = reader.take();
+    if (piece !== null) yield { id: String(reader.offset), data: { type: 'output', offset: piece.offset, text: piece.text } };
+    else if (hub.isOver()) return;
+    else await news;
+  }
+}
+
+/** The stored output, for one who reads only after the end. */
+function* stored(execution: ExecutionResource, from: number, complete: boolean): Generator<Tracked<TailMessage>, void, undefined> {
+  if (!execution.output_truncated || from === 0) yield snapshot(execution, from);
+  yield* rest(execution, from, complete);
+}
+
+/** What of the stored output a reader at `from` has not had, and the end. */
+function* rest(execution: ExecutionResource, from: number, complete: boolean): Generator<Tracked<TailMessage>, void, undefined> {
+  const bytes = Buffer.from(execution.output ?? '');
+  let at = from;
+  // The middle of a long output is cut out when it is stored, so its places are not those of the live stream.
+  if (execution.output_truncated && from > 0 && !complete) {
+    at = 0;
+    yield snapshot(execution, 0);
+  }
+  while (at < bytes.length && !(complete && execution.output_truncated)) {
+    const to = boundary(bytes, at + TAIL_PIECE_BYTES);
+    const text = bytes.subarray(at, to).toString();
+    yield { id: String(to), data: { type: 'output', offset: at, text } };
+    at = to;
+  }
+  yield { id: String(at), data: { type: 'end', status: execution.status, exit_code: execution.exit_code, output_truncated: execution.output_truncated } };
+}
+
+function snapshot(execution: ExecutionResource, offset: number): Tracked<TailMessage> {
+  return { id: String(offset), data: { type: 'snapshot', offset, status: execution.status, exit_code: execution.exit_code } };
+}
+
+/** The last place at or before `at` where no character is cut. */
+function boundary(bytes: Buffer, at: number): number {
+  if (at >= bytes.length) return bytes.length;
+  let to = at;
+  while (to > 0 && ((bytes[to] ?? 0) & 0b1100_0000) === 0b1000_0000) to -= 1;
+  return to;
+}
+
+function offsetOf(id: string | undefined): number {
+  const offset = id !== undefined && /^\d{1,12}$/u.test(id) ? Number(id) : 0;
+  return Number.isSafeInteger(offset) ? offset : 0;
+}
