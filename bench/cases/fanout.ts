@@ -1,0 +1,80 @@
+/** `fanout`: one command to every node, from the request to the last result that is durable and confirmed. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { startBenchServer, withClient } from '../fleet/database.ts';
+import { fanOut, type Contestant } from '../fleet/contestant.ts';
+import { startFloor } from '../floor/contestant.ts';
+import { interleave, type Side } from '../method/interleave.ts';
+import { quantile } from '../method/statistics.ts';
+import { startProduct } from '../product/contestant.ts';
+import { compare, verdict, type Target } from './findings.ts';
+import type { CaseOptions } from './options.ts';
+
+/** Sizes when none are asked for. */
+const NODES = [1, 200, 1_000, 10_000] as const;
+
+/** Counted rounds of a fan-out, and of single executions, whose tail needs many. */
+const REPEATS = 7;
+const REPEATS_OF_ONE = 300;
+
+/** Rest after a side is woken, in ms: what piled up while it slept is over then. */
+const SETTLE_MS = 400;
+
+/** Targets. Source: the issue, "Speed and memory". Ratios for fleets, seconds for a single execution. */
+const RATIO_MIN = 0.5;
+const ONE_P50_SECONDS_MAX = 0.005;
+const ONE_P99_SECONDS_MAX = 0.015;
+const GROWTH_MAX = 1.3;
+
+/** Runs every size, then compares the cost an execution at the largest size with that at 1,000. */
+export async function fanout(options: CaseOptions): Promise<void> {
+  const costs = new Map<number, number>();
+  for (const nodes of options.nodes.length > 0 ? options.nodes : NODES) {
+    const cost = await fanoutOf(nodes, options);
+    if (cost !== undefined) costs.set(nodes, cost);
+  }
+  const [small, large] = [costs.get(1_000), costs.get(19_000)];
+  if (small === undefined || large === undefined) return;
+  const growth = large / 19_000 / (small / 1_000);
+  options.report.add({ case: 'growth', side: 'product', seconds: large, ratio: 1 / growth, growth, verdict: verdict(true, growth <= GROWTH_MAX) });
+}
+
+async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | undefined> {
+  const postgres = await startBenchServer();
+  const contestants: Contestant[] = [];
+  try {
+    contestants.push(await startFloor(postgres, nodes));
+    if (!options.floorOnly) {
+      contestants[0]?.pause();
+      contestants.push(await startProduct(postgres, nodes, options.profileDir));
+      contestants[1]?.pause();
+    }
+    const sides = contestants.map((side) => asSide(side, nodes, contestants.length > 1 && nodes > 1));
+    if (nodes === 1) for (const side of contestants) side.resume();
+    const result = await interleave(sides, options.repeats ?? (nodes === 1 ? REPEATS_OF_ONE : REPEATS), nodes === 1 ? 50 : 2);
+    for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet)) options.report.add(finding);
+    const product = result.samples.get('product')?.map(({ seconds }) => seconds);
+    return product && quantile(product, 0.5);
+  } finally {
+    for (const side of contestants) await side.end();
+    await postgres.stop();
+  }
+}
+
+const fleet: Target = ({ ratio }) => ratio !== null && ratio >= RATIO_MIN;
+const single: Target = ({ series }) => quantile(series, 0.5) <= ONE_P50_SECONDS_MAX && quantile(series, 0.99) <= ONE_P99_SECONDS_MAX;
+
+/** One side asleep while the other runs: ten thousand idle agents still ping. */
+function asSide(contestant: Contestant, nodes: number, asleep: boolean): Side {
+  const run = () => fanOut(contestant, nodes);
+  if (!asleep) return { name: contestant.name, run };
+  return {
+    name: contestant.name,
+    enter: async () => {
+      contestant.resume();
+      await withClient(contestant.database, (client) => client.query('checkpoint'));
+      await delay(SETTLE_MS);
+    },
+    run,
+    leave: async () => contestant.pause(),
+  };
+}

@@ -1,0 +1,35 @@
+/** Samples of two sides as findings: medians, tails, readings, and the ratio against the floor. */
+import type { Interleaved, Sample } from '../method/interleave.ts';
+import type { Finding } from '../method/report.ts';
+import { quantile, summarise } from '../method/statistics.ts';
+
+/** A limit that the product's side is held against. */
+export type Target = (product: { readonly ratio: number | null; readonly series: readonly number[] }) => boolean;
+
+/** One finding a side. `ratio` is the floor's median over this side's. */
+export function compare(name: string, fields: Readonly<Record<string, number | string>>, result: Interleaved, target?: Target): Finding[] {
+  const floor = result.samples.get('floor') ?? [];
+  const floorMedian = floor.length > 0 ? quantile(floor.map(({ seconds }) => seconds), 0.5) : null;
+  return [...result.samples].filter(([, samples]) => samples.length > 0).map(([side, samples]) => {
+    const series = samples.map(({ seconds }) => seconds);
+    const { best, median, p95, p99 } = summarise(series);
+    const ratio = floorMedian === null || side === 'floor' ? null : floorMedian / median;
+    return {
+      case: name, side, ...fields, seconds: median, best, p95, p99, ratio,
+      ...medians(samples),
+      idle_before: result.calmBefore.idlePercent, steal: result.during.stealPercent,
+      verdict: side === 'floor' || target === undefined ? 'none' : verdict(result.calmBefore.quiet, target({ ratio, series })),
+    };
+  });
+}
+
+/** A noisy machine is never judged. */
+export function verdict(quiet: boolean, met: boolean): Finding['verdict'] {
+  if (!quiet) return 'noisy';
+  return met ? 'met' : 'missed';
+}
+
+function medians(samples: readonly Sample[]): Record<string, number> {
+  const names = Object.keys(samples[0]?.readings ?? {});
+  return Object.fromEntries(names.map((name) => [name, quantile(samples.map(({ readings }) => readings[name] ?? Number.NaN), 0.5)]));
+}

@@ -1,0 +1,18 @@
+/** What the command line may ask of a case. */
+import type { Report } from '../method/report.ts';
+
+export interface CaseOptions {
+  readonly report: Report;
+  /** Sizes of the fleet; empty: the case's own. */
+  readonly nodes: readonly number[];
+  /** Counted rounds; undefined: the case's own. */
+  readonly repeats: number | undefined;
+  /** Length of a sustained load, in s; undefined: the case's own. */
+  readonly seconds: number | undefined;
+  /** Leaves the product out. */
+  readonly floorOnly: boolean;
+  /** Allows the installation of missing peers, below the bench's own directory or by apt. */
+  readonly install: boolean;
+  /** Where CPU profiles of the admin are written; undefined: none are taken. */
+  readonly profileDir: string | undefined;
+}

@@ -1,0 +1,56 @@
+/** A fleet under test, the floor's or the product's: both are driven and read in the same way. */
+import { cpuMs, rssBytes, treeCpuMs } from '../method/usage.ts';
+import type { Sample } from '../method/interleave.ts';
+import type { Worker } from '../method/worker.ts';
+import type { BenchServer, DatabasePlace } from './database.ts';
+import { verifyFanout } from './verification.ts';
+
+/** Simulated agents, in a process of their own. */
+export interface AgentPool {
+  readonly worker: Worker;
+  /** Counts confirms from zero. */
+  expect(executions: number): Promise<void>;
+  confirmed(): Promise<void>;
+}
+
+/** Server, agents and database of one side, connected and idle. */
+export interface Contestant {
+  readonly name: 'floor' | 'product';
+  readonly serverPid: number;
+  readonly agents: AgentPool;
+  readonly database: DatabasePlace;
+  readonly postgres: BenchServer;
+  /** Creates one command for nodes 0 … nodes - 1; resolves when its creation is acknowledged. */
+  create(nodes: number): Promise<void>;
+  /** Stops its processes where they are, so that the other side has the machine. */
+  pause(): void;
+  resume(): void;
+  end(): Promise<void>;
+}
+
+/** One fan-out: from the request to the last result that is durable and confirmed to its agent, then checked by SQL (untimed). */
+export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
+  await side.agents.expect(nodes);
+  const before = readings(side);
+  const began = performance.now();
+  await side.create(nodes);
+  const createdMs = performance.now() - began;
+  await side.agents.confirmed();
+  const seconds = (performance.now() - began) / 1_000;
+  const after = readings(side);
+  await verifyFanout(side.database, nodes);
+  return {
+    seconds,
+    readings: {
+      created_ms: createdMs,
+      server_cpu_ms: after.server - before.server,
+      agents_cpu_ms: after.agents - before.agents,
+      postgres_cpu_ms: after.postgres - before.postgres,
+      server_rss_mib: rssBytes(side.serverPid) / 1_048_576,
+    },
+  };
+}
+
+function readings(side: Contestant): { server: number; agents: number; postgres: number } {
+  return { server: cpuMs(side.serverPid), agents: cpuMs(side.agents.worker.pid), postgres: treeCpuMs(side.postgres.pid) };
+}

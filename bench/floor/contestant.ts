@@ -1,0 +1,21 @@
+/** The floor as a contestant: bare server and bare agents, one process each. */
+import type { BenchServer } from '../fleet/database.ts';
+import type { Contestant } from '../fleet/contestant.ts';
+import { startWorker } from '../method/worker.ts';
+
+/** Starts the floor with `nodes` connected agents on a database of its own. */
+export async function startFloor(postgres: BenchServer, nodes: number): Promise<Contestant & { readonly connectSeconds: number }> {
+  const database = await postgres.create(`floor_${nodes}`);
+  const server = await startWorker(new URL('server.ts', import.meta.url));
+  const worker = await startWorker(new URL('agents.ts', import.meta.url));
+  const port = await server.ask<number>('start', database);
+  const connectSeconds = await worker.ask<number>('connect', { port, nodes });
+  return {
+    name: 'floor', serverPid: server.pid, database, postgres, connectSeconds,
+    agents: { worker, expect: (executions) => worker.ask('expect', executions), confirmed: () => worker.ask('confirmed') },
+    create: (count) => server.ask('run', { commandText: 'true', nodes: count }),
+    pause: () => { server.pause(); worker.pause(); },
+    resume: () => { server.resume(); worker.resume(); },
+    end: async () => { await worker.end(); await server.end(); },
+  };
+}

@@ -1,0 +1,99 @@
+/** The real admin program as a child process, on a database of the bench. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { BENCH_DIR, databaseUrl, type DatabasePlace } from '../fleet/database.ts';
+import { createHttpClient, type HttpClient } from './http-client.ts';
+
+/** Patience with a start, in ms: with 20,000 nodes it reads their rows first. */
+const START_MS_MAX = 60_000;
+
+/** Patience with an orderly stop, in ms. A profile is written in it. */
+const STOP_MS_MAX = 20_000;
+
+/** A running admin. */
+export interface AdminProcess {
+  readonly pid: number;
+  readonly port: number;
+  readonly http: HttpClient;
+  /** From the spawn to the first good health answer. */
+  readonly startSeconds: number;
+  signal(signal: NodeJS.Signals): void;
+  /** kill -9, then the same settings again on the same port. */
+  kill(): Promise<void>;
+  /** SIGTERM, as an operator would. */
+  stop(): Promise<void>;
+}
+
+/** Settings that stay over a restart. */
+export interface AdminPlace {
+  readonly database: DatabasePlace;
+  readonly port: number;
+  readonly masterKey: string;
+  readonly encryptionKey: string;
+}
+
+/** A place for an admin: free port, fresh keys. */
+export async function newAdminPlace(database: DatabasePlace): Promise<AdminPlace> {
+  return { database, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
+}
+
+/** Starts `edge-admin serve` and waits until it is healthy. `profileDir` makes Node write a CPU profile there when it stops in order. */
+export async function startAdmin(place: AdminPlace, profileDir?: string): Promise<AdminProcess> {
+  const profiling = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`, '--cpu-prof-interval=500'];
+  const began = performance.now();
+  const child = spawn(process.execPath, [...profiling, '--expose-gc', join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: {
+      PATH: process.env['PATH'], MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
+      ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
+      DATA_DIR: join(BENCH_DIR, 'admin'), LOG_LEVEL: process.env['BENCH_LOG_LEVEL'] ?? 'warn',
+    },
+  });
+  const http = createHttpClient(place.port, place.masterKey);
+  await healthy(child, http);
+  return {
+    pid: child.pid ?? 0, port: place.port, http, startSeconds: (performance.now() - began) / 1_000,
+    signal: (signal) => void child.kill(signal),
+    kill: async () => {
+      http.close();
+      await ended(child, 'SIGKILL');
+    },
+    stop: async () => {
+      http.close();
+      child.kill('SIGCONT');
+      const hard = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
+      await ended(child, 'SIGTERM');
+      clearTimeout(hard);
+    },
+  };
+}
+
+async function healthy(child: ChildProcess, http: HttpClient): Promise<void> {
+  for (const until = Date.now() + START_MS_MAX; Date.now() < until;) {
+    if (child.exitCode !== null) throw new Error(`the admin ended with status ${child.exitCode}`);
+    const status = await http.request('GET', '/healthz').then((answer) => answer.status, () => 0);
+    if (status === 200) return;
+    await delay(10);
+  }
+  child.kill('SIGKILL');
+  throw new Error(`the admin was not healthy within ${START_MS_MAX / 1_000} s`);
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

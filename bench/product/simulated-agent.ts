@@ -1,0 +1,130 @@
+/** One simulated agent: the real agent's session on a journal in memory and a runner that answers at once with 200 bytes. */
+import { webSocketDial } from '../../agent/dial.ts';
+import type { Finished, SessionClock, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import { Session } from '../../agent/session.ts';
+import type { AgentSettings, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { NodeId } from '../../transport/protocol/ids.ts';
+import { sourceAddress } from '../fleet/addresses.ts';
+import { nodeId, nodeToken } from '../fleet/nodes.ts';
+
+/** Output of every simulated execution: 200 bytes, as the floor's agents have it. */
+const OUTPUT = 'x'.repeat(200);
+
+const ENDED: Finished = { outcome: 'completed', exitCode: 0, outputTruncated: false, outputBytes: OUTPUT.length };
+
+const REGISTRATION: Registration = {
+  version: '1.0.0', id_type: 'persistent', self_update_enabled: false,
+  ports: { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 },
+};
+
+const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
+
+/** What happens in a pool of simulated agents. */
+export interface Ledger {
+  /** An execution was started. */
+  ran(execution: ExecutionId): void;
+  /** The admin has confirmed results, and the journal forgot them. */
+  confirmed(executions: number): void;
+  /** A session is live, for the first time or again. */
+  live(index: number): void;
+}
+
+/** A session, and the health that it reports. */
+export interface SimulatedAgent {
+  readonly session: Session;
+  /** Changes what the agent says of itself, and says it. */
+  report(healthy: boolean): void;
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+
+const clock: SessionClock = {
+  nowMs: () => performance.now(),
+  after: (ms, act) => {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Agent of node `index`; it dials when its session is started. `run` makes real processes when given, else answers at once. */
+export function simulatedAgent(port: number, index: number, ledger: Ledger, realRunner?: (journal: MemoryJournal, finished: (execution: ExecutionId) => void) => SessionRunner): SimulatedAgent {
+  const journal = new MemoryJournal(ledger);
+  let report = HEALTHY;
+  let adminUrls: readonly string[] = [`http://127.0.0.1:${port}`];
+  const instantly: SessionRunner = {
+    run: (executions) => {
+      for (const execution of executions) {
+        ledger.ran(execution);
+        journal.finish(execution, ENDED, OUTPUT);
+      }
+      session.finished(executions);
+    },
+    cancel: () => undefined, // finished before a cancel can come
+    settle: (executions) => journal.forget(executions),
+    tail: () => null,
+  };
+  const runner = realRunner?.(journal, (execution) => session.finished([execution])) ?? instantly;
+  const session: Session = new Session(
+    {
+      node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => adminUrls,
+      onLive: () => ledger.live(index),
+      onSettings: (settings: AgentSettings) => { if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls; },
+    },
+    { journal, runner, report: () => report, dial: webSocketDial({ localAddress: sourceAddress(index) }), clock, random: Math.random, log: quiet },
+  );
+  return {
+    session,
+    report: (healthy) => {
+      report = { services: [{ name: 'runner', healthy, detail: null }] };
+      session.reportNow();
+    },
+  };
+}
+
+/** A journal without a disk: what the real one keeps, in memory. */
+export class MemoryJournal implements SessionJournal {
+  readonly #ledger: Ledger;
+  readonly #held = new Map<ExecutionId, { readonly text: string; ended: Finished | null; output: string }>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  holding(): readonly ExecutionId[] {
+    return [...this.#held.keys()];
+  }
+
+  receive(deliveries: Parameters<SessionJournal['receive']>[0]): ReturnType<SessionJournal['receive']> {
+    const fresh = deliveries.filter(({ execution }) => !this.#held.has(execution));
+    for (const { execution, command_text: text } of fresh) this.#held.set(execution, { text, ended: null, output: '' });
+    return { acknowledged: deliveries.map(({ execution }) => execution), fresh: fresh.map(({ execution }) => execution) };
+  }
+
+  finished(): readonly ExecutionId[] {
+    return [...this.#held].filter(([, held]) => held.ended !== null).map(([execution]) => execution);
+  }
+
+  result(execution: ExecutionId): Finished | null {
+    return this.#held.get(execution)?.ended ?? null;
+  }
+
+  output(execution: ExecutionId, offset: number): { readonly text: string; readonly next: number } | null {
+    const held = this.#held.get(execution);
+    return held?.ended ? { text: held.output.slice(offset), next: held.output.length } : null;
+  }
+
+  forget(executions: readonly ExecutionId[]): void {
+    this.#ledger.confirmed(executions.filter((execution) => this.#held.delete(execution)).length);
+  }
+
+  /** The script to run; empty for an unknown execution. */
+  text(execution: ExecutionId): string {
+    return this.#held.get(execution)?.text ?? '';
+  }
+
+  finish(execution: ExecutionId, ended: Finished, output: string): void {
+    const held = this.#held.get(execution);
+    if (held) Object.assign(held, { ended, output });
+  }
+}

@@ -1,0 +1,49 @@
+/** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
+import { parseArgs } from 'node:util';
+import { fanout } from './cases/fanout.ts';
+import type { CaseOptions } from './cases/options.ts';
+import { createReport } from './method/report.ts';
+
+const CASES: Readonly<Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>> = {
+  fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
+};
+
+const USAGE = `npm run bench -- CASE [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]
+
+${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`).join('\n')}
+
+--nodes may be given several times. --install lets \`peers\` install what is missing. --profile writes CPU profiles of the admin.`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, profile: { type: 'string' },
+    json: { type: 'boolean', default: false }, 'floor-only': { type: 'boolean', default: false }, install: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+  },
+});
+
+const chosen = CASES[positionals[0] ?? ''];
+if (chosen === undefined || values.help) {
+  process.stderr.write(`${USAGE}\n`);
+  process.exit(values.help ? 0 : 2);
+}
+
+const report = createReport(values.json);
+try {
+  await chosen.run({
+    report,
+    nodes: values.nodes.flatMap((text) => text.split(',').map((part) => positive(part, '--nodes'))),
+    repeats: values.repeats === undefined ? undefined : positive(values.repeats, '--repeats'),
+    seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
+    floorOnly: values['floor-only'], install: values.install, profileDir: values.profile,
+  });
+} finally {
+  report.end();
+}
+
+function positive(text: string, option: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  process.stderr.write(`${option} should be a whole number above 0, not "${text}"\n`);
+  return process.exit(2);
+}
