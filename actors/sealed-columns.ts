@@ -1,0 +1,16 @@
+/** Under which name each secret is sealed: its table, row and column, so that a sealed text that is moved elsewhere does not open (E3). */
+
+/** The blob of an enrolment key. */
+export function enrollmentKeyBlob(id: string): string {
+  return `enrollment_key/${id}/sealed_key`;
+}
+
+/** The proxy password of a node. */
+export function nodeProxyPassword(node: string): string {
+  return `node/${node}/sealed_proxy_password`;
+}
+
+/** The answer kept under an Idempotency-Key, as JSON. */
+export function rememberedAnswer(scope: string, key: string): string {
+  return `idempotency_key/${JSON.stringify([scope, key])}/sealed_answer`;
+}

@@ -1,0 +1,56 @@
+/** The list of commands. */
+import { LISTS } from '../../actors/filters.ts';
+import type { CommandResource } from '../../actors/resources.ts';
+import type { Targeting } from '../../actors/targeting.ts';
+import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
+import { iso, type Reading, type Source } from './source.ts';
+import { rowsOf, sql } from './sql.ts';
+import { summaries } from './summaries.ts';
+
+export const COMMANDS: Source<CommandResource> = {
+  spec: LISTS.commands,
+  counted: 'command',
+  table: sql`command m`,
+  id: sql`m.id`,
+  joinCluster: sql``,
+  fields: {
+    command_text: { column: sql`m.command_text` },
+    has_timeout: { column: sql`(m.timeout is not null)` },
+    has_expired_at: { column: sql`(m.expired_at is not null)` },
+    timeout: { column: sql`m.timeout` },
+    expired_at: { column: sql`m.expired_at` },
+    inserted_at: { column: sql`m.inserted_at`, order: sql`m.id` },
+    updated_at: { column: sql`m.updated_at` },
+  },
+  creation: [sql`m.id`], // UUID v7: the primary key is in order of creation
+  resources,
+};
+
+interface CommandRow {
+  readonly id: string;
+  readonly command_text: string;
+  readonly targeting: Targeting;
+  readonly timeout: number | null;
+  readonly expired_at: Date | null;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+async function resources({ pool }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
+  const [rows, counts] = await Promise.all([
+    rowsOf<CommandRow>(pool, 'reading commands', sql`
+      select m.id, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at, m.updated_at
+      from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command m on m.id = page.id order by page.place`),
+    summaries(pool, ids),
+  ]);
+  return rows.map((row) => ({
+    id: row.id,
+    command_text: row.command_text,
+    targeting: row.targeting,
+    timeout: row.timeout,
+    expired_at: iso(row.expired_at),
+    summary: counts.get(row.id) ?? EMPTY_SUMMARY,
+    inserted_at: iso(row.inserted_at),
+    updated_at: iso(row.updated_at),
+  }));
+}

@@ -1,0 +1,63 @@
+/** The list of enrolment keys. */
+import { LISTS } from '../../actors/filters.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
+import { iso, type Reading, type Source } from './source.ts';
+import { rowsOf, sql } from './sql.ts';
+
+/** What lists show instead of the blob. */
+export const MASKED_KEY = '********';
+
+export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
+  spec: LISTS.enrollment_keys,
+  counted: null,
+  table: sql`enrollment_key k`,
+  id: sql`k.id`,
+  joinCluster: sql`join cluster c on c.id = k.cluster_id`,
+  fields: {
+    cluster_name: { column: sql`c.name`, cluster: true },
+    name: { column: sql`k.name` },
+    has_name: { column: sql`(k.name is not null)` },
+    is_unlimited: { column: sql`(k.uses_remaining is null)` },
+    is_spent: { column: sql`coalesce(k.uses_remaining = 0, false)` },
+    is_expired: { column: sql`coalesce(k.expired_at <= now(), false)` },
+    is_never_used: { column: sql`(k.last_used_at is null)` },
+    has_expiry: { column: sql`(k.expired_at is not null)` },
+    uses_remaining: { column: sql`k.uses_remaining` },
+    expired_at: { column: sql`k.expired_at` },
+    last_used_at: { column: sql`k.last_used_at` },
+    inserted_at: { column: sql`k.inserted_at` },
+    updated_at: { column: sql`k.updated_at` },
+  },
+  creation: [sql`k.inserted_at`, sql`k.id`],
+  resources,
+};
+
+interface EnrollmentKeyRow {
+  readonly id: string;
+  readonly cluster_name: string;
+  readonly name: string | null;
+  readonly sealed_key: string;
+  readonly expired_at: Date | null;
+  readonly uses_remaining: number | null;
+  readonly last_used_at: Date | null;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+async function resources({ pool, vault }: Reading, ids: readonly string[], single: boolean): Promise<EnrollmentKeyResource[]> {
+  const rows = await rowsOf<EnrollmentKeyRow>(pool, 'reading enrolment keys', sql`
+    select k.id, c.name as cluster_name, k.name, k.sealed_key, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join enrollment_key k on k.id = page.id join cluster c on c.id = k.cluster_id order by page.place`);
+  return rows.map((row) => ({
+    id: row.id,
+    cluster_name: row.cluster_name,
+    name: row.name,
+    key: single ? vault.open(row.sealed_key, enrollmentKeyBlob(row.id)) : MASKED_KEY,
+    expired_at: iso(row.expired_at),
+    uses_remaining: row.uses_remaining,
+    last_used_at: iso(row.last_used_at),
+    inserted_at: iso(row.inserted_at),
+    updated_at: iso(row.updated_at),
+  }));
+}

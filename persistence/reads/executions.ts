@@ -1,0 +1,80 @@
+/** The list of command executions. */
+import { LISTS } from '../../actors/filters.ts';
+import type { ExecutionResource, ExecutionStatus } from '../../actors/resources.ts';
+import { iso, type Reading, type Source } from './source.ts';
+import { rowsOf, sql } from './sql.ts';
+
+/**
+ * Output in one page of a list, in bytes: 8 times the largest single output by default, so that a page of 100 cannot ask for 100 MiB (L2).
+ * From the row that passes it on, `output` is null and `output_truncated` true; single reads always carry all of it.
+ */
+export const PAGE_OUTPUT_BYTES_MAX = 8_388_608;
+
+export const EXECUTIONS: Source<ExecutionResource> = {
+  spec: LISTS.command_executions,
+  counted: 'command_execution',
+  table: sql`command_execution e`,
+  id: sql`e.id`,
+  joinCluster: sql``,
+  fields: {
+    status: { column: sql`e.status` },
+    command_id: { column: sql`e.command_id` },
+    node_id: { column: sql`e.node_id` },
+    cluster_name: { column: sql`e.cluster_name` },
+    target_all: { column: sql`e.target_all` },
+    exit_code: { column: sql`e.exit_code` },
+    has_output: { column: sql`coalesce(e.output <> '', false)` },
+    output: { column: sql`e.output` },
+    expired_at: { column: sql`e.expired_at` },
+    sent_at: { column: sql`e.sent_at` },
+    completed_at: { column: sql`e.completed_at` },
+    cancelled_at: { column: sql`e.cancelled_at` },
+    inserted_at: { column: sql`e.inserted_at`, order: sql`e.id` },
+    updated_at: { column: sql`e.updated_at` },
+  },
+  creation: [sql`e.id`], // UUID v7: the primary key is in order of creation
+  resources,
+};
+
+interface ExecutionRow {
+  readonly id: string;
+  readonly command_id: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly command_text: string;
+  readonly timeout: number | null;
+  readonly status: ExecutionStatus;
+  readonly exit_code: number | null;
+  readonly output: string | null;
+  readonly withheld: boolean;
+  readonly output_truncated: boolean;
+  readonly target_all: boolean;
+  readonly expired_at: Date | null;
+  readonly sent_at: Date | null;
+  readonly completed_at: Date | null;
+  readonly cancelled_at: Date | null;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+async function resources({ pool }: Reading, ids: readonly string[], single: boolean): Promise<ExecutionResource[]> {
+  const budget = single ? Number.MAX_SAFE_INTEGER : PAGE_OUTPUT_BYTES_MAX;
+  // octet_length reads the length of a large text without the text; the window runs in the order of the page.
+  const rows = await rowsOf<ExecutionRow>(pool, 'reading executions', sql`
+    select e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.timeout, e.status, e.exit_code, e.output_truncated, e.target_all,
+      case when e.budgeted <= ${budget}::bigint then e.output end as output, e.budgeted > ${budget}::bigint and e.output is not null as withheld,
+      e.expired_at, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at
+    from (select x.*, page.place, sum(coalesce(octet_length(x.output), 0)) over (order by page.place) as budgeted
+          from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command_execution x on x.id = page.id) e
+    join command m on m.id = e.command_id order by e.place`);
+  return rows.map(({ withheld, ...row }) => ({
+    ...row,
+    output_truncated: row.output_truncated || withheld,
+    expired_at: iso(row.expired_at),
+    sent_at: iso(row.sent_at),
+    completed_at: iso(row.completed_at),
+    cancelled_at: iso(row.cancelled_at),
+    inserted_at: iso(row.inserted_at),
+    updated_at: iso(row.updated_at),
+  }));
+}

@@ -1,0 +1,49 @@
+/** What a list reads: where its rows are, what its fields are in SQL, and how rows become resources. */
+import type { Pool } from 'pg';
+import type { Vault } from '../../actors/kit/ports.ts';
+import type { ListSpec } from '../../actors/filters.ts';
+import type { Filterable } from './conditions.ts';
+import type { Sql } from './sql.ts';
+
+/** A field of a list. `cluster`: its column is of the table joined as `c`. `order`: sorts by this instead of the column. */
+export type Field = Filterable & { readonly cluster?: boolean; readonly order?: Sql };
+
+/** What rows are read with. */
+export interface Reading {
+  readonly pool: Pool;
+  readonly vault: Vault;
+  /** Domain of all node host names. */
+  readonly domain: string;
+}
+
+export interface Source<T> {
+  readonly spec: ListSpec;
+  /** The table whose rows a trigger counts, where the list can be long. */
+  readonly counted: string | null;
+  readonly table: Sql;
+  readonly id: Sql;
+  /** Joins the cluster as `c`; only done when a filter or the order needs it. */
+  readonly joinCluster: Sql;
+  readonly fields: Readonly<Record<string, Field>>;
+  /** Columns whose order is the order of creation. The last one is unique. */
+  readonly creation: readonly Sql[];
+  /** Resources of these ids, in their order. Those that are gone meanwhile are left out. `single` rows carry what lists leave out. */
+  resources(reading: Reading, ids: readonly string[], single: boolean): Promise<readonly T[]>;
+}
+
+/** Host name of a node. Source: contract.md, node names. */
+export function nodeHostname(node: string, cluster: string, domain: string): string {
+  return `node-${node}.${cluster}.${domain}`;
+}
+
+/** Host name of an alias. */
+export function aliasHostname(alias: string, cluster: string, domain: string): string {
+  return `${alias}.${cluster}.${domain}`;
+}
+
+/** An instant out of the database as text. */
+export function iso(date: Date): string;
+export function iso(date: Date | null): string | null;
+export function iso(date: Date | null): string | null {
+  return date === null ? null : date.toISOString();
+}
