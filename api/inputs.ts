@@ -1,16 +1,8 @@
 /** The pieces that inputs are made of. Each refuses what the database could not hold, so that nothing ends as a 500. */
 import { z } from 'zod';
-import { ClusterId, CommandId, ExecutionId, NodeId, Uuid } from '../transport/protocol/ids.ts';
 
 /** Largest value of the integer columns: PostgreSQL's `int`. */
 export const INTEGER_MAX = 2_147_483_647;
-
-/** Ids as path parameters, lower-cased. */
-export const id = Uuid;
-export const nodeId = NodeId;
-export const clusterId = ClusterId;
-export const commandId = CommandId;
-export const executionId = ExecutionId;
 
 /** Text of at most `charactersMax` that PostgreSQL can store: no NUL, no lone surrogate. */
 export function storableText(charactersMax: number) {
@@ -22,8 +14,17 @@ export function isStorable(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 
-/** An instant as ISO 8601 with a time zone, to Unix ms. Years 0000 to 9999. */
-export const instantMs = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+/** What a timestamp column and an ISO 8601 year of four digits both hold: 1970 to 9999, in Unix ms. */
+const INSTANT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Whether a time is one that this service can hold. */
+export function isInstant(ms: number): boolean {
+  return ms >= 0 && ms <= INSTANT_MS_MAX;
+}
+
+/** An instant as ISO 8601 with a time zone, to Unix ms. */
+export const instantMs = z.iso.datetime({ offset: true }).refine((text) => isInstant(Date.parse(text)), 'must lie in the years 1970 to 9999')
+  .transform((text) => Date.parse(text));
 
 /** A count of at least one that fits its column. */
 export const positiveInteger = z.int().min(1).max(INTEGER_MAX);

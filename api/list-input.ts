@@ -1,7 +1,7 @@
 /** The input of every list operation, made from its filter table: page, page_size, sort, and one parameter a field and operator. */
 import { z } from 'zod';
 import { LISTS, parameterName, type FieldKind, type Filter, type FilterField, type FilterOp, type ListName, type ListQuery, type ListSpec, type Sort } from '../actors/filters.ts';
-import { INTEGER_MAX, storableText } from './inputs.ts';
+import { INTEGER_MAX, isInstant, storableText } from './inputs.ts';
 
 /** Source: contract.md, 1, list parameters. */
 export const PAGE_SIZE_DEFAULT = 20;
@@ -80,11 +80,15 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
     case 'uuid': return z.uuid().overwrite((text) => text.toLowerCase());
     case 'integer': return fromText(integerOf, z.int().min(-INTEGER_MAX).max(INTEGER_MAX));
     case 'boolean': return fromText(booleanOf, z.boolean());
-    case 'time': return z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => timeMs(text, op));
-    case 'cidr': return z.union([z.cidrv4(), z.cidrv6()]);
+    case 'time': return timeText.transform((text) => timeMs(text, op));
+    case 'cidr': return z.union([z.cidrv4(), z.cidrv6()], 'must be an address range such as 100.64.0.0/24');
     default: return kind satisfies never;
   }
 }
+
+/** A date-time or a date. */
+export const timeText = z.union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be an ISO 8601 date-time with a time zone, or a date')
+  .refine((text) => isInstant(Date.parse(text)), 'must lie in the years 1970 to 9999');
 
 /** Unix ms of a date-time or date. A date alone is its first ms, or its last for `lte`, so that both ends of a range are included. */
 function timeMs(text: string, op: FilterOp): number {

@@ -1,0 +1,60 @@
+/** Executions: one command on one node. */
+import { z } from 'zod';
+import { refuse } from '../../actors/refusal.ts';
+import { isTerminal } from '../../actors/resources.ts';
+import { ExecutionId } from '../../transport/protocol/ids.ts';
+import { listInput } from '../list-input.ts';
+import { operation } from '../operation.ts';
+import { found, NOT_FOUND, page } from '../reading.ts';
+import { ExecutionView } from '../views/command.ts';
+import { askNode } from './nodes.ts';
+
+export const list_command_executions = operation({
+  name: 'list_command_executions',
+  kind: 'query',
+  summary: 'List executions.',
+  rest: { method: 'GET', path: '/command_executions', status: 200 },
+  list: true,
+  input: listInput('command_executions'),
+  output: ExecutionView,
+  handle: (query, { ports }) => page(ports.reads.list('command_executions', query)),
+});
+
+export const get_command_execution = operation({
+  name: 'get_command_execution',
+  kind: 'query',
+  summary: 'Get an execution, with its output.',
+  rest: { method: 'GET', path: '/command_executions/:id', status: 200 },
+  input: z.strictObject({ id: ExecutionId }),
+  output: ExecutionView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('command_executions', id)),
+});
+
+export const cancel_command_execution = operation({
+  name: 'cancel_command_execution',
+  kind: 'mutation',
+  summary: 'Cancel an execution. One that the agent has is cancelled once the agent confirms that its processes are gone; until then the answer is 202.',
+  rest: { method: 'POST', path: '/command_executions/:id/cancel', status: 200, acceptedWhen: ({ status }) => !isTerminal(status) },
+  hints: { destructive: true, idempotent: false },
+  input: z.strictObject({ id: ExecutionId }),
+  output: ExecutionView,
+  handle: async ({ id }, call) => {
+    const { reads } = call.ports;
+    const where = await reads.executionNode(id);
+    if (where === null) return refuse('not_found', NOT_FOUND);
+    if (isTerminal(where.status)) return refuse('conflict', `The execution is already ${where.status}.`);
+
+    const asked = await askNode<null>(where.node, call, (asker) => ({ type: 'cancel', executions: [id], asker }));
+    return asked.ok ? found(reads.get('command_executions', id)) : asked;
+  },
+});
+
+export const delete_command_execution = operation({
+  name: 'delete_command_execution',
+  kind: 'mutation',
+  summary: 'Delete a finished execution.',
+  rest: { method: 'DELETE', path: '/command_executions/:id', status: 204 },
+  input: z.strictObject({ id: ExecutionId }),
+  output: z.null(),
+  handle: ({ id }, { ports }) => ports.records.deleteExecution(id),
+});

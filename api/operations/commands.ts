@@ -1,0 +1,89 @@
+/** Commands: a script, run on every node that a targeting reaches. */
+import { z } from 'zod';
+import type { CommandMessage } from '../../actors/command/messages.ts';
+import type { Asker } from '../../actors/kit/step.ts';
+import { refuse, type Result } from '../../actors/refusal.ts';
+import type { CommandResource } from '../../actors/resources.ts';
+import { CommandId, type ExecutionId } from '../../transport/protocol/ids.ts';
+import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
+import { instantMs, positiveInteger, storableText } from '../inputs.ts';
+import { listInput } from '../list-input.ts';
+import { operation, type Call } from '../operation.ts';
+import { found, page } from '../reading.ts';
+import { targetingInput } from '../targeting-input.ts';
+import { CommandView } from '../views/command.ts';
+
+export const create_command = operation({
+  name: 'create_command',
+  kind: 'mutation',
+  summary: 'Run a shell script on nodes: one execution for every node that the targeting reaches now. Answers once all are stored.',
+  rest: { method: 'POST', path: '/commands', status: 201 },
+  hints: { destructive: true, idempotent: false },
+  creates: true,
+  input: z.strictObject({
+    command_text: storableText(COMMAND_TEXT_BYTES_MAX).min(1)
+      .refine((text) => Buffer.byteLength(text) <= COMMAND_TEXT_BYTES_MAX, `must be at most ${COMMAND_TEXT_BYTES_MAX} bytes`)
+      .describe('The script, run by /bin/sh or the interpreter of its #! line.'),
+    targeting: targetingInput,
+    timeout: positiveInteger.nullish().describe('ms; null: none.'),
+    expired_at: instantMs.nullish().describe('Executions that have not started by then never do. Must be in the future.'),
+  }),
+  output: CommandView,
+  handle: async (input, { ports, idempotency }) => {
+    const nowMs = ports.clock.nowMs();
+    const expiredAtMs = input.expired_at ?? null;
+    if (expiredAtMs !== null && expiredAtMs <= nowMs) return refuse('validation_failed', 'Validation failed', { expired_at: ['must be in the future'] });
+
+    const targets = await ports.reads.targets(input.targeting);
+    const id = ports.newId() as CommandId;
+    const executionIds = targets.map(() => ports.newId() as ExecutionId);
+    const command = { id, text: input.command_text, targeting: input.targeting, timeoutMs: input.timeout ?? null, expiredAtMs, insertedAtMs: nowMs };
+    return ports.ask<CommandResource>((asker) => ({ to: { kind: 'command', id }, message: { type: 'create', asker, command, targets, executionIds, idempotency } }));
+  },
+});
+
+export const list_commands = operation({
+  name: 'list_commands',
+  kind: 'query',
+  summary: 'List commands.',
+  rest: { method: 'GET', path: '/commands', status: 200 },
+  list: true,
+  input: listInput('commands'),
+  output: CommandView,
+  handle: (query, { ports }) => page(ports.reads.list('commands', query)),
+});
+
+export const get_command = operation({
+  name: 'get_command',
+  kind: 'query',
+  summary: 'Get a command, with how many of its executions are in each state.',
+  rest: { method: 'GET', path: '/commands/:id', status: 200 },
+  input: z.strictObject({ id: CommandId }),
+  output: CommandView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('commands', id)),
+});
+
+export const cancel_command = operation({
+  name: 'cancel_command',
+  kind: 'mutation',
+  summary: 'Cancel every execution of a command that is not finished.',
+  rest: { method: 'POST', path: '/commands/:id/cancel', status: 202 },
+  hints: { destructive: true, idempotent: true },
+  input: z.strictObject({ id: CommandId }),
+  output: CommandView,
+  handle: ({ id }, call) => askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker })),
+});
+
+export const delete_command = operation({
+  name: 'delete_command',
+  kind: 'mutation',
+  summary: 'Delete a command and its executions, once all are finished.',
+  rest: { method: 'DELETE', path: '/commands/:id', status: 204 },
+  input: z.strictObject({ id: CommandId }),
+  output: z.null(),
+  handle: ({ id }, call) => askCommand<null>(id, call, (asker) => ({ type: 'delete', asker })),
+});
+
+function askCommand<T>(id: CommandId, { ports }: Call, build: (asker: Asker) => CommandMessage): Promise<Result<T>> {
+  return ports.ask<T>((asker) => ({ to: { kind: 'command', id }, message: build(asker) }));
+}

@@ -1,0 +1,134 @@
+/** Enrolment keys: what lets new agents into a cluster. */
+import { z } from 'zod';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import { ClusterName, encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import { Uuid } from '../../transport/protocol/ids.ts';
+import { instantMs, nothing, positiveInteger, storableText } from '../inputs.ts';
+import { listInput } from '../list-input.ts';
+import { operation, type Call } from '../operation.ts';
+import { found, NOT_FOUND, page } from '../reading.ts';
+import { EnrollmentKeyView } from '../views/enrollment-key.ts';
+import { RESERVED_NAME } from './clusters.ts';
+
+/** Longest label, in characters. */
+const NAME_MAX = 255;
+
+/** A public key lasts one hour and lets one node in. Source: contract.md, create_public_enrollment_key. */
+const PUBLIC_KEY_MS = 3_600_000;
+
+const body = {
+  name: storableText(NAME_MAX).nullish().describe('A label, for display only.'),
+  expired_at: instantMs.nullish().describe('Null: never.'),
+  uses_remaining: positiveInteger.nullish().describe('How many nodes it lets in; null: any number.'),
+};
+
+export const create_enrollment_key = operation({
+  name: 'create_enrollment_key',
+  kind: 'mutation',
+  summary: 'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster name default means the configured default cluster.',
+  rest: { method: 'POST', path: '/clusters/:cluster_name/enrollment_keys', status: 201 },
+  creates: true,
+  input: z.strictObject({ cluster_name: ClusterName, ...body }),
+  output: EnrollmentKeyView,
+  handle: async (input, call) => {
+    const name = input.cluster_name === RESERVED_NAME ? call.ports.settings.defaultClusterName : input.cluster_name;
+    const cluster = name === null ? null : await call.ports.reads.clusterId(name);
+    if (name === null || cluster === null) return refuse('not_found', NOT_FOUND);
+    return createKey({ id: cluster, name }, {
+      name: input.name ?? null,
+      expiredAtMs: input.expired_at ?? null,
+      usesRemaining: input.uses_remaining === undefined ? 1 : input.uses_remaining,
+    }, call);
+  },
+});
+
+export const create_public_enrollment_key = operation({
+  name: 'create_public_enrollment_key',
+  kind: 'mutation',
+  scope: 'public',
+  summary: 'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
+  rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
+  creates: true,
+  input: nothing,
+  output: EnrollmentKeyView,
+  handle: async (_input, call) => {
+    const { settings, clock, reads } = call.ports;
+    const name = settings.defaultClusterName;
+    if (!settings.publicEnrollmentKeyEnabled || name === null) return refuse('forbidden', 'Public enrolment keys are not enabled here.');
+    const cluster = await reads.clusterId(name);
+    if (cluster === null) return refuse('not_found', NOT_FOUND);
+    return createKey({ id: cluster, name }, { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1 }, call);
+  },
+});
+
+export const list_enrollment_keys = operation({
+  name: 'list_enrollment_keys',
+  kind: 'query',
+  summary: 'List enrolment keys, their keys masked.',
+  rest: { method: 'GET', path: '/enrollment_keys', status: 200 },
+  list: true,
+  input: listInput('enrollment_keys'),
+  output: EnrollmentKeyView,
+  handle: (query, { ports }) => page(ports.reads.list('enrollment_keys', query)),
+});
+
+export const get_enrollment_key = operation({
+  name: 'get_enrollment_key',
+  kind: 'query',
+  summary: 'Get an enrolment key, with the key itself.',
+  rest: { method: 'GET', path: '/enrollment_keys/:id', status: 200 },
+  input: z.strictObject({ id: Uuid }),
+  output: EnrollmentKeyView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('enrollment_keys', id)),
+});
+
+export const update_enrollment_key = operation({
+  name: 'update_enrollment_key',
+  kind: 'mutation',
+  summary: 'Change the label, expiry or remaining uses of an enrolment key. What is left out stays.',
+  rest: { method: 'PATCH', path: '/enrollment_keys/:id', status: 200 },
+  input: z.strictObject({ id: Uuid, ...body }),
+  output: EnrollmentKeyView,
+  handle: async ({ id, name, expired_at, uses_remaining }, { ports }) => {
+    const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
+    if (key === null || resource === null) return refuse('not_found', NOT_FOUND);
+    if (name === undefined && expired_at === undefined && uses_remaining === undefined) return ok(resource);
+    return ports.ask<EnrollmentKeyResource>((asker) => ({
+      to: { kind: 'cluster', id: key.cluster },
+      message: { type: 'update-key', asker, key, blob: resource.key, name, expiredAtMs: expired_at, usesRemaining: uses_remaining },
+    }));
+  },
+});
+
+export const delete_enrollment_key = operation({
+  name: 'delete_enrollment_key',
+  kind: 'mutation',
+  summary: 'Delete an enrolment key. Nodes that it let in stay.',
+  rest: { method: 'DELETE', path: '/enrollment_keys/:id', status: 204 },
+  input: z.strictObject({ id: Uuid }),
+  output: z.null(),
+  handle: async ({ id }, { ports }) => {
+    const key = await ports.reads.enrollmentKey(id);
+    if (key === null) return refuse('not_found', NOT_FOUND);
+    return ports.ask<null>((asker) => ({ to: { kind: 'cluster', id: key.cluster }, message: { type: 'delete-key', asker, id } }));
+  },
+});
+
+interface NewKey {
+  readonly name: string | null;
+  readonly expiredAtMs: number | null;
+  readonly usesRemaining: number | null;
+}
+
+/** The nonce is the secret: its hash finds the key again, and the whole blob is stored sealed (E3). */
+function createKey(cluster: { readonly id: ClusterId; readonly name: string }, key: NewKey, { ports, idempotency }: Call): Promise<Result<EnrollmentKeyResource>> {
+  const id = ports.newId();
+  const nonce = ports.vault.newSecret();
+  const blob = encodeEnrollmentBlob({ admin_urls: [...ports.settings.adminUrls], cluster_name: cluster.name, nonce });
+  return ports.ask<EnrollmentKeyResource>((asker) => ({
+    to: { kind: 'cluster', id: cluster.id },
+    message: { type: 'create-key', asker, id, ...key, key: blob, nonceHash: ports.vault.sha256(nonce), sealedKey: ports.vault.seal(blob, `enrollment_key:${id}`), idempotency },
+  }));
+}

@@ -1,0 +1,88 @@
+/** Nodes and their recovery keys. */
+import { z } from 'zod';
+import type { Asker } from '../../actors/kit/step.ts';
+import type { NodeMessage } from '../../actors/node/messages.ts';
+import { refuse, type Result } from '../../actors/refusal.ts';
+import type { NodeResource } from '../../actors/resources.ts';
+import { ClusterName } from '../../transport/protocol/enrollment.ts';
+import { NodeId } from '../../transport/protocol/ids.ts';
+import { listInput } from '../list-input.ts';
+import { operation, type Call } from '../operation.ts';
+import { found, page } from '../reading.ts';
+import { NodeView, RecoveryKeyView } from '../views/node.ts';
+
+export const list_nodes = operation({
+  name: 'list_nodes',
+  kind: 'query',
+  summary: 'List nodes.',
+  rest: { method: 'GET', path: '/nodes', status: 200 },
+  list: true,
+  input: listInput('nodes'),
+  output: NodeView,
+  handle: (query, { ports }) => page(ports.reads.list('nodes', query)),
+});
+
+export const get_node = operation({
+  name: 'get_node',
+  kind: 'query',
+  summary: 'Get a node.',
+  rest: { method: 'GET', path: '/nodes/:id', status: 200 },
+  input: z.strictObject({ id: NodeId }),
+  output: NodeView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('nodes', id)),
+});
+
+export const delete_node = operation({
+  name: 'delete_node',
+  kind: 'mutation',
+  summary: 'Delete a node: its open executions are dropped, its token is revoked and its session ends at once.',
+  rest: { method: 'DELETE', path: '/nodes/:id', status: 204 },
+  input: z.strictObject({ id: NodeId }),
+  output: z.null(),
+  handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'delete', asker })),
+});
+
+export const change_node_cluster = operation({
+  name: 'change_node_cluster',
+  kind: 'mutation',
+  summary: 'Move a node to another cluster. Clears its recovery key.',
+  rest: { method: 'POST', path: '/nodes/:id/change_cluster', status: 200 },
+  hints: { destructive: true, idempotent: true },
+  input: z.strictObject({ id: NodeId, cluster_name: ClusterName }),
+  output: NodeView,
+  handle: async ({ id, cluster_name }, call) => {
+    const to = await call.ports.reads.clusterId(cluster_name);
+    if (to === null) return refuse('validation_failed', 'Validation failed', { cluster_name: ['does not exist'] });
+    return askNode<NodeResource>(id, call, (asker) => ({ type: 'change-cluster', asker, to, toName: cluster_name }));
+  },
+});
+
+export const create_node_recovery_key = operation({
+  name: 'create_node_recovery_key',
+  kind: 'mutation',
+  summary: 'Create or replace the recovery key of a node. It is shown this once.',
+  rest: { method: 'POST', path: '/nodes/:id/recovery_key', status: 201 },
+  creates: true,
+  input: z.strictObject({ id: NodeId }),
+  output: RecoveryKeyView,
+  handle: ({ id }, call) => {
+    const key = call.ports.vault.newSecret();
+    return askNode<{ readonly recovery_key: string }>(id, call, (asker) =>
+      ({ type: 'set-recovery-key', asker, key, keyHash: call.ports.vault.sha256(key), idempotency: call.idempotency }));
+  },
+});
+
+export const delete_node_recovery_key = operation({
+  name: 'delete_node_recovery_key',
+  kind: 'mutation',
+  summary: 'Remove the recovery key of a node.',
+  rest: { method: 'DELETE', path: '/nodes/:id/recovery_key', status: 204 },
+  input: z.strictObject({ id: NodeId }),
+  output: z.null(),
+  handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'clear-recovery-key', asker })),
+});
+
+/** Asks the actor of this node; `not_found` when there is none. */
+export function askNode<T>(id: NodeId, { ports }: Call, build: (asker: Asker) => NodeMessage): Promise<Result<T>> {
+  return ports.ask<T>((asker) => ({ to: { kind: 'node', id }, message: build(asker) }));
+}

@@ -1,0 +1,35 @@
+/** A node and its alias as clients see them. Tokens, passwords and VPN addresses are never among their fields (E4, R3). */
+import { z } from 'zod';
+import { NODE_STATUSES, type AliasResource, type NodeResource } from '../../actors/resources.ts';
+import { AgentPorts } from '../../transport/protocol/frames.ts';
+
+export const NodeView: z.ZodType<NodeResource> = z.object({
+  id: z.uuid(),
+  cluster_name: z.string(),
+  status: z.enum(NODE_STATUSES),
+  version: z.string(),
+  id_type: z.enum(['persistent', 'random']),
+  vpn_hostname: z.string(),
+  aliases: z.array(z.object({ id: z.uuid(), name: z.string(), vpn_hostname: z.string() })),
+  ...AgentPorts.shape,
+  self_update_enabled: z.boolean(),
+  enrollment_key_id: z.uuid().nullable(),
+  last_seen_at: z.iso.datetime().nullable(),
+  inserted_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+}).meta({ id: 'Node', description: 'A machine whose agent is enrolled in a cluster.' });
+
+export const AliasView: z.ZodType<AliasResource> = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  node_id: z.uuid(),
+  cluster_name: z.string(),
+  vpn_hostname: z.string(),
+  inserted_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+}).meta({ id: 'Alias', description: 'A friendly name of a node, unique in its cluster.' });
+
+/** What creating a recovery key answers. */
+export const RecoveryKeyView: z.ZodType<{ readonly recovery_key: string }> = z.object({
+  recovery_key: z.string().describe('Shown this once.'),
+}).meta({ id: 'RecoveryKey', description: 'Lets an installation that lost its data take its node up again, once.' });
