@@ -47,3 +47,10 @@ export function iso(date: Date | null): string | null;
 export function iso(date: Date | null): string | null {
   return date === null ? null : date.toISOString();
 }
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
+
+/** Whether the database would take this text as an id. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}

@@ -1,0 +1,55 @@
+/** The read side: lists, single reads and look-ups over rows. Every call is over within 5 s, with DatabaseUnavailable at worst (L3). */
+import type { MikroORM } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
+import type { ListRows, Reads, Vault } from '../../actors/kit/ports.ts';
+import type { ListName } from '../../actors/filters.ts';
+import { ALIASES } from './aliases.ts';
+import { CLUSTERS } from './clusters.ts';
+import { COMMANDS } from './commands.ts';
+import { ENROLLMENT_KEYS } from './enrollment-keys.ts';
+import { eventsAfter } from './events.ts';
+import { EXECUTIONS } from './executions.ts';
+import { freeRanges, type RangeSettings } from './free-ranges.ts';
+import { lookUps } from './look-ups.ts';
+import { NODES } from './nodes.ts';
+import { page } from './paging.ts';
+import { isUuid, type Source } from './source.ts';
+import { targeter } from './targets.ts';
+
+export interface ReadsOptions {
+  readonly orm: MikroORM;
+  readonly pool: Pool;
+  readonly vault: Vault;
+  /** Domain of all node host names: EDGE_VPN_DEFAULT_DOMAIN. */
+  readonly domain: string;
+  readonly ranges: RangeSettings;
+}
+
+/** Every list by its name. */
+const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
+  clusters: CLUSTERS,
+  enrollment_keys: ENROLLMENT_KEYS,
+  nodes: NODES,
+  aliases: ALIASES,
+  commands: COMMANDS,
+  command_executions: EXECUTIONS,
+};
+
+/** The Reads port over these connections. */
+export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
+  const reading = { pool, vault, domain };
+  const found = lookUps(orm, pool, vault);
+  return {
+    ...found,
+    list: (name, query) => page(SOURCES[name], reading, query),
+    get: async (name, key) => {
+      const id = name === 'clusters' ? await found.clusterId(key) : key;
+      if (id === null || !isUuid(id)) return null;
+      const [row] = await SOURCES[name].resources(reading, [id], true);
+      return row ?? null;
+    },
+    freeRanges: () => freeRanges(pool, ranges),
+    targets: targeter(pool),
+    eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
+  };
+}
