@@ -1,5 +1,5 @@
 /** What is told inside this admin after a commit: small, live, never stored. Dashboards and command actors listen. */
-import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { ExecutionStatus } from '../resources.ts';
 
 export type Notice =
@@ -9,5 +9,7 @@ export type Notice =
   | { readonly type: 'node-removed'; readonly node: NodeId }
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }
+  /** Created by this admin, which owns it from the first instant. */
+  | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number }
   /** At least one event was stored: event feeds read on from their cursor. */
   | { readonly type: 'events-stored' };

@@ -1,0 +1,94 @@
+/** Cold writes: one transaction each, through MikroORM. A guard or a constraint that refuses becomes a Refusal. */
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { DomainEvent } from '../../actors/events.ts';
+import type { Lease } from '../../actors/kit/behaviour.ts';
+import type { Notice } from '../../actors/kit/notice.ts';
+import type { Vault } from '../../actors/kit/ports.ts';
+import { STALE_EPOCH } from '../../actors/kit/spawn.ts';
+import type { Change } from '../../actors/kit/step.ts';
+import type { Refusal } from '../../actors/refusal.ts';
+import type { ColdWrite } from '../../actors/writes.ts';
+import { asUnavailable } from '../availability.ts';
+import type { Database } from '../database.ts';
+import { Event } from '../entities/event.ts';
+import { IdempotencyKey } from '../entities/idempotency-key.ts';
+import { writeCluster } from './cluster-rows.ts';
+import { refusalOf } from './constraints.ts';
+import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
+import { writeNode } from './node-rows.ts';
+import { rememberedName } from './remembered-rows.ts';
+import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
+import type { Written } from './written.ts';
+
+/** What became of one cold change. `notices` are those that only the rows could tell. */
+export interface ColdOutcome {
+  readonly refusal: Refusal | null;
+  readonly notices: readonly Notice[];
+}
+
+/** What cold writes need. `adminId` owns the clusters that it creates. */
+export interface ColdPorts {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly adminId: string;
+}
+
+/** Stores one change with its events and its remembered answer, or tells why not. */
+export async function storeCold({ database, vault, adminId }: ColdPorts, lease: Lease | null, change: Change): Promise<ColdOutcome> {
+  try {
+    const written = await database.orm.em.fork().transactional(async (em) => {
+      if (lease !== null) await checkLease(em, lease);
+      const outcome = await perform(em, change.write as ColdWrite, change.events, adminId);
+      await insertEvents(em, outcome.events ?? change.events);
+      if (change.remember !== undefined) {
+        const { scope, key, bodyHash, answer } = change.remember;
+        await em.insert(IdempotencyKey, { scope, key, bodyHash, sealedAnswer: vault.seal(JSON.stringify(answer), rememberedName(scope, key)), insertedAt: new Date() });
+      }
+      return outcome;
+    });
+    return { refusal: null, notices: written.notices };
+  } catch (error) {
+    if (error instanceof EnrollmentRefused) await database.orm.em.fork().transactional((em) => insertEvents(em, [error.event]));
+    const refusal = error instanceof GuardRefused ? error.refusal : refusalOf(error);
+    if (refusal !== null) return { refusal, notices: [] };
+    throw asUnavailable(error, `storing ${change.write.kind}`);
+  }
+}
+
+function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEvent[], adminId: string): Promise<Written> {
+  switch (write.kind) {
+    case 'nothing':
+      return Promise.resolve(NOTHING_TO_TELL);
+    case 'cluster-created':
+    case 'cluster-limited':
+    case 'cluster-deleted':
+    case 'key-created':
+    case 'key-updated':
+    case 'key-deleted':
+      return writeCluster(em, write, adminId);
+    case 'node-enrolled':
+      return enrollNode(em, write, events);
+    case 'node-registered':
+    case 'node-moved':
+    case 'node-deleted':
+    case 'recovery-key-set':
+    case 'recovery-key-cleared':
+    case 'alias-created':
+    case 'alias-deleted':
+    case 'command-deleted':
+      return writeNode(em, write);
+    default:
+      throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
+  }
+}
+
+/** The share lock makes a takeover wait until this transaction ended (O1). */
+async function checkLease(em: EntityManager, lease: Lease): Promise<void> {
+  const rows = await em.execute<{ epoch: string }[]>('select epoch::text as epoch from cluster_ownership where cluster_id = ? and lease_until > clock_timestamp() for share', [lease.cluster]);
+  if (Number(rows[0]?.epoch) !== lease.epoch) throw new GuardRefused(STALE_EPOCH);
+}
+
+async function insertEvents(em: EntityManager, events: readonly DomainEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await em.insertMany(Event, events.map((event) => ({ id: crypto.randomUUID(), type: event.type, subject: event.subject, time: new Date(event.atMs), data: event.data })) as never);
+}

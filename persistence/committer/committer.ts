@@ -1,0 +1,162 @@
+/** The group commit: steps that wait together are stored in one transaction, so that hundreds of actors share one fsync. */
+import type { Pool } from 'pg';
+import type { Lease } from '../../actors/kit/behaviour.ts';
+import type { Notice } from '../../actors/kit/notice.ts';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { Committer, Log, RefusedChange } from '../../actors/kit/ports.ts';
+import type { Change } from '../../actors/kit/step.ts';
+import { isHot } from '../../actors/writes.ts';
+import { isUnavailable } from '../availability.ts';
+import { inTransaction } from '../transaction.ts';
+import { storeCold } from './cold.ts';
+import type { ColdPorts } from './cold.ts';
+import { storeBatch } from './hot-batch.ts';
+import type { HotChange, Unit } from './hot-batch.ts';
+
+/** Rows in one transaction of the group commit, at most. Larger ones were no faster (benchmark B1), and they hold locks longer. */
+export const BATCH_CHANGES_MAX = 2_000;
+
+/** How often a lost database is asked whether it is back, in ms. */
+const RETRY_MS = 200;
+
+interface Waiting {
+  readonly unit: Unit;
+  readonly resolve: (refused: readonly RefusedChange[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What the committer did so far, for metrics. */
+export interface CommitCounters {
+  batches: number;
+  changes: number;
+  refused: number;
+  failed: number;
+}
+
+export interface GroupCommitter extends Committer {
+  readonly counters: Readonly<CommitCounters>;
+  /** Resolves when nothing waits to be stored. */
+  drained(): Promise<void>;
+}
+
+export interface CommitterPorts extends ColdPorts {
+  readonly log: Log;
+  readonly committed: (notices: readonly Notice[]) => void;
+}
+
+/** A committer on this database. `committed` hears the notices of each batch after its commit, in commit order. */
+export function createCommitter(ports: CommitterPorts): GroupCommitter {
+  const { vault, log, committed } = ports;
+  const { pool } = ports.database;
+  const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0 };
+  let queue: Waiting[] = [];
+  let running: Promise<void> | null = null;
+  let back: Promise<void> | null = null;
+
+  function commitHot(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
+    if (back !== null) return Promise.reject(new DatabaseUnavailable('the database is not available'));
+    return new Promise((resolve, reject) => {
+      queue.push({ unit: { lease, changes }, resolve, reject });
+      // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
+      running ??= new Promise<void>((done) => setImmediate(() => void run().then(done)));
+    });
+  }
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) await storeWaiting(take());
+    running = null;
+  }
+
+  function take(): readonly Waiting[] {
+    let changes = 0;
+    let count = 0;
+    while (count < queue.length && changes < BATCH_CHANGES_MAX) {
+      changes += queue[count]?.unit.changes.length ?? 0;
+      count += 1;
+    }
+    const taken = queue.slice(0, count);
+    queue = queue.slice(count);
+    return taken;
+  }
+
+  async function storeWaiting(waiting: readonly Waiting[]): Promise<void> {
+    try {
+      const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)));
+      tell(waiting.flatMap((one) => one.unit.changes), [...outcome.values()].flat());
+      for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
+    } catch (error) {
+      await failed(waiting, error);
+    }
+  }
+
+  async function failed(waiting: readonly Waiting[], error: unknown): Promise<void> {
+    counters.failed += 1;
+    if (!isUnavailable(error) && waiting.length > 1) {
+      // One of them cannot be stored: alone, it fails alone.
+      for (const one of waiting) await storeWaiting([one]);
+      return;
+    }
+    if (isUnavailable(error)) wentAway(error);
+    else log.error({ error }, 'a change could not be stored');
+    for (const one of waiting) one.reject(error);
+  }
+
+  function wentAway(error: unknown): void {
+    if (back !== null) return;
+    log.warn({ error }, 'the database is not available: waiting for it');
+    back = waitForDatabase(pool).then(() => {
+      back = null;
+      log.info({}, 'the database is back');
+    });
+  }
+
+  async function commitCold(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]> {
+    const refused: RefusedChange[] = [];
+    for (const change of changes) {
+      try {
+        const outcome = await storeCold(ports, lease, change);
+        if (outcome.refusal === null) tell([change], [], outcome.notices);
+        else refused.push({ change, refusal: outcome.refusal });
+      } catch (error) {
+        if (isUnavailable(error)) wentAway(error);
+        throw error;
+      }
+    }
+    return refused;
+  }
+
+  function tell(changes: readonly Change[], refused: readonly RefusedChange[], more: readonly Notice[] = []): void {
+    counters.batches += 1;
+    counters.changes += changes.length;
+    counters.refused += refused.length;
+    const without = new Set(refused.map((one) => one.change));
+    const notices: Notice[] = [...more];
+    for (const change of changes) if (!without.has(change)) for (const notice of change.notices) notices.push(notice);
+    committed(notices);
+  }
+
+  return {
+    counters,
+    async commit(lease, changes) {
+      const hot = changes.filter((change): change is HotChange => isHot(change.write));
+      const refused = hot.length === 0 ? [] : await commitHot(lease, hot);
+      if (hot.length === changes.length) return refused;
+      return [...refused, ...(await commitCold(lease, changes.filter((change) => !isHot(change.write))))];
+    },
+    ready: () => back ?? Promise.resolve(),
+    drained: () => running ?? Promise.resolve(),
+  };
+}
+
+async function waitForDatabase(pool: Pool): Promise<void> {
+  for (;;) {
+    try {
+      await pool.query('select 1');
+      return;
+    } catch {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, RETRY_MS).unref();
+      });
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/** Constraints of the schema as refusals: what the database would not take, said to the person who asked. */
+import type { Refusal } from '../../actors/refusal.ts';
+
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  cluster_name_taken: { code: 'conflict', message: 'A cluster with this name exists already.' },
+  cluster_ipv4_overlap: { code: 'conflict', message: 'The IPv4 range overlaps with that of another cluster.' },
+  cluster_ipv6_overlap: { code: 'conflict', message: 'The IPv6 range overlaps with that of another cluster.' },
+  alias_name_taken: { code: 'conflict', message: 'Another node of the cluster has this alias.' },
+  idempotency_key_used: { code: 'idempotency_conflict', message: 'Another request with this Idempotency-Key came first.' },
+  node_pkey: { code: 'conflict', message: 'A node with this id is already enrolled.' },
+};
+
+/** The refusal behind an error; null when it is none of ours. Looks through causes, because MikroORM wraps. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (!(error instanceof Error)) return null;
+  const { constraint } = error as { constraint?: unknown };
+  if (typeof constraint === 'string' && REFUSALS[constraint] !== undefined) return REFUSALS[constraint];
+  return refusalOf(error.cause);
+}

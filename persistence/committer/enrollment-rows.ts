@@ -1,0 +1,88 @@
+/** Enrolment as rows: the use of the key, the place in the cluster and the node are one transaction (E1, E2). */
+import { timingSafeEqual } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
+import type { DomainEvent } from '../../actors/events.ts';
+import type { NodeEnrolled } from '../../actors/writes.ts';
+import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { GuardRefused } from './written.ts';
+import type { Written } from './written.ts';
+
+type KeyProblem = keyof typeof KEY_REFUSALS;
+
+/** The key or the cluster had no room left when it came to the row. The attempt is an event of its own. */
+export class EnrollmentRefused extends GuardRefused {
+  readonly event: DomainEvent;
+  constructor(problem: KeyProblem, verified: DomainEvent) {
+    super({ code: problem, message: KEY_REFUSALS[problem] });
+    this.event = { ...verified, data: { ...verified.data, result: problem } };
+  }
+}
+
+/** Enrols, or throws why not. */
+export async function enrollNode(em: EntityManager, write: NodeEnrolled, events: readonly DomainEvent[]): Promise<Written> {
+  const verified = events.find((event) => event.type === 'edge.enrollment_key.verified');
+  // The node first: of several with the same recovery key or id, one holds its row and wins.
+  if (write.existing.type === 'recovery') await consumeRecoveryKey(em, write, write.existing.keyHash);
+  const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
+  if (write.existing.type === 'none' && verified !== undefined) await takePlace(em, write, verified);
+  await writeNode(em, write);
+  if (write.aliases.length > 0) {
+    await em.nativeDelete(Alias, { node: write.node, name: { $in: write.aliases.map((alias) => alias.name) } });
+    const at = new Date(write.atMs);
+    await em.insertMany(Alias, write.aliases.map((alias) => ({ id: alias.id, node: write.node, cluster: write.cluster, name: alias.name, insertedAt: at, updatedAt: at })));
+  }
+  if (usesRemaining === undefined) return { notices: [] };
+  // Only the row knows how many uses are left when several agents come at once.
+  return { notices: [], events: events.map((event) => (event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event)) };
+}
+
+async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
+  const rows = await em.execute<{ key_hash: Uint8Array }[]>('select key_hash from recovery_key where node_id = ? and cluster_id = ? for update', [write.node, write.cluster]);
+  const stored = rows[0]?.key_hash;
+  if (stored === undefined || !timingSafeEqual(stored, keyHash)) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled, and the recovery key is not valid for it.' });
+  await em.nativeDelete(RecoveryKey, { node: write.node });
+}
+
+/** Returns the uses left, null for unlimited. */
+async function spendUse(em: EntityManager, write: NodeEnrolled, verified: DomainEvent): Promise<number | null> {
+  const rows = await em.execute<{ uses_remaining: number | null }[]>(
+    'update enrollment_key set uses_remaining = uses_remaining - 1, last_used_at = ?, updated_at = ? where id = ? and cluster_id = ? and (uses_remaining is null or uses_remaining > 0) and (expired_at is null or expired_at > ?) returning uses_remaining',
+    [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster, new Date(write.atMs)],
+  );
+  if (rows[0] !== undefined) return rows[0].uses_remaining;
+  const [key] = await em.execute<{ uses_remaining: number | null }[]>('select uses_remaining from enrollment_key where id = ?', [write.enrollmentKey]);
+  throw new EnrollmentRefused(key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired', verified);
+}
+
+async function takePlace(em: EntityManager, write: NodeEnrolled, verified: DomainEvent): Promise<void> {
+  const rows = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.cluster]);
+  if (rows.length === 0) throw new EnrollmentRefused('node_limit_reached', verified);
+}
+
+async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> {
+  const at = new Date(write.atMs);
+  const { ports } = write;
+  const fields = {
+    enrollmentKey: write.enrollmentKey,
+    version: write.version,
+    idType: write.idType,
+    httpPort: ports.http_port,
+    sshPort: ports.ssh_port,
+    hostMetricsPort: ports.host_metrics_port,
+    wireguardMetricsPort: ports.wireguard_metrics_port,
+    httpProxyPort: ports.http_proxy_port,
+    socks5ProxyPort: ports.socks5_proxy_port,
+    selfUpdateEnabled: write.selfUpdateEnabled,
+    tokenHash: write.tokenHash,
+    sealedProxyPassword: write.sealedProxyPassword,
+    wireguardPublicKey: write.wireguardPublicKey,
+    updatedAt: at,
+  };
+  if (write.existing.type === 'none') {
+    await em.insert(Node, { ...fields, id: write.node, cluster: write.cluster, status: 'unreachable', lastSeenAt: null, insertedAt: at });
+    return;
+  }
+  const found = await em.nativeUpdate(Node, write.existing.type === 'retry' ? { id: write.node, cluster: write.cluster, lastSeenAt: null } : { id: write.node, cluster: write.cluster }, fields);
+  if (found === 0) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled.' });
+}

@@ -1,0 +1,62 @@
+/** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
+import type { PoolClient } from 'pg';
+import type { Lease } from '../../actors/kit/behaviour.ts';
+import type { RefusedChange, Vault } from '../../actors/kit/ports.ts';
+import { STALE_EPOCH } from '../../actors/kit/spawn.ts';
+import type { Change } from '../../actors/kit/step.ts';
+import type { Refusal } from '../../actors/refusal.ts';
+import type { HotWrite } from '../../actors/writes.ts';
+import { insertEvents } from './event-rows.ts';
+import { HOT_STATEMENTS, keyOf } from './hot-statements.ts';
+import { staleLeases } from './lease-check.ts';
+import { insertRemembered } from './remembered-rows.ts';
+
+/** A hot change, which is all that a batch takes. */
+export interface HotChange extends Change {
+  readonly write: HotWrite;
+}
+
+/** What one actor wants stored. */
+export interface Unit {
+  readonly lease: Lease | null;
+  readonly changes: readonly HotChange[];
+}
+
+const KINDS = Object.keys(HOT_STATEMENTS) as HotWrite['kind'][];
+const ALREADY: Refusal = { code: 'conflict', message: 'The execution has already finished.' };
+const KEY_TAKEN: Refusal = { code: 'idempotency_conflict', message: 'Another request with this Idempotency-Key came first.' };
+
+/** Stores all units in the open transaction and returns what each was refused. */
+export async function storeBatch(client: Pick<PoolClient, 'query'>, vault: Vault, units: readonly Unit[]): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+  const refused = new Map<Change, Refusal>();
+  const stale = await staleLeases(client, units.flatMap((unit) => unit.lease ?? []));
+  const changes: HotChange[] = [];
+  for (const unit of units) {
+    for (const change of unit.changes) {
+      if (unit.lease !== null && stale.has(unit.lease)) refused.set(change, STALE_EPOCH);
+      else if (change.remember !== undefined && !(await insertRemembered(client, vault, change.remember))) refused.set(change, KEY_TAKEN);
+      else changes.push(change);
+    }
+  }
+  for (const kind of KINDS) {
+    const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
+    if (ofKind.length === 0) continue;
+    const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
+    const applied = await statement(client, ofKind.map((change) => change.write));
+    for (const change of ofKind) if (!applied.has(keyOf(change.write))) refused.set(change, ALREADY);
+  }
+  await insertEvents(client, changes.filter((change) => !refused.has(change)).flatMap((change) => change.events));
+  return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
+}
+
+/** An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are stored. */
+function withoutOverwritten(ofKind: readonly HotChange[], all: readonly HotChange[]): readonly HotChange[] {
+  if (ofKind[0]?.write.kind !== 'execution-sent') return ofKind;
+  const finishing = new Set(all.flatMap((change) => (change.write.kind === 'execution-finished' ? [change.write.execution] : [])));
+  return finishing.size === 0 ? ofKind : ofKind.filter((change) => change.write.kind !== 'execution-sent' || !finishing.has(change.write.execution));
+}
+
+function refusalOf(change: Change, refused: ReadonlyMap<Change, Refusal>): readonly RefusedChange[] {
+  const refusal = refused.get(change);
+  return refusal === undefined ? [] : [{ change, refusal }];
+}

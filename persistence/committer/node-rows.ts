@@ -1,0 +1,91 @@
+/** What operators do to nodes and finished commands, as rows. */
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Notice } from '../../actors/kit/notice.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
+import { Command, CommandExecution } from '../entities/command.ts';
+import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
+import type { Written } from './written.ts';
+
+type NodeWrite = Exclude<Extract<ColdWrite, { kind: `node-${string}` | `recovery-${string}` | `alias-${string}` | 'command-deleted' }>, NodeEnrolled>;
+
+/** Writes one of them; a row that is gone is a GuardRefused. */
+export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Written> {
+  const at = 'atMs' in write ? new Date(write.atMs) : new Date(0);
+  switch (write.kind) {
+    case 'node-registered': {
+      const { ports } = write;
+      mustFind(await em.nativeUpdate(Node, { id: write.node }, {
+        version: write.version, idType: write.idType, selfUpdateEnabled: write.selfUpdateEnabled, updatedAt: at,
+        httpPort: ports.http_port, sshPort: ports.ssh_port, hostMetricsPort: ports.host_metrics_port, wireguardMetricsPort: ports.wireguard_metrics_port, httpProxyPort: ports.http_proxy_port, socks5ProxyPort: ports.socks5_proxy_port,
+      }));
+      return NOTHING_TO_TELL;
+    }
+    case 'node-moved':
+      return moveNode(em, write, at);
+    case 'node-deleted':
+      return deleteNode(em, write.node, at);
+    case 'recovery-key-set':
+      await em.upsert(RecoveryKey, { node: write.node, cluster: write.cluster, keyHash: write.keyHash, insertedAt: at });
+      return NOTHING_TO_TELL;
+    case 'recovery-key-cleared':
+      mustFind(await em.nativeDelete(RecoveryKey, { node: write.node }));
+      return NOTHING_TO_TELL;
+    case 'alias-created':
+      await em.insert(Alias, { id: write.id, node: write.node, cluster: write.cluster, name: write.name, insertedAt: at, updatedAt: at });
+      return NOTHING_TO_TELL;
+    case 'alias-deleted':
+      mustFind(await em.nativeDelete(Alias, { id: write.id }));
+      return NOTHING_TO_TELL;
+    case 'command-deleted':
+      return deleteCommand(em, write.command);
+    default:
+      throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
+  }
+}
+
+/** The recovery key goes with the move (E2), the place in the target is taken under its limit. */
+async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'node-moved' }>, at: Date): Promise<Written> {
+  mustFind(await em.nativeUpdate(Node, { id: write.node, cluster: write.from }, { cluster: write.to, updatedAt: at }));
+  await em.nativeUpdate(Alias, { node: write.node }, { cluster: write.to, updatedAt: at });
+  await em.nativeDelete(RecoveryKey, { node: write.node });
+  const taken = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.to]);
+  if (taken.length === 0) throw new GuardRefused({ code: 'conflict', message: 'The target cluster has reached its node limit.' });
+  await leave(em, write.from);
+  return NOTHING_TO_TELL;
+}
+
+/** Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). */
+async function deleteNode(em: EntityManager, node: NodeId, at: Date): Promise<Written> {
+  const [row] = await em.execute<{ cluster_id: string }[]>('select cluster_id from node where id = ? for update', [node]);
+  if (row === undefined) throw gone();
+  const dropped = await em.execute<{ id: ExecutionId; command_id: CommandId; cluster_name: string }[]>(
+    `update command_execution set status = 'dropped', finished_at = ?, updated_at = ? where node_id = ? and finished_at is null returning id, command_id, cluster_name`,
+    [at, at, node],
+  );
+  await em.nativeDelete(Node, { id: node });
+  await leave(em, row.cluster_id);
+  return { notices: dropped.map((execution): Notice => ({ type: 'execution-changed', execution: execution.id, command: execution.command_id, node, clusterName: execution.cluster_name, status: 'dropped', exitCode: null })) };
+}
+
+/** Executions go with their command, without events (spec). */
+async function deleteCommand(em: EntityManager, command: CommandId): Promise<Written> {
+  const [open] = await em.execute<unknown[]>('select 1 from command_execution where command_id = ? and finished_at is null limit 1', [command]);
+  if (open !== undefined) throw new GuardRefused({ code: 'conflict', message: 'Executions of the command have not finished. Cancel it first.' });
+  mustFind(await em.nativeDelete(Command, { id: command }));
+  await em.nativeDelete(CommandExecution, { commandId: command });
+  return NOTHING_TO_TELL;
+}
+
+async function leave(em: EntityManager, cluster: string): Promise<void> {
+  await em.execute('update cluster set node_count = node_count - 1 where id = ?', [cluster]);
+}
+
+function mustFind(count: number): void {
+  if (count === 0) throw gone();
+}
+
+function gone(): GuardRefused {
+  return new GuardRefused({ code: 'not_found', message: 'Resource not found' });
+}

@@ -1,0 +1,105 @@
+/** Leases of clusters in the database: claimed, renewed and released by its clock (O1, O2). */
+import type { Pool } from 'pg';
+import type { ClusterId } from '../transport/protocol/ids.ts';
+import { asUnavailable } from './availability.ts';
+
+/** How long a lease lasts without renewal, in ms. With a tick of 1 s every cluster has an owner within 5 s of a kill (O2). */
+export const LEASE_MS = 3_000;
+
+/** An admin that has not checked in for this long counts as gone, in ms. */
+export const ADMIN_SILENCE_MS_MAX = 3_000;
+
+/** Epoch of a cluster that its creator owns. */
+export const FIRST_EPOCH = 1;
+
+/** An admin that is alive by the database's clock, and how many clusters and nodes it owns. */
+export interface LiveAdmin {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly capacity: number;
+  readonly clusters: number;
+  readonly nodes: number;
+}
+
+/** A cluster that nobody owns now. */
+export interface FreeCluster {
+  readonly cluster: ClusterId;
+  readonly name: string;
+  readonly nodes: number;
+}
+
+export interface Owned {
+  readonly cluster: ClusterId;
+  readonly epoch: number;
+}
+
+export interface AdminIdentity {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly adminClusterName: string;
+  readonly version: string;
+  readonly maxWireguardPeers: number;
+}
+
+export interface Leases {
+  /** Registers this admin, or takes up its name again after a restart: the id stays with the name. Returns the id in force. */
+  register(me: AdminIdentity): Promise<string>;
+  /** Checks in and renews what this admin owns. Returns what it still owns: a cluster that is missing was taken over. */
+  renew(adminId: string): Promise<readonly Owned[]>;
+  /** Live admins and free clusters, in one snapshot. */
+  survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
+  /** Takes those of the clusters that are still free; each gets the next epoch. */
+  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  /** Lets everything go at once, for a drain. */
+  release(adminId: string): Promise<void>;
+  /** Who owns a cluster, and where; null when nobody does. */
+  ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null>;
+}
+
+/** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
+export function createLeases(pool: Pool): Leases {
+  async function query<R extends object>(doing: string, text: string, values: unknown[]): Promise<readonly R[]> {
+    try {
+      return (await pool.query<R>(text, values)).rows;
+    } catch (error) {
+      throw asUnavailable(error, doing);
+    }
+  }
+
+  return {
+    async register(me) {
+      const rows = await query<{ id: string }>('registering this admin', `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in)
+        values ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
+        on conflict (name) do update set url = excluded.url, admin_cluster_name = excluded.admin_cluster_name, version = excluded.version, max_wireguard_peers = excluded.max_wireguard_peers, started_at = excluded.started_at, last_checked_in = excluded.last_checked_in
+        returning id`, [me.id, me.name, me.url, me.adminClusterName, me.version, me.maxWireguardPeers]);
+      return rows[0]?.id ?? me.id;
+    },
+    async renew(adminId) {
+      await query('checking in', 'update admin set last_checked_in = clock_timestamp() where id = $1', [adminId]);
+      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('renewing leases', `update cluster_ownership set lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 and lease_until > clock_timestamp() returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
+      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+    },
+    async survey() {
+      const rows = await query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>('looking for clusters without owner', `select
+        (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0)))
+          from admin a left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
+          where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
+        (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until <= clock_timestamp()) as free`, [ADMIN_SILENCE_MS_MAX]);
+      return { admins: rows[0]?.admins ?? [], free: rows[0]?.free ?? [] };
+    },
+    async claim(adminId, clusters) {
+      if (clusters.length === 0) return [];
+      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('claiming clusters', `update cluster_ownership set admin_id = $1, epoch = epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() returning cluster_id, epoch::text`, [adminId, clusters, LEASE_MS]);
+      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+    },
+    async release(adminId) {
+      await query('releasing leases', 'update cluster_ownership set lease_until = clock_timestamp() where admin_id = $1 and lease_until > clock_timestamp()', [adminId]);
+    },
+    async ownerOf(cluster) {
+      const rows = await query<{ id: string; url: string }>('looking for the owner of a cluster', 'select a.id, a.url from cluster_ownership w join admin a on a.id = w.admin_id where w.cluster_id = $1 and w.lease_until > clock_timestamp()', [cluster]);
+      return rows[0] === undefined ? null : { adminId: rows[0].id, url: rows[0].url };
+    },
+  };
+}
