@@ -1,0 +1,167 @@
+/** The shape of the code base. A failure here is a decision to take, not a line to add: see docs/architecture.md. */
+import test from 'ava';
+import packageFile from '../package.json' with { type: 'json' };
+import {
+  cyclesIn, importsOf, packageOf, trackedFiles, undocumentedExports, withoutLiterals, type Import, type SourceFile,
+} from './support/source-text.ts';
+
+/** What a part may import, by the beginnings of paths. A part may always import itself. Types are erased, so some may cross where values may not. */
+interface Rule {
+  readonly values: readonly string[];
+  readonly types?: readonly string[];
+}
+
+const WIRE = 'transport/protocol/';
+const EVERYTHING = [''];
+
+/** Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other: main.ts joins them. */
+const PARTS: Readonly<Record<string, Rule>> = {
+  'settings/': { values: [] },
+  [WIRE]: { values: [] },
+  'actors/': { values: [WIRE] },
+  'supervisors/': { values: ['actors/', WIRE] },
+  'persistence/': { values: ['actors/', WIRE] },
+  'transport/': { values: ['actors/', WIRE] },
+  'api/': { values: ['actors/', WIRE] },
+  'agent/': { values: [WIRE, 'settings/'] },
+  'cli/': { values: [WIRE, 'settings/'], types: ['api/', 'actors/kit/ports.ts'] },
+  'cli/edge-admin.ts': { values: ['cli/', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
+  'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
+  'console/': { values: [], types: ['api/'] },
+  'config.ts': { values: ['settings/', WIRE] },
+  'log.ts': { values: [], types: ['actors/kit/ports.ts'] },
+  'main.ts': { values: EVERYTHING },
+  'bench/': { values: EVERYTHING },
+  'test/': { values: EVERYTHING },
+};
+
+/** Packages that only some parts may import. */
+const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
+  nact: ['actors/kit/', 'supervisors/'],
+  pg: ['persistence/', 'bench/', 'test/'],
+  '@mikro-orm/core': ['persistence/', 'test/'],
+  '@mikro-orm/postgresql': ['persistence/', 'test/'],
+  '@mikro-orm/migrations': ['persistence/', 'test/'],
+};
+
+/** Parts in which no package but zod may be imported: they are read by every program, or must stay pure. */
+const PURE_PARTS = ['settings/', WIRE, 'actors/'];
+
+/** Parts that are not shipped and may use what is installed for development. */
+const DEVELOPMENT_PARTS = ['test/', 'bench/'];
+
+/** Parts whose exports carry their description as a field (an operation's summary), or are named by their time. */
+const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];
+
+const LINES_MAX = 400;
+
+/** Names that say nothing about what a file is. */
+const EMPTY_NAME = /(?:^|[/-])(?:utils?|helpers?|commons?|managers?|misc|stuff)(?:[./-]|$)/u;
+
+/** Files are kebab-case nouns; MikroORM's migrations carry their time. */
+const FILE_NAME = /(?:^|\/)(?:[a-z0-9]+(?:-[a-z0-9]+)*(?:\.test)?|Migration\d{14}_[a-z_]+)\.ts$/u;
+
+/** `any` where a type stands. */
+const ANY = /(?:[:<,|&(=]|\bas|\bextends|\bsatisfies)\s*any\b(?!\s*\()/u;
+
+/** Beginnings of paths that exist on one machine only. Written in pieces, so that this file does not name them. */
+const MACHINE_PATHS = [['', 'work', ''].join('/'), ['', 'Users', ''].join('/')];
+
+const all = trackedFiles();
+const sources = all.filter((file) => file.path.endsWith('.ts'));
+
+/** What breaks the table, one line each. */
+function breaches(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const part = partOf(file.path);
+    const rule = part === undefined ? undefined : PARTS[part];
+    if (part === undefined || rule === undefined) return [`${file.path} belongs to no part of the table`];
+    return importsOf(file).filter((entry) => !isAllowed(entry, part, rule)).map((entry) => `${file.path} imports ${entry.target}`);
+  });
+}
+
+function partOf(path: string): string | undefined {
+  return Object.keys(PARTS).filter((part) => path.startsWith(part)).toSorted((a, b) => b.length - a.length)[0];
+}
+
+function isAllowed(entry: Import, part: string, rule: Rule): boolean {
+  if (!entry.isOwn) return isPackageAllowed(packageOf(entry), part, entry.from);
+  const allowed = entry.isTypeOnly ? [...rule.values, ...rule.types ?? []] : rule.values;
+  return partOf(entry.target) === part || allowed.some((beginning) => entry.target.startsWith(beginning) && !(beginning === 'cli/' && partOf(entry.target) !== 'cli/'));
+}
+
+function isPackageAllowed(name: string | undefined, part: string, from: string): boolean {
+  if (name === undefined) return true;
+  const parts = PACKAGE_PARTS[name];
+  if (parts) return parts.some((beginning) => from.startsWith(beginning));
+  if (PURE_PARTS.includes(part)) return name === 'zod';
+  const isShipped = name in packageFile.dependencies || name in packageFile.optionalDependencies;
+  return isShipped || DEVELOPMENT_PARTS.includes(part) && name in packageFile.devDependencies;
+}
+
+test('every file imports only what its part may', (t) => {
+  t.deepEqual(breaches(sources), []);
+});
+
+test('no files import each other in a circle (types, which are erased, aside)', (t) => {
+  t.deepEqual(cyclesIn(sources.flatMap(importsOf).filter((entry) => !entry.isTypeOnly)), []);
+});
+
+test('no type is given up as any', (t) => {
+  t.deepEqual(sources.filter((file) => ANY.test(withoutLiterals(file.text))).map((file) => file.path), []);
+});
+
+test(`no file is longer than ${LINES_MAX} lines`, (t) => {
+  t.deepEqual(sources.filter((file) => file.text.split('\n').length - 1 > LINES_MAX).map((file) => file.path), []);
+});
+
+test('no file only passes others on', (t) => {
+  t.deepEqual(sources.filter((file) => /(?:^|\/)index\.ts$/u.test(file.path) || /^export \* /mu.test(withoutLiterals(file.text))).map((file) => file.path), []);
+});
+
+test('every file name is a noun in kebab-case that says what is in it', (t) => {
+  t.deepEqual(sources.filter((file) => EMPTY_NAME.test(file.path) || !FILE_NAME.test(file.path)).map((file) => file.path), []);
+});
+
+test('every export says what it promises', (t) => {
+  t.deepEqual(sources.filter((file) => !SELF_DESCRIBING_PARTS.some((part) => file.path.startsWith(part))).flatMap(undocumentedExports), []);
+});
+
+test('no file names a path of one machine', (t) => {
+  t.deepEqual(all.filter((file) => MACHINE_PATHS.some((path) => file.text.includes(path))).map((file) => file.path), []);
+});
+
+test('the lock file names no registry', (t) => {
+  const lock = all.find((file) => file.path === 'package-lock.json');
+
+  t.notRegex(lock?.text ?? '', /"resolved": "https?:/u);
+});
+
+test('dependencies are exact versions', (t) => {
+  const versions = Object.values({ ...packageFile.dependencies, ...packageFile.devDependencies, ...packageFile.optionalDependencies });
+
+  t.deepEqual(versions.filter((version) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/u.test(version)), []);
+});
+
+test('the checks see what they look for', (t) => {
+  const files = [
+    { path: 'actors/node/transition.ts', text: "import { x } from '../../persistence/x.ts';\nimport { start } from 'nact';\nimport { ok } from '../kit/step.ts';" },
+    { path: 'api/rest/routes.ts', text: "import type { Pool } from 'pg';\nexport { y } from '../../transport/y.ts';" },
+    { path: 'cli/edge.ts', text: "import type { Router } from '../api/router.ts';\nimport { router, type Router as R } from '../api/router.ts';\nconst late = await import('../agent/run.ts');" },
+    { path: 'agent/run.ts', text: "// import { z } from '../api/z.ts'\nimport fc from 'fast-check';" },
+    { path: 'elsewhere/x.ts', text: '' },
+  ];
+
+  t.deepEqual(breaches(files), [
+    'actors/node/transition.ts imports persistence/x.ts', 'actors/node/transition.ts imports nact',
+    'api/rest/routes.ts imports pg', 'api/rest/routes.ts imports transport/y.ts',
+    'cli/edge.ts imports api/router.ts', 'cli/edge.ts imports agent/run.ts',
+    'agent/run.ts imports fast-check', 'elsewhere/x.ts belongs to no part of the table',
+  ]);
+  t.deepEqual(cyclesIn(importsOf({ path: 'a.ts', text: "import './b.ts';" }).concat(importsOf({ path: 'b.ts', text: "import { type A, b } from './a.ts';" }))), [['a.ts', 'b.ts', 'a.ts']]);
+  t.deepEqual(['let a: any;', 'x as any', 'Map<string, any>', 'any[] | (b: any)', "let any = 'x: any'; // : any", 'Promise.any([])'].map((code) => ANY.test(withoutLiterals(code))),
+    [true, true, true, true, false, false]);
+  t.deepEqual(undocumentedExports({ path: 'a.ts', text: '/** Both. */\nexport const a = 1;\nexport const b = 2;\n\nexport type a = 1;\nexport function c() {}\n' }), ['a.ts:6 c']);
+  t.deepEqual(['api/utils.ts', 'api/node-helpers.ts', 'api/commons/x.ts', 'api/command.ts', 'api/Node.ts'].map((path) => EMPTY_NAME.test(path) || !FILE_NAME.test(path)),
+    [true, true, true, false, true]);
+});
