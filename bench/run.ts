@@ -2,10 +2,12 @@
 import { parseArgs } from 'node:util';
 import { fanout } from './cases/fanout.ts';
 import type { CaseOptions } from './cases/options.ts';
+import { sustained } from './cases/sustained.ts';
 import { createReport } from './method/report.ts';
 
 const CASES: Readonly<Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>> = {
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
+  sustained: { about: 'independent commands, 256 in flight', run: sustained },
 };
 
 const USAGE = `npm run bench -- CASE [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]

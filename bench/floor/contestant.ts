@@ -1,10 +1,18 @@
 /** The floor as a contestant: bare server and bare agents, one process each. */
 import type { BenchServer } from '../fleet/database.ts';
 import type { Contestant } from '../fleet/contestant.ts';
+import type { SustainedLoad, SustainedResult } from '../method/sustained.ts';
 import { startWorker } from '../method/worker.ts';
 
+/** The floor with what its cases need beyond a contestant. */
+export interface Floor extends Contestant {
+  /** From the first dial to the last open connection. */
+  readonly connectSeconds: number;
+  sustain(load: SustainedLoad): Promise<SustainedResult>;
+}
+
 /** Starts the floor with `nodes` connected agents on a database of its own. */
-export async function startFloor(postgres: BenchServer, nodes: number): Promise<Contestant & { readonly connectSeconds: number }> {
+export async function startFloor(postgres: BenchServer, nodes: number): Promise<Floor> {
   const database = await postgres.create(`floor_${nodes}`);
   const server = await startWorker(new URL('server.ts', import.meta.url));
   const worker = await startWorker(new URL('agents.ts', import.meta.url));
@@ -14,6 +22,7 @@ export async function startFloor(postgres: BenchServer, nodes: number): Promise<
     name: 'floor', serverPid: server.pid, database, postgres, connectSeconds,
     agents: { worker, expect: (executions) => worker.ask('expect', executions), confirmed: () => worker.ask('confirmed') },
     create: (count) => server.ask('run', { commandText: 'true', nodes: count }),
+    sustain: (load) => server.ask('sustain', load),
     pause: () => { server.pause(); worker.pause(); },
     resume: () => { server.resume(); worker.resume(); },
     end: async () => { await worker.end(); await server.end(); },

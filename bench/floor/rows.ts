@@ -1,10 +1,10 @@
 /**
  * The rows of a fan-out by plain SQL: what PostgreSQL itself needs for them. Same tables, triggers and constraints as the
  * product, same states (created, sent, completed with output), same events with full snapshots, one named statement a
- * batch. No guards beyond the status, no actors, no retries, nothing shared with other writers.
+ * batch and one commit. No guards beyond the status, no actors, no retries, nothing shared with other writers.
  */
+import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import { v7 } from 'uuid';
 
 /** One execution as the floor carries it. Times are ISO 8601. */
 export interface FloorExecution {
@@ -28,57 +28,61 @@ export interface FloorEnding {
 export const ROWS_PER_BATCH = 2_000;
 
 // Events travel as one text, cut at line ends: JSON holds none, and an array literal would cost escaping every quote.
-const EVENTS = `insert into event (id, type, subject, time, data) select v.id, EVENT_TYPE, v.subject, $1, v.data
-  from unnest($2::uuid[], $3::uuid[], string_to_array($4, E'\\n')::json[]) as v(id, subject, data)`;
+const EVENTS = `insert into event (id, type, subject, time, data) select v.id, 'edge.command_execution.' || v.type, v.subject, $1, v.data
+  from unnest($2::uuid[], $3::text[], $4::uuid[], string_to_array($5, E'\\n')::json[]) as v(id, type, subject, data)`;
 
-const CREATED = `with events as (${EVENTS.replace('EVENT_TYPE', `'edge.command_execution.created'`)})
+const CREATED = `with events as (${EVENTS})
   insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
-  select v.id, $5, v.node, v.cluster, true, $1, $1 from unnest($3::uuid[], $6::uuid[], string_to_array($7, E'\\n')) as v(id, node, cluster)`;
+  select v.id, v.command, v.node, v.cluster, true, $1, $1 from unnest($4::uuid[], $6::uuid[], $7::uuid[], string_to_array($8, E'\\n')) as v(id, command, node, cluster)`;
 
-// The command's own row rides with its first batch, so that a small command is one statement and one commit.
-const COMMAND_CREATED = CREATED.replace('with ', `with command as (insert into command (id, command_text, targeting, inserted_at, updated_at) values ($5, $8, '{"type":"all"}', $1, $1)), `);
+// Command rows ride with the first batch of their executions, so that a small command is one statement and one commit.
+const COMMANDS_CREATED = CREATED.replace('with ', `with commands as (insert into command (id, command_text, targeting, inserted_at, updated_at)
+  select c, $10, '{"type":"all"}', $1, $1 from unnest($9::uuid[]) as c), `);
 
-const SENT = `with events as (${EVENTS.replace('EVENT_TYPE', `'edge.command_execution.sent'`)})
-  update command_execution as e set status = 'sent', sent_at = $1, updated_at = $1
-  from unnest($3::uuid[]) as v(id) where e.id = v.id and e.status = 'pending'`;
+// One that is acknowledged and finished in the same batch is updated once and tells both.
+const STORED = `with events as (${EVENTS}),
+  sent as (update command_execution as e set status = 'sent', sent_at = $1, updated_at = $1 from unnest($6::uuid[]) as v(id) where e.id = v.id and e.status = 'pending')
+  update command_execution as e set status = 'completed', exit_code = v.code, output = v.output, sent_at = coalesce(e.sent_at, $1), completed_at = $1, finished_at = $1, updated_at = $1
+  from unnest($7::uuid[], $8::int[], $9::text[]) as v(id, code, output) where e.id = v.id and e.finished_at is null`;
 
-const COMPLETED = `with events as (${EVENTS.replace('EVENT_TYPE', `'edge.command_execution.completed'`)})
-  update command_execution as e set status = 'completed', exit_code = v.code, output = v.output, completed_at = $1, finished_at = $1, updated_at = $1
-  from unnest($3::uuid[], $5::int[], $6::text[]) as v(id, code, output) where e.id = v.id and e.finished_at is null`;
-
-/** Stores a command with all of its executions in one transaction. */
-export async function insertCommand(client: Client, executions: readonly FloorExecution[]): Promise<void> {
+/** Stores commands with all of their executions in one transaction. All executions share time and text; those of one command stand together. */
+export async function insertCommands(client: Client, executions: readonly FloorExecution[]): Promise<void> {
   const first = executions[0];
   if (first === undefined) return;
   const isLong = executions.length > ROWS_PER_BATCH;
   if (isLong) await client.query('begin');
   for (let from = 0; from < executions.length; from += ROWS_PER_BATCH) {
     const batch = executions.slice(from, from + ROWS_PER_BATCH);
-    const values = [...eventValues(batch, first.insertedAt, (each) => snapshot(each, 'pending', null, null)),
-      first.command, uuids(batch.map(({ node }) => node)), batch.map(({ clusterName }) => clusterName).join('\n')];
-    await client.query(from === 0 ? { name: 'command', text: COMMAND_CREATED, values: [...values, first.commandText] } : { name: 'created', text: CREATED, values });
+    const values = [...eventValues(batch.map((each) => ['created', each, snapshot(each, 'pending', null, null)]), first.insertedAt),
+      uuids(batch.map(({ command }) => command)), uuids(batch.map(({ node }) => node)), batch.map(({ clusterName }) => clusterName).join('\n')];
+    const commands = from === 0 ? [...new Set(executions.map(({ command }) => command))] : [];
+    await client.query(from === 0 ? { name: 'commands', text: COMMANDS_CREATED, values: [...values, uuids(commands), first.commandText] } : { name: 'created', text: CREATED, values });
   }
   if (isLong) await client.query('commit');
 }
 
-/** Stores that agents have these. */
-export async function markSent(client: Client, executions: readonly FloorExecution[], now: string): Promise<void> {
-  for (const execution of executions) execution.sentAt = now;
-  await client.query({ name: 'sent', text: SENT, values: eventValues(executions, now, (each) => snapshot(each, 'sent', null, null)) });
+/** Stores that agents have some, and how others ended, in one statement. */
+export async function store(client: Client, acknowledged: readonly FloorExecution[], endings: readonly FloorEnding[], now: string): Promise<void> {
+  const finishing = new Set(endings.map(({ execution }) => execution));
+  for (const execution of acknowledged) execution.sentAt = now;
+  await client.query({ name: 'stored', text: STORED, values: [
+    ...eventValues([
+      ...acknowledged.map((each): Told => ['sent', each, snapshot(each, 'sent', null, null)]),
+      ...endings.map(({ execution, exitCode }): Told => ['completed', execution, snapshot(execution, 'completed', exitCode, now)]),
+    ], now),
+    uuids(acknowledged.filter((each) => !finishing.has(each)).map(({ id }) => id)),
+    uuids(endings.map(({ execution }) => execution.id)), `{${endings.map(({ exitCode }) => exitCode).join(',')}}`, endings.map(({ output }) => output),
+  ] });
 }
 
-/** Stores results with their output. */
-export async function markCompleted(client: Client, endings: readonly FloorEnding[], now: string): Promise<void> {
-  const executions = endings.map(({ execution }) => execution);
-  await client.query({ name: 'completed', text: COMPLETED, values: [...eventValues(executions, now, (each) => snapshot(each, 'completed', 0, now)),
-    `{${endings.map(({ exitCode }) => exitCode).join(',')}}`, endings.map(({ output }) => output)] });
+/** Kind, execution and data of an event. */
+type Told = readonly [kind: string, execution: FloorExecution, data: string];
+
+function eventValues(told: readonly Told[], now: string): string[] {
+  return [now, uuids(told.map(() => randomUUID())), uuids(told.map(([kind]) => kind)), uuids(told.map(([, { id }]) => id)), told.map(([, , data]) => data).join('\n')];
 }
 
-function eventValues(executions: readonly FloorExecution[], now: string, data: (execution: FloorExecution) => string): string[] {
-  return [now, uuids(executions.map(() => v7())), uuids(executions.map(({ id }) => id)), executions.map(data).join('\n')];
-}
-
-/** An array literal: identifiers need no escaping. */
+/** An array literal: identifiers and kinds need no escaping. */
 function uuids(ids: readonly string[]): string {
   return `{${ids.join(',')}}`;
 }

@@ -10,7 +10,8 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { DatabasePlace } from '../fleet/database.ts';
 import { clusterNameOf, nodeId } from '../fleet/nodes.ts';
 import { serveQuestions } from '../method/worker.ts';
-import { insertCommand, markCompleted, markSent, ROWS_PER_BATCH, type FloorEnding, type FloorExecution } from './rows.ts';
+import { insertCommands, ROWS_PER_BATCH, store, type FloorEnding, type FloorExecution } from './rows.ts';
+import { sustain } from '../method/sustained.ts';
 
 /** Frames sent before the loop may read: keeps every node's wait short at no cost (notes of the first measurements). */
 const SENDS_PER_TURN = 64;
@@ -18,7 +19,8 @@ const SENDS_PER_TURN = 64;
 interface Seat { readonly socket: WebSocket; seq: number }
 
 const seats = new Map<number, Seat>();
-const open = new Map<string, { readonly execution: FloorExecution; readonly seat: Seat }>();
+const open = new Map<string, { readonly execution: FloorExecution; readonly seat: Seat; readonly done: (() => void) | undefined }>();
+const creating: { readonly execution: FloorExecution; readonly index: number; readonly done: () => void }[] = [];
 const acknowledged: FloorExecution[] = [];
 const finished: FloorEnding[] = [];
 let client: Client;
@@ -51,19 +53,32 @@ function hear(frame: Heard): void {
   if (!writing) void write();
 }
 
-/** Group commit: one batch is stored while the next one gathers. */
+/** Group commit: one batch is stored while the next one gathers. What arrives in this turn of the loop travels together. */
 async function write(): Promise<void> {
   writing = true;
-  while (acknowledged.length > 0 || finished.length > 0) {
-    const sent = acknowledged.splice(0, ROWS_PER_BATCH);
-    if (sent.length > 0) await markSent(client, sent, new Date().toISOString());
-    // A result overtakes nobody: its acknowledgement came before it on the same socket, so it is in an earlier batch or in this one.
-    const endings = finished.splice(0, ROWS_PER_BATCH).filter((ending) => ending.execution.sentAt !== null || !finished.push(ending));
-    if (endings.length === 0) continue;
-    await markCompleted(client, endings, new Date().toISOString());
-    for (const { execution } of endings) confirm(execution.id);
+  await new Promise(setImmediate);
+  for (;;) {
+    const created = creating.splice(0, ROWS_PER_BATCH);
+    if (created.length > 0) {
+      await insertCommands(client, created.map(({ execution }) => execution));
+      for (const { execution, index, done } of created) deliver(execution, index, done);
+    }
+    // An acknowledgement is never behind its result: it came first on the same socket, and both queues are cut at once.
+    const sent = acknowledged.splice(0);
+    const endings = finished.splice(0);
+    if (sent.length > 0 || endings.length > 0) {
+      await store(client, sent, endings, new Date().toISOString());
+      for (const { execution } of endings) confirm(execution.id);
+    } else if (creating.length === 0) break;
   }
   writing = false;
+}
+
+function deliver(execution: FloorExecution, index: number, done?: () => void): void {
+  const seat = seats.get(index);
+  if (!seat) throw new Error(`no agent ${index}`);
+  open.set(execution.id, { execution, seat, done });
+  send(seat, { type: 'deliver', deliveries: [{ execution: execution.id, command_text: execution.commandText, timeout_ms: null, expires_in_ms: null }] });
 }
 
 function confirm(id: string): void {
@@ -71,6 +86,7 @@ function confirm(id: string): void {
   if (!known) return;
   open.delete(id);
   send(known.seat, { type: 'confirm', executions: [id] });
+  known.done?.();
 }
 
 function send(seat: Seat, body: object): void {
@@ -78,28 +94,32 @@ function send(seat: Seat, body: object): void {
   seat.socket.send(JSON.stringify({ seq: seat.seq, ...body }));
 }
 
-function execution(command: string, commandText: string, index: number, insertedAt: string): FloorExecution {
+function newExecution(command: string, commandText: string, index: number, insertedAt: string): FloorExecution {
   return { id: v7(), command, commandText, node: nodeId(index), clusterName: clusterNameOf(index), insertedAt, sentAt: null };
 }
 
-/** Creates one command for these nodes and delivers it. Answers when it is created durably, as the 201 does. */
-async function run({ commandText, nodes }: { commandText: string; nodes: number | readonly number[] }): Promise<void> {
+/** Creates one command for nodes 0 … nodes - 1 and delivers it. Answers when it is created durably, as the 201 does. */
+async function run({ commandText, nodes }: { commandText: string; nodes: number }): Promise<void> {
   const command = v7();
   const insertedAt = new Date().toISOString();
-  const indexes = typeof nodes === 'number' ? Array.from({ length: nodes }, (_, index) => index) : nodes;
-  const executions = indexes.map((index) => execution(command, commandText, index, insertedAt));
-  await insertCommand(client, executions);
-  void deliver(executions, indexes);
+  const executions = Array.from({ length: nodes }, (_, index) => newExecution(command, commandText, index, insertedAt));
+  await insertCommands(client, executions);
+  void deliverAll(executions);
 }
 
-async function deliver(executions: readonly FloorExecution[], indexes: readonly number[]): Promise<void> {
-  for (const [position, each] of executions.entries()) {
-    const seat = seats.get(indexes[position] ?? -1);
-    if (!seat) continue;
-    open.set(each.id, { execution: each, seat });
-    send(seat, { type: 'deliver', deliveries: [{ execution: each.id, command_text: each.commandText, timeout_ms: null, expires_in_ms: null }] });
-    if (position % SENDS_PER_TURN === SENDS_PER_TURN - 1) await new Promise(setImmediate);
+async function deliverAll(executions: readonly FloorExecution[]): Promise<void> {
+  for (const [index, execution] of executions.entries()) {
+    deliver(execution, index);
+    if (index % SENDS_PER_TURN === SENDS_PER_TURN - 1) await new Promise(setImmediate);
   }
+}
+
+/** One command for one node, from creation to confirm. */
+function runOne(index: number): Promise<void> {
+  return new Promise((done) => {
+    creating.push({ execution: newExecution(v7(), 'true', index, new Date().toISOString()), index, done });
+    if (!writing) void write();
+  });
 }
 
 serveQuestions({
@@ -108,6 +128,6 @@ serveQuestions({
     await client.connect();
     return (server.address() as AddressInfo).port;
   },
-  seats: () => seats.size,
   run,
+  sustain: (load: { seconds: number; inFlight: number; nodes: number }) => sustain(load, runOne),
 });

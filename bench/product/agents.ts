@@ -1,6 +1,9 @@
 /** Worker: thousands of simulated agents in one process. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { sustain, type SustainedLoad } from '../method/sustained.ts';
 import { serveQuestions } from '../method/worker.ts';
+import { nodeId } from '../fleet/nodes.ts';
+import { createPipelinedClient } from './pipelined-client.ts';
 import { simulatedAgent, type Ledger, type SimulatedAgent } from './simulated-agent.ts';
 
 /** Connections that are dialled at once. */
@@ -10,14 +13,16 @@ const agents: SimulatedAgent[] = [];
 const welcomed = new Map<number, () => void>();
 const live = new Set<number>();
 const runs = new Map<ExecutionId, number>();
+const operations = new Map<string, () => void>();
 let confirmed = 0;
 let wanted = 0;
 let allConfirmed: (() => void) | undefined;
 
 const ledger: Ledger = {
   ran: (execution) => void runs.set(execution, (runs.get(execution) ?? 0) + 1),
-  confirmed: (executions) => {
-    confirmed += executions;
+  confirmed: (_execution, text) => {
+    confirmed += 1;
+    operations.get(text)?.();
     if (confirmed >= wanted) allConfirmed?.();
   },
   live: (index) => {
@@ -35,7 +40,32 @@ async function connect(port: number, index: number): Promise<void> {
   await welcome;
 }
 
+/**
+ * The load of `sustained`, in this process, so that the end of an operation is seen where it happens: an operation is one
+ * REST POST for one node, and over when its answer is here and its result is confirmed to the agent.
+ */
+async function sustainCommands({ port, key, sockets, ...load }: SustainedLoad & { port: number; key: string; sockets: number }) {
+  const client = createPipelinedClient(port, key, sockets);
+  let refused = 0;
+  let number = 0;
+  const one = async (node: number): Promise<void> => {
+    number += 1;
+    const text = `true #${number}`;
+    const done = new Promise<void>((resolve) => { operations.set(text, resolve); });
+    const status = await client.post('/api/v1/commands', `{"command_text":"${text}","targeting":{"type":"nodes","node_ids":["${nodeId(node)}"]}}`);
+    if (status === 201) await done;
+    else refused += 1;
+    operations.delete(text);
+  };
+  try {
+    return { ...await sustain(load, one), refused };
+  } finally {
+    client.close();
+  }
+}
+
 serveQuestions({
+  sustain: sustainCommands,
   /** Connects nodes 0 … nodes - 1; answers the seconds from the first dial to the last welcome. */
   connect: async ({ port, nodes, atOnce = DIALS_AT_ONCE }: { port: number; nodes: number; atOnce?: number }) => {
     const began = performance.now();

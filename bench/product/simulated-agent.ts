@@ -24,8 +24,8 @@ const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, deta
 export interface Ledger {
   /** An execution was started. */
   ran(execution: ExecutionId): void;
-  /** The admin has confirmed results, and the journal forgot them. */
-  confirmed(executions: number): void;
+  /** The admin has confirmed its result, and the journal forgot it. `text` is the script. */
+  confirmed(execution: ExecutionId, text: string): void;
   /** A session is live, for the first time or again. */
   live(index: number): void;
 }
@@ -115,7 +115,10 @@ export class MemoryJournal implements SessionJournal {
   }
 
   forget(executions: readonly ExecutionId[]): void {
-    this.#ledger.confirmed(executions.filter((execution) => this.#held.delete(execution)).length);
+    for (const execution of executions) {
+      const held = this.#held.get(execution);
+      if (held && this.#held.delete(execution)) this.#ledger.confirmed(execution, held.text);
+    }
   }
 
   /** The script to run; empty for an unknown execution. */
