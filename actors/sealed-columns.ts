@@ -9,8 +9,3 @@ export function enrollmentKeyBlob(id: string): string {
 export function nodeProxyPassword(node: string): string {
   return `node/${node}/sealed_proxy_password`;
 }
-
-/** The answer kept under an Idempotency-Key, as JSON. */
-export function rememberedAnswer(scope: string, key: string): string {
-  return `idempotency_key/${JSON.stringify([scope, key])}/sealed_answer`;
-}

@@ -2,14 +2,14 @@
 import { raw, type MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { Reads, Vault } from '../../actors/kit/ports.ts';
-import { rememberedAnswer } from '../../actors/sealed-columns.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
+import { rememberedName } from '../committer/remembered-rows.ts';
 import { CommandExecution } from '../entities/command.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { Alias } from '../entities/node.ts';
 import { batched } from './batch.ts';
-import { ENROLLMENT_KEY_COLUMNS, enrollmentKeyRecord, NODE_COLUMNS, nodeRecord, type EnrollmentKeyRow, type NodeRow } from './records.ts';
+import { ENROLLMENT_KEY_COLUMNS, enrollmentKeyRecord, NODE_COLUMNS, nodeRecord, type EnrollmentKeyRow, type NodeRow } from './record-rows.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /** For how long an answer is remembered. Source: contract.md, 1, retried creates. */
@@ -42,7 +42,7 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
     nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
     remembered: (scope, key) => entity('finding a remembered answer', async () => {
       const row = await orm.em.fork().findOne(IdempotencyKey, { scope, key, insertedAt: { $gt: raw(`now() - interval '${REMEMBERED_HOURS} hours'`) } });
-      return row === null ? null : { bodyHash: row.bodyHash, answer: JSON.parse(vault.open(row.sealedAnswer, rememberedAnswer(scope, key))) as unknown };
+      return row === null ? null : { bodyHash: row.bodyHash, answer: JSON.parse(vault.open(row.sealedAnswer, rememberedName(scope, key))) as unknown };
     }),
     ping: async () => { await rowsOf(pool, 'asking whether it is there', sql`select 1`); },
   };

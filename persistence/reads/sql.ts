@@ -1,5 +1,5 @@
 /** Pieces of SQL that carry their parameters, so that a statement is put together from conditions without ever quoting a value by hand. */
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { asUnavailable } from '../availability.ts';
 
 /** A piece of SQL: `texts` has one more element than `values`. */
@@ -34,10 +34,10 @@ export function join(pieces: readonly Sql[], separator: Sql): Sql {
 }
 
 /** Runs a statement; a database that is lost or too slow comes out as DatabaseUnavailable. `doing` says what for. */
-export async function rowsOf<R extends QueryResultRow>(pool: Pick<Pool, 'query'>, doing: string, { texts, values }: Sql): Promise<R[]> {
+export async function rowsOf<R extends QueryResultRow>(client: Pool | PoolClient, doing: string, { texts, values }: Sql): Promise<R[]> {
   try {
     const text = texts.reduce((left, right, index) => `${left}$${index}${right}`);
-    return (await pool.query<R>(text, [...values])).rows;
+    return (await client.query<R>(text, [...values])).rows;
   } catch (error) {
     throw asUnavailable(error, doing);
   }

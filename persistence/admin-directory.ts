@@ -1,0 +1,68 @@
+/** Admins that share this database: who this one is, who else is there, and for how many nodes they have room. */
+import type { MikroORM } from '@mikro-orm/postgresql';
+import { raw } from '@mikro-orm/postgresql';
+import { hostname } from 'node:os';
+import { v7 } from 'uuid';
+import type { AdminDirectory, Clock } from '../actors/kit/ports.ts';
+import { asUnavailable } from './availability.ts';
+import { Admin } from './entities/admin.ts';
+
+/** An admin that has not checked in for this long, by the database's clock, is not counted as a peer. */
+export const ADMIN_SILENCE_SECONDS_MAX = 30;
+
+/** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
+export interface AdminSelf {
+  readonly name: string;
+  readonly url: string;
+  readonly adminClusterName: string;
+  readonly version: string;
+  readonly maxWireguardPeers: number;
+}
+
+export interface AdminRegistry extends AdminDirectory {
+  /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_SECONDS_MAX. */
+  checkIn(): Promise<string>;
+  /** Removes this admin from the list, at shutdown. */
+  checkOut(): Promise<void>;
+}
+
+/** The AdminDirectory port, with the means to appear in it. */
+export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>): AdminRegistry {
+  const startedAt = new Date(clock.nowMs());
+  const newId = v7();
+  const checkIn = (): Promise<string> => guarded(async () => {
+    const row = await orm.em.fork().upsert(Admin, { id: newId, ...self, startedAt, lastCheckedIn: raw('now()') }, { onConflictFields: ['name'], onConflictExcludeFields: ['id'] });
+    return row.id;
+  });
+  return {
+    checkIn,
+    checkOut: () => guarded(async () => { await orm.em.fork().nativeDelete(Admin, { name: self.name }); }),
+    me: () => guarded(async () => {
+      const em = orm.em.fork();
+      const peers = await em.count(Admin, { name: { $ne: self.name }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_SECONDS_MAX} seconds'`) } });
+      const row = await em.findOne(Admin, { name: self.name });
+      return {
+        id: row?.id ?? await checkIn(),
+        name: self.name,
+        version: self.version,
+        role: 'admin' as const,
+        admin_cluster_name: self.adminClusterName,
+        erlang_node_name: `${self.name}@${hostname()}`,
+        vpn_host_id: null,
+        vpn_hostname: null,
+        max_wireguard_peers: self.maxWireguardPeers,
+        admin_peer_count: peers,
+        edge_node_capacity: Math.max(0, self.maxWireguardPeers - peers),
+        last_computed_at: new Date(clock.nowMs()).toISOString(),
+      };
+    }),
+  };
+}
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asUnavailable(error, 'looking up admins');
+  }
+}

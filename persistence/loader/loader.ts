@@ -1,0 +1,79 @@
+/** Rebuilds actors from rows: at boot, after a crash, and when their owner changes. */
+import type { Pool } from 'pg';
+import type { ClusterState } from '../../actors/cluster/state.ts';
+import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
+import type { Loader } from '../../actors/kit/ports.ts';
+import type { CommandSummary } from '../../actors/resources.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { ms } from '../reads/record-rows.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
+import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
+import { nodesOfClusters, nodeStates } from './node-states.ts';
+import { commandRecords, namedOpen, nextOpen } from './open-executions.ts';
+
+/** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
+export function createLoader(pool: Pool): Loader {
+  return {
+    nodes: (clusters) => nodesOfClusters(pool, clusters),
+    node: async (id) => (await nodeStates(pool, [id]))[0] ?? null,
+    clusters: (ids) => clusterStates(pool, ids),
+    command: (id) => commandState(pool, id),
+    openCommands: async () => {
+      const rows = await rowsOf<{ id: CommandId }>(pool, 'finding open commands', sql`select distinct command_id as id from command_execution where finished_at is null`);
+      return rows.map(({ id }) => id);
+    },
+    openExecutions: async (node: NodeId, limit: number, except: readonly string[]) => {
+      const found = await nextOpen(pool, node, limit + 1, except);
+      return { executions: found.slice(0, limit), more: found.length > limit };
+    },
+    findOpen: (node, executions) => namedOpen(pool, node, executions),
+  };
+}
+
+interface ClusterRow {
+  readonly id: ClusterId;
+  readonly name: string;
+  readonly ipv4_range: string;
+  readonly ipv6_range: string;
+  readonly node_limit: number | null;
+  readonly node_count: number;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+async function clusterStates(pool: Pool, ids: readonly ClusterId[]): Promise<readonly ClusterState[]> {
+  const rows = await rowsOf<ClusterRow>(pool, 'loading clusters', sql`
+    select id, name, ipv4_range::text, ipv6_range::text, node_limit, node_count, inserted_at, updated_at from cluster where id = any(${ids}::uuid[])`);
+  return rows.map((row) => ({
+    id: row.id,
+    record: {
+      id: row.id,
+      name: row.name,
+      ipv4Range: row.ipv4_range,
+      ipv6Range: row.ipv6_range,
+      nodeLimit: row.node_limit,
+      nodeCount: row.node_count,
+      insertedAtMs: ms(row.inserted_at),
+      updatedAtMs: ms(row.updated_at),
+    },
+  }));
+}
+
+interface CommandRow extends CommandSummary {
+  readonly open: readonly ExecutionId[] | null;
+  readonly nodes: readonly NodeId[] | null;
+  readonly statuses: readonly OpenAt['status'][] | null;
+}
+
+/** Counts and open executions come from one statement: of two, a change in between would leave them apart for good. */
+async function commandState(pool: Pool, id: CommandId): Promise<CommandState | null> {
+  const record = (await commandRecords(pool, [id])).get(id);
+  if (record === undefined) return null;
+  const [row] = await rowsOf<CommandRow>(pool, 'loading a command', sql`
+    select ${SUMMARY_COLUMNS}, array_agg(id::text order by id) filter (where finished_at is null) as open,
+      array_agg(node_id::text order by id) filter (where finished_at is null) as nodes, array_agg(status order by id) filter (where finished_at is null) as statuses
+    from command_execution where command_id = ${id}::uuid`);
+  const { open, nodes, statuses, ...summary } = row ?? { ...EMPTY_SUMMARY, open: null, nodes: null, statuses: null };
+  const places = (open ?? []).map((execution, index): [ExecutionId, OpenAt] => [execution, { node: nodes?.[index] as NodeId, status: statuses?.[index] as OpenAt['status'] }]);
+  return { id, record, summary, open: new Map(places) };
+}

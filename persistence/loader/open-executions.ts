@@ -1,0 +1,84 @@
+/** Open executions as nodes hold them. Executions of one command share its record. */
+import type { Pool } from 'pg';
+import type { CommandRecord, OpenExecution } from '../../actors/records.ts';
+import type { Targeting } from '../../actors/targeting.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { ms } from '../reads/record-rows.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+
+/** What `openExecutionsOf` wants of `command_execution e`. */
+const COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, e.status, e.sent_at, e.cancel_requested_at, e.inserted_at, e.updated_at`;
+
+interface OpenRow {
+  readonly id: ExecutionId;
+  readonly command_id: CommandId;
+  readonly node_id: NodeId;
+  readonly cluster_name: string;
+  readonly status: OpenExecution['status'];
+  readonly sent_at: Date | null;
+  readonly cancel_requested_at: Date | null;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+/** The first open executions of each node, at most `limit` a node, in creation order. */
+export function firstOpen(pool: Pool, nodes: readonly NodeId[], limit: number): Promise<readonly OpenExecution[]> {
+  return openExecutionsOf(pool, sql`
+    select ${COLUMNS} from unnest(${nodes}::uuid[]) as wanted (id)
+    cross join lateral (select * from command_execution x where x.node_id = wanted.id and x.finished_at is null order by x.id limit ${limit}::int) e`);
+}
+
+/** Open executions of one node in creation order, at most `limit`, without those named. */
+export function nextOpen(pool: Pool, node: NodeId, limit: number, except: readonly string[]): Promise<readonly OpenExecution[]> {
+  return openExecutionsOf(pool, sql`
+    select ${COLUMNS} from command_execution e where e.node_id = ${node}::uuid and e.finished_at is null and e.id <> all(${except}::uuid[]) order by e.id limit ${limit}::int`);
+}
+
+/** Those of the named executions that are open and of this node, in creation order. */
+export function namedOpen(pool: Pool, node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]> {
+  return openExecutionsOf(pool, sql`
+    select ${COLUMNS} from command_execution e where e.id = any(${executions}::uuid[]) and e.node_id = ${node}::uuid and e.finished_at is null order by e.id`);
+}
+
+async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly OpenExecution[]> {
+  const rows = await rowsOf<OpenRow>(pool, 'loading open executions', statement);
+  const commands = await commandRecords(pool, [...new Set(rows.map((row) => row.command_id))]);
+  return rows.flatMap((row): readonly OpenExecution[] => {
+    const command = commands.get(row.command_id);
+    if (command === undefined) return []; // deleted since the first statement
+    return [{
+      id: row.id,
+      command,
+      node: row.node_id,
+      clusterName: row.cluster_name,
+      status: row.status,
+      sentAtMs: ms(row.sent_at),
+      cancelRequestedAtMs: ms(row.cancel_requested_at),
+      insertedAtMs: ms(row.inserted_at),
+      updatedAtMs: ms(row.updated_at),
+    }];
+  });
+}
+
+interface CommandRow {
+  readonly id: CommandId;
+  readonly command_text: string;
+  readonly targeting: Targeting;
+  readonly timeout: number | null;
+  readonly expired_at: Date | null;
+  readonly inserted_at: Date;
+}
+
+/** Commands by their id. */
+export async function commandRecords(pool: Pool, ids: readonly CommandId[]): Promise<ReadonlyMap<CommandId, CommandRecord>> {
+  if (ids.length === 0) return new Map();
+  const rows = await rowsOf<CommandRow>(pool, 'loading commands', sql`select id, command_text, targeting, timeout, expired_at, inserted_at from command where id = any(${ids}::uuid[])`);
+  return new Map(rows.map((row) => [row.id, {
+    id: row.id,
+    text: row.command_text,
+    targeting: row.targeting,
+    timeoutMs: row.timeout,
+    expiredAtMs: ms(row.expired_at),
+    insertedAtMs: ms(row.inserted_at),
+  }]));
+}

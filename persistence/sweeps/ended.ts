@@ -1,0 +1,61 @@
+/** Sweeps that end open executions: past their expiry, or with no node left to run them. */
+import type { Pool, PoolClient } from 'pg';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { insertEvents } from '../committer/event-rows.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
+import { inTransaction } from '../transaction.ts';
+import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
+
+/** An execution that a sweep ended. Its node and its command are to be told. */
+export interface EndedExecution {
+  readonly execution: ExecutionId;
+  readonly command: CommandId;
+  readonly node: NodeId;
+  readonly clusterName: string;
+  readonly status: 'expired' | 'dropped';
+  /** As it stood: an execution dropped has none. */
+  readonly exitCode: null;
+}
+
+/**
+ * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one transaction.
+ * Rows that another transaction holds are left for the next time: a result that is being stored wins. Its output parts go with it.
+ */
+export async function expireDue(pool: Pool, nowMs: number, limit: number): Promise<readonly EndedExecution[]> {
+  const at = new Date(nowMs);
+  return inTransaction(pool, 'expiring executions', async (client) => {
+    const rows = await rowsOf<ExecutionRow>(client, 'expiring executions', sql`
+      with due as (
+        select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${at}::timestamptz
+        order by expired_at limit ${limit}::int for update skip locked),
+      e as (
+        update command_execution x set status = 'expired', finished_at = ${at}::timestamptz, updated_at = ${at}::timestamptz from due where x.id = due.id returning x.*)
+      select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`);
+    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.expired', row, nowMs)));
+    await dropParts(client, rows);
+    return rows.map((row) => ended(row, 'expired'));
+  });
+}
+
+/** Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed just behind the deletion of its node. No event tells of these (spec, event types). */
+export async function dropOrphans(pool: Pool, nowMs: number, limit: number): Promise<readonly EndedExecution[]> {
+  const at = new Date(nowMs);
+  return inTransaction(pool, 'dropping executions without a node', async (client) => {
+    const rows = await rowsOf<ExecutionRow>(client, 'dropping executions without a node', sql`
+      with orphan as (
+        select id from command_execution x where finished_at is null and not exists (select from node n where n.id = x.node_id)
+        limit ${limit}::int for update skip locked)
+      update command_execution e set status = 'dropped', finished_at = ${at}::timestamptz, updated_at = ${at}::timestamptz from orphan where e.id = orphan.id
+      returning e.id, e.command_id, e.node_id, e.cluster_name`);
+    await dropParts(client, rows);
+    return rows.map((row) => ended(row, 'dropped'));
+  });
+}
+
+function ended(row: Pick<ExecutionRow, 'id' | 'command_id' | 'node_id' | 'cluster_name'>, status: EndedExecution['status']): EndedExecution {
+  return { execution: row.id, command: row.command_id, node: row.node_id, clusterName: row.cluster_name, status, exitCode: null };
+}
+
+async function dropParts(client: PoolClient, rows: readonly { readonly id: ExecutionId }[]): Promise<void> {
+  if (rows.length > 0) await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [rows.map(({ id }) => id)]);
+}

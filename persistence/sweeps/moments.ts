@@ -1,0 +1,46 @@
+/** Rows of executions as events tell of them. The snapshot itself is built where actors build theirs. */
+import type { DomainEvent, EventType } from '../../actors/events.ts';
+import { executionSnapshot } from '../../actors/node/snapshots.ts';
+import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { Targeting } from '../../actors/targeting.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { ms } from '../reads/record-rows.ts';
+import { sql } from '../reads/sql.ts';
+
+/** What `executionEvent` wants of `command_execution e join command m`. */
+export const EXECUTION_COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at as command_inserted_at,
+  e.status, e.exit_code, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at`;
+
+export interface ExecutionRow {
+  readonly id: ExecutionId;
+  readonly command_id: CommandId;
+  readonly node_id: NodeId;
+  readonly cluster_name: string;
+  readonly command_text: string;
+  readonly targeting: Targeting;
+  readonly timeout: number | null;
+  readonly expired_at: Date | null;
+  readonly command_inserted_at: Date;
+  readonly status: ExecutionStatus;
+  readonly exit_code: number | null;
+  readonly sent_at: Date | null;
+  readonly completed_at: Date | null;
+  readonly cancelled_at: Date | null;
+  readonly inserted_at: Date;
+  readonly updated_at: Date;
+}
+
+/** The event of a change of this execution, as its row is. */
+export function executionEvent(type: EventType, row: ExecutionRow, atMs: number): DomainEvent {
+  const command = { id: row.command_id, text: row.command_text, targeting: row.targeting, timeoutMs: row.timeout, expiredAtMs: ms(row.expired_at), insertedAtMs: ms(row.command_inserted_at) };
+  const execution = { id: row.id, command, node: row.node_id, clusterName: row.cluster_name, insertedAtMs: ms(row.inserted_at) };
+  const data = executionSnapshot(execution, {
+    status: row.status,
+    exitCode: row.exit_code,
+    sentAtMs: ms(row.sent_at),
+    completedAtMs: ms(row.completed_at),
+    cancelledAtMs: ms(row.cancelled_at),
+    updatedAtMs: ms(row.updated_at),
+  });
+  return { type, subject: row.id, atMs, data };
+}

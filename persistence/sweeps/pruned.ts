@@ -1,0 +1,56 @@
+/** Sweeps that delete what has been kept long enough, each in one bounded batch. They say how much they took, so that the caller goes on while there is more. */
+import type { Pool } from 'pg';
+import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import { insertEvents } from '../committer/event-rows.ts';
+import { REMEMBERED_HOURS } from '../reads/look-ups.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { inTransaction } from '../transaction.ts';
+import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
+
+/** Deletes at most `limit` executions that ended before `beforeMs`, with their events. */
+export async function pruneExecutions(pool: Pool, nowMs: number, beforeMs: number, limit: number): Promise<readonly ExecutionId[]> {
+  return inTransaction(pool, 'pruning executions', async (client) => {
+    const rows = await rowsOf<ExecutionRow>(client, 'pruning executions', sql`
+      with old as (
+        select id from command_execution where finished_at < ${new Date(beforeMs)}::timestamptz order by finished_at limit ${limit}::int for update skip locked),
+      e as (delete from command_execution x using old where x.id = old.id returning x.*)
+      select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`);
+    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.pruned', row, nowMs)));
+    return rows.map(({ id }) => id);
+  });
+}
+
+/** Deletes at most `limit` commands made before `beforeMs` that have no execution left, or never had one. */
+export async function pruneCommands(pool: Pool, beforeMs: number, limit: number): Promise<readonly CommandId[]> {
+  const rows = await rowsOf<{ id: CommandId }>(pool, 'pruning commands', sql`
+    delete from command where id in (
+      select m.id from command m where m.inserted_at < ${new Date(beforeMs)}::timestamptz and not exists (select from command_execution e where e.command_id = m.id)
+      order by m.id limit ${limit}::int for update skip locked) returning id`);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes those of the oldest `limit` events that are older than `beforeMs`. Returns how many. */
+export function pruneEvents(pool: Pool, beforeMs: number, limit: number): Promise<number> {
+  return deleted(pool, 'pruning events', sql`
+    with oldest as (select txid, seq, time from event order by txid, seq limit ${limit}::int)
+    delete from event x using oldest o where x.txid = o.txid and x.seq = o.seq and o.time < ${new Date(beforeMs)}::timestamptz returning 1`);
+}
+
+/** Forgets at most `limit` answers that are no longer promised. Returns how many. */
+export function pruneRemembered(pool: Pool, limit: number): Promise<number> {
+  return deleted(pool, 'forgetting remembered answers', sql`
+    delete from idempotency_key where (scope, key) in (
+      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${REMEMBERED_HOURS}::int) order by inserted_at limit ${limit}::int) returning 1`);
+}
+
+/** Deletes output parts, of at most `limit` executions, that no open execution waits for: it ended otherwise while they arrived. Returns how many. */
+export function pruneOutputParts(pool: Pool, limit: number): Promise<number> {
+  return deleted(pool, 'pruning output parts', sql`
+    delete from execution_output_part where execution_id in (
+      select distinct p.execution_id from execution_output_part p
+      where not exists (select from command_execution e where e.id = p.execution_id and e.finished_at is null) limit ${limit}::int) returning 1`);
+}
+
+async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
+  return (await rowsOf(pool, doing, statement)).length;
+}

@@ -1,0 +1,54 @@
+/** Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller. */
+import type { Pool } from 'pg';
+import type { Clock } from '../../actors/kit/ports.ts';
+import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
+import { pruneCommands, pruneEvents, pruneExecutions, pruneOutputParts, pruneRemembered } from './pruned.ts';
+
+/** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
+export const SWEEP_ROWS_MAX = 1_000;
+
+const DAY_MS = 86_400_000;
+
+export interface Retention {
+  /** EXECUTION_RETENTION_DAYS */
+  readonly executionDays: number;
+  /** EVENT_RETENTION_DAYS */
+  readonly eventDays: number;
+}
+
+export interface Pruned {
+  readonly executions: readonly ExecutionId[];
+  readonly commands: readonly CommandId[];
+  readonly events: number;
+  readonly remembered: number;
+  readonly outputParts: number;
+}
+
+export interface Sweeps {
+  /** Ends executions past their expiry, at most `limit` in one transaction. As many as the limit: there may be more. */
+  expireDue(limit?: number): Promise<readonly EndedExecution[]>;
+  /** Ends executions whose node is gone. */
+  dropOrphans(limit?: number): Promise<readonly EndedExecution[]>;
+  /** Deletes one batch of everything that has been kept long enough. */
+  prune(limit?: number): Promise<Pruned>;
+}
+
+/** Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. */
+export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays }: Retention): Sweeps {
+  return {
+    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, clock.nowMs(), limit),
+    dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, clock.nowMs(), limit),
+    prune: async (limit = SWEEP_ROWS_MAX) => {
+      const nowMs = clock.nowMs();
+      const keptFromMs = nowMs - executionDays * DAY_MS;
+      return {
+        executions: await pruneExecutions(pool, nowMs, keptFromMs, limit),
+        commands: await pruneCommands(pool, keptFromMs, limit),
+        events: await pruneEvents(pool, nowMs - eventDays * DAY_MS, limit),
+        remembered: await pruneRemembered(pool, limit),
+        outputParts: await pruneOutputParts(pool, limit),
+      };
+    },
+  };
+}
