@@ -1,6 +1,6 @@
 /** Input against an operation's schema: a wrong body is `validation_failed`, a wrong path or query `bad_request`, on every surface. */
 import type { z } from 'zod';
-import { ok, refuse, type Result } from '../actors/refusal.ts';
+import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { pathParameters, type AnyOperation } from './operation.ts';
 
 /** Most messages that one refusal carries: an array of ten thousand wrong ids does not get ten thousand answers. */
@@ -9,8 +9,17 @@ const MESSAGES_MAX = 50;
 /** Longest field name that a refusal repeats, in characters. */
 const FIELD_CHARACTERS_MAX = 128;
 
+/** An input that its surface could not even put together: a query where none belongs, a body that is no object. Refused only after its caller was let in. */
+export class Malformed {
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    this.refusal = refusal;
+  }
+}
+
 /** The parsed input of an operation, or which field is wrong and why. Undefined and null count as an empty object. */
 export function parse<O extends AnyOperation>(operation: O, rawInput: unknown): Result<z.output<O['input']>> {
+  if (rawInput instanceof Malformed) return { ok: false, refusal: rawInput.refusal };
   const parsed = operation.input.safeParse(rawInput ?? {});
   if (parsed.success) return ok(parsed.data as z.output<O['input']>);
 

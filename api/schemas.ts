@@ -21,11 +21,11 @@ export function schemaName(schema: z.ZodType): string | null {
 
 /** Formats say what their patterns spell out in hundreds of characters, so the patterns are left out. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _, id: __, ...bare } = z.toJSONSchema(schema, {
+  const { $schema: _, $ref: reference, $defs: definitions, ...bare } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema }) => {
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
     },
   });
-  return bare;
+  return definitions?.[reference?.split('/').at(-1) ?? ''] ?? bare; // a named schema comes as a reference to itself
 }

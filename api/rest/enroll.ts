@@ -1,0 +1,81 @@
+/** Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: contract.md, 5. */
+import type { FastifyInstance } from 'fastify';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
+import { instant } from '../../actors/resources.ts';
+import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import { ENROLL_PATH } from '../../transport/protocol/version.ts';
+import type { OperationPorts } from '../operation.ts';
+import { detailsOf } from '../parse.ts';
+import { rateLimited } from '../principals.ts';
+import { createTally } from '../tally.ts';
+import { sendData, sendRefusal } from './answers.ts';
+import { addressOf } from './requests.ts';
+
+/** Failed attempts that one address may make in a minute, and addresses remembered at once (L1, L2). Good ones are not counted: a fleet may enrol from behind one address. */
+const FAILURES_PER_MINUTE_MAX = 60;
+const ADDRESSES_MAX = 10_000;
+const MINUTE_MS = 60_000;
+
+/** Refusals that tell a guesser something. */
+const COUNTED: ReadonlySet<string> = new Set(['invalid_key', 'key_expired', 'key_spent', 'forbidden', 'validation_failed']);
+
+/** What enrolment needs of the outside. */
+export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
+
+/** Offers the enrolment route. */
+export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
+  const failures = createTally({ perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
+
+  app.post(ENROLL_PATH, async (request, reply) => {
+    const address = addressOf(request.raw);
+    const waitMs = failures.wait(address);
+    if (waitMs > 0) return sendRefusal(reply, rateLimited(waitMs));
+
+    const result = await enroll(request.body, ports);
+    if (result.ok) return sendData(reply, 201, result.value);
+    if (COUNTED.has(result.refusal.code)) failures.add(address);
+    return sendRefusal(reply, result.refusal);
+  });
+}
+
+async function enroll(body: unknown, ports: EnrollPorts): Promise<Result<EnrollAnswer>> {
+  const parsed = EnrollRequest.safeParse(body);
+  if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
+  const request = parsed.data;
+  const { reads, vault } = ports;
+
+  try {
+    const blob = decodeEnrollmentBlob(request.enrollment_key);
+    const [key, existing] = await Promise.all([
+      blob === null ? null : reads.enrollmentKeyByNonce(vault.sha256(blob.nonce)),
+      reads.nodeForEnrollment(request.node_id),
+    ]);
+    if (key === null) return await unknownKey(ports);
+
+    const apiToken = vault.newSecret();
+    const proxyPassword = vault.newSecret();
+    const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, `node:${request.node_id}:proxy_password`) };
+    const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(request.recovery_key);
+    const aliasIds = (request.aliases ?? []).map(() => ports.newId());
+    return await ports.ask<EnrollAnswer>((asker) => ({
+      to: { kind: 'cluster', id: key.cluster },
+      message: { type: 'enroll', asker, request, key, existing, recoveryKeyHash, credentials, aliasIds },
+    }));
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
+    throw error;
+  }
+}
+
+/** Nobody's key: the event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */
+async function unknownKey({ records, clock, newId }: EnrollPorts): Promise<Result<never>> {
+  const atMs = clock.nowMs();
+  await records.publish({
+    type: 'edge.enrollment_key.verified',
+    subject: newId(),
+    atMs,
+    data: { enrollment_key_id: null, cluster_name: null, name: null, uses_remaining: null, result: 'invalid_key', verified_at: instant(atMs) },
+  });
+  return refuse('invalid_key', 'This enrolment key is not known here.');
+}

@@ -1,0 +1,37 @@
+/** What a request says of itself: its id, its credential, its caller. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import type { Caller, Surface } from '../principals.ts';
+
+/** A valid X-Request-Id is kept: 1 to 128 letters, digits and `._-`. Others could smuggle line breaks into logs. */
+const REQUEST_ID = /^[\w.-]{1,128}$/u;
+
+/** The client's request id, or a new one. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** The token of `Authorization: Bearer TOKEN`; null for no header, the empty text for another scheme (a wrong credential). */
+export function bearerOf(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  return /^Bearer +(\S+) *$/iu.exec(header)?.[1] ?? '';
+}
+
+/** Remote address of a socket, IPv4 in its own form. */
+export function addressOf(request: IncomingMessage): string {
+  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/u, '');
+}
+
+/** Who calls over HTTP. */
+export function callerOf(request: FastifyRequest, surface: Surface): Caller {
+  const key = request.headers['idempotency-key'];
+  return {
+    surface,
+    credential: bearerOf(request.headers.authorization),
+    address: addressOf(request.raw),
+    requestId: request.id,
+    idempotencyKey: typeof key === 'string' ? key : null,
+  };
+}

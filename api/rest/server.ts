@@ -1,0 +1,144 @@
+/** The API server: one HTTP port for REST, documentation, health, and whatever else is mounted on it. */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fastify, type FastifyInstance } from 'fastify';
+import type { Log } from '../../actors/kit/ports.ts';
+import { refuse } from '../../actors/refusal.ts';
+import { createCall, type CallOperation } from '../call.ts';
+import { catalogue } from '../catalogue.ts';
+import { offerDocumentation } from '../docs/routes.ts';
+import type { OperationPorts } from '../operation.ts';
+import { createGate, type Gate, type GateSettings } from '../principals.ts';
+import { sendRefusal } from './answers.ts';
+import { offerEnrollment } from './enroll.ts';
+import { answerBrokenHttp, answerFailures, sendFailure } from './failures.ts';
+import { offerHealth } from './health.ts';
+import { readJsonBodies } from './json-body.ts';
+import { requestIdOf } from './requests.ts';
+import { offerOperations } from './routes.ts';
+import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
+
+/** A request must be complete within this time, in ms. Fastify's default is none. */
+const REQUEST_MS_MAX = 30_000;
+
+/** A connection with nothing going on is closed after this time, in ms. Streams must say something more often. */
+const CONNECTION_IDLE_MS_MAX = 120_000;
+
+/** Idle time between two requests of a connection, in ms. Above the usual 60 s of load balancers, so that they close first. */
+const KEEP_ALIVE_MS = 72_000;
+
+/** All headers of a request, in bytes and in number. */
+const HEADER_BYTES_MAX = 16_384;
+const HEADERS_MAX = 100;
+
+/** Longest path parameter that is matched, in characters; longer ones are an unknown route. */
+const PARAMETER_CHARACTERS_MAX = 1_024;
+
+/** Requests in flight get this long when the server closes, in ms. */
+const CLOSE_GRACE_MS = 5_000;
+
+export interface ApiSettings {
+  readonly gate: GateSettings;
+  /** Largest body, in bytes; above it 413. */
+  readonly bodyBytesMax: number;
+  readonly docsEnabled: boolean;
+  readonly version: string;
+}
+
+export interface ApiKit {
+  readonly ports: OperationPorts;
+  readonly log: Log;
+  readonly settings: ApiSettings;
+  /** Mounts other surfaces before the server listens: tRPC, MCP, live feeds. */
+  readonly mounts?: readonly Mount[];
+}
+
+/** What a mounted surface gets: the app for routes, the one call path, the gate for what is no operation, and upgrades. */
+export interface MountKit {
+  readonly app: FastifyInstance;
+  readonly call: CallOperation;
+  readonly gate: Gate;
+  readonly log: Log;
+  onUpgrade(path: string, handler: UpgradeHandler): void;
+}
+
+export type Mount = (kit: MountKit) => void;
+
+export interface Api {
+  readonly server: Server;
+  readonly call: CallOperation;
+  readonly gate: Gate;
+  /** Hands upgrade requests of this exact path to a handler, also after `listen`. */
+  onUpgrade(path: string, handler: UpgradeHandler): void;
+  /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
+  listen(host: string, port: number): Promise<string>;
+  /** New requests are refused with 503, those in flight get CLOSE_GRACE_MS, then every socket is closed. */
+  close(): Promise<void>;
+}
+
+/** The API server, not yet listening. */
+export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
+  const app = createApp(settings, log);
+  const gate = createGate(settings.gate, ports.clock);
+  const call = createCall({ ports, gate, log });
+  const upgrades = routeUpgrades(app.server);
+  let closing = false;
+
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+    if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
+    else next();
+  });
+  answerFailures(app, log);
+  readJsonBodies(app);
+  offerHealth(app, () => ports.checkHealth());
+  offerEnrollment(app, ports);
+  offerOperations(app, Object.values(catalogue), call, gate);
+  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), settings.version);
+  for (const mount of mounts) mount({ app, call, gate, log, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
+
+  return {
+    server: app.server,
+    call,
+    gate,
+    onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler),
+    async listen(host, port) {
+      await app.listen({ host, port });
+      const { address, port: bound, family } = app.server.address() as AddressInfo;
+      return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+    },
+    async close() {
+      closing = true;
+      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS);
+      const closed = app.close();
+      app.server.closeIdleConnections();
+      upgrades.destroyAll();
+      await closed;
+      clearTimeout(force);
+    },
+  };
+}
+
+const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
+
+function createApp(settings: ApiSettings, log: Log): FastifyInstance {
+  const app: FastifyInstance = fastify({
+    logger: false,
+    bodyLimit: settings.bodyBytesMax,
+    requestTimeout: REQUEST_MS_MAX,
+    connectionTimeout: CONNECTION_IDLE_MS_MAX,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestIdHeader: false,
+    genReqId: (request) => requestIdOf(request as never),
+    routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
+    http: { maxHeaderSize: HEADER_BYTES_MAX },
+    clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
+    frameworkErrors: (error, request, reply) => {
+      sendFailure(error, request, reply, log);
+    },
+  });
+  app.server.maxHeadersCount = HEADERS_MAX;
+  return app;
+}

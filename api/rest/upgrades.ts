@@ -1,0 +1,50 @@
+/** Who takes over which upgrade request: agent sessions and live feeds share the port with the API. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { refuse } from '../../actors/refusal.ts';
+import { errorBody } from './answers.ts';
+
+/** Takes the socket over, with what was already read of it. */
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+export interface Upgrades {
+  /** Hands upgrade requests of this exact path to a handler. */
+  onUpgrade(path: string, handler: UpgradeHandler): void;
+  /** Destroys every socket that was taken over and is still open. */
+  destroyAll(): void;
+}
+
+const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
+
+/** Routes the upgrade requests of a server. An unknown path gets a 404 and its socket is destroyed. */
+export function routeUpgrades(server: Server): Upgrades {
+  const handlers = new Map<string, UpgradeHandler>();
+  const sockets = new Set<Duplex>();
+
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy()); // a reset while nobody listens would end the process
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+
+    const handler = handlers.get((request.url ?? '').split('?', 1)[0] ?? '');
+    if (handler === undefined) refuseUpgrade(socket);
+    else handler(request, socket, head);
+  });
+
+  return {
+    onUpgrade(path, handler) {
+      handlers.set(path, handler);
+    },
+    destroyAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function refuseUpgrade(socket: Duplex): void {
+  const requestId = randomUUID();
+  const body = JSON.stringify(errorBody(NO_ROUTE, requestId));
+  socket.once('finish', () => socket.destroy());
+  socket.end(`HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
