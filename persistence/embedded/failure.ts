@@ -67,7 +67,8 @@ export function notWritable(dir: string, what: string, cause?: unknown): Embedde
 
 /** The last line that names an error, without its time stamp and prefix. */
 function lastComplaint(output: string): string {
-  const lines = output.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  const lines = output.split('\n').map((line) => line.trim())
+    .filter((line) => line !== '' && !/the database system is/u.test(line)); // said to clients that came too early or too late
   const line = lines.findLast((candidate) => /FATAL|PANIC|error|could not|cannot/iu.test(candidate)) ?? lines.at(-1) ?? 'it said nothing';
   return line.replace(/^.*?(?:FATAL|PANIC|ERROR|error):\s+/u, '').slice(0, 300);
 }

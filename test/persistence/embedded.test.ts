@@ -136,8 +136,11 @@ test.serial('two admins on one directory share the server, and the last to leave
   t.is(await second.pid(), undefined);
 });
 
-test.serial('a lock file that names another program does not hinder the start', async (t) => {
-  await writeFile(join(made, 'postgres', 'postmaster.pid'), `${process.pid}\n${join(made, 'postgres')}\n1\n5432\n${made}\n\n`);
+test.serial('a lock file that names another program of the same user does not hinder the start', async (t) => {
+  const { uid, gid } = await stat(join(made, 'postgres'));
+  const other = spawn('sleep', ['600'], { stdio: 'ignore', cwd: '/', ...(isRoot && { uid, gid }) });
+  t.teardown(() => { other.kill('SIGKILL'); });
+  await writeFile(join(made, 'postgres', 'postmaster.pid'), `${other.pid}\n${join(made, 'postgres')}\n1\n5432\n${made}\n\n`);
 
   const server = await start(t, made);
 
