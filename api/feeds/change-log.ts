@@ -105,7 +105,7 @@ export function createChangeLog<V extends { readonly id: string }>(initial: read
         const entry = change && entries.get(change.id);
         if (change === undefined || entry === undefined || entry.position !== change.position) continue;
         if (entry.value === null) removed.push(change.id);
-        else patches.push(entry.since > position ? entry.value as Patch<V> : picked(entry.value, entry.fields));
+        else patches.push(entry.since > position ? entry.value : picked(entry.value, entry.fields));
       }
       return { patches, removed };
     },

@@ -79,7 +79,7 @@ export function createChannel<V extends { readonly id: string }, M>(log: ChangeL
   return {
     log,
     get readers() { return readers; },
-    publish: waiters.wake,
+    publish: () => waiters.wake(),
     finish(message) {
       last = message;
       waiters.wake();

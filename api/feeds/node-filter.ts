@@ -40,6 +40,7 @@ function holds(value: Comparable, { op, value: wanted }: Filter): boolean {
     case 'in': return (wanted as readonly string[]).some((one) => equal(value, one));
     case 'gte': return value >= (wanted as Comparable);
     case 'lte': return value <= (wanted as Comparable);
+    default: return op satisfies never;
   }
 }
 

@@ -25,24 +25,19 @@ export function createPacer(clock: Clock, intervalMs: number, run: () => Promise
     running = true;
     again = false;
     earliestMs = clock.nowMs() + intervalMs;
-    void attempt().then((failure) => {
-      running = false;
-      if (failure) {
-        again = true;
-        earliestMs = clock.nowMs() + retryMs;
-      }
-      if (again) schedule();
-    });
+    void attempt();
   };
 
-  const attempt = async (): Promise<boolean> => {
+  const attempt = async (): Promise<void> => {
     try {
       await run();
-      return false;
     } catch (error) {
       failed(error);
-      return true;
+      again = true;
+      earliestMs = clock.nowMs() + retryMs;
     }
+    running = false;
+    if (again) schedule();
   };
 
   const schedule = (): void => {

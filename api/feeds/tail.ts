@@ -128,7 +128,8 @@ function* rest(execution: ExecutionResource, from: number, complete: boolean): G
     at = 0;
     yield snapshot(execution, 0);
   }
-  while (at < bytes.length && !(complete && execution.output_truncated)) {
+  const end = complete ? at : bytes.length;
+  while (at < end) {
     const to = boundary(bytes, at + TAIL_PIECE_BYTES);
     const text = bytes.subarray(at, to).toString();
     yield { id: String(to), data: { type: 'output', offset: at, text } };
