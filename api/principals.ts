@@ -20,6 +20,8 @@ export interface Caller {
   readonly address: string;
   readonly requestId: string;
   readonly idempotencyKey: string | null;
+  /** Set by a surface that already had the gate let this caller in to this very operation: it is not asked again. */
+  readonly principal?: Principal;
 }
 
 /** Keys and enforcement flags, as in the settings of the same names. */

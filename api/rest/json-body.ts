@@ -1,4 +1,5 @@
 /** Reads JSON bodies. Depth is counted on the bytes first: JSON.parse takes 200,000 levels, and whatever walks the result then overflows the stack. */
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 
@@ -35,17 +36,16 @@ export function readJsonBodies(app: FastifyInstance): void {
 export function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   if (depthOf(body) > BODY_DEPTH_MAX) throw new BodyRefused(TOO_DEEP);
+  if (!isUtf8(body)) throw new BodyRefused(MALFORMED);
   let value: unknown;
   try {
-    value = JSON.parse(UTF8.decode(body));
+    value = JSON.parse(body.toString());
   } catch {
     throw new BodyRefused(MALFORMED);
   }
   if (body.includes(PROTO) || body.includes(CONSTRUCTOR) || body.includes(ESCAPE)) refusePoison(value);
   return value;
 }
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /** Cheap signs that a poisonous key may be there: as written, or spelled with escapes. */
 const PROTO = Buffer.from('__proto__');

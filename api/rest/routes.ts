@@ -4,7 +4,7 @@ import { refuse } from '../../actors/refusal.ts';
 import type { CallOperation, Listing } from '../call.ts';
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
 import { Malformed } from '../parse.ts';
-import type { Gate } from '../principals.ts';
+import type { Caller, Gate } from '../principals.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 
@@ -13,6 +13,7 @@ export const API_PREFIX = '/api/v1';
 
 /** Offers every operation that has a route. Callers are let in before their body is read, so that strangers cost little. */
 export function offerOperations(app: FastifyInstance, operations: readonly AnyOperation[], call: CallOperation, gate: Gate): void {
+  const admittedCallers = new WeakMap<FastifyRequest, Caller>();
   for (const operation of operations) {
     const { rest, scope } = operation;
     if (rest === null) continue;
@@ -22,12 +23,18 @@ export function offerOperations(app: FastifyInstance, operations: readonly AnyOp
       url: API_PREFIX + rest.path,
       exposeHeadRoute: false,
       onRequest: (request, reply, next) => {
-        const admitted = gate.admit(scope, callerOf(request, 'rest'));
-        if (admitted.ok) next();
-        else sendRefusal(reply, admitted.refusal);
+        const caller = callerOf(request, 'rest');
+        const admitted = gate.admit(scope, caller);
+        if (!admitted.ok) {
+          sendRefusal(reply, admitted.refusal);
+          return;
+        }
+        admittedCallers.set(request, { ...caller, principal: admitted.value });
+        next();
       },
       handler: async (request, reply) => {
-        const result = await call(operation, inputOf(request), callerOf(request, 'rest'));
+        const caller = admittedCallers.get(request) ?? callerOf(request, 'rest');
+        const result = await call(operation, inputOf(request), caller);
         return result.ok ? sendAnswer(reply, operation, rest, result.value) : sendRefusal(reply, result.refusal);
       },
     });
