@@ -1,0 +1,201 @@
+/** The resident program, put together: directory, identity, journal, executor, session. */
+import { rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
+import type { EnrollAnswer } from '../transport/protocol/enrollment.ts';
+import type { AgentSettings } from '../transport/protocol/frames.ts';
+import { registrationOf } from './config.ts';
+import type { AgentConfig } from './config.ts';
+import { openDataDirectory } from './data-directory.ts';
+import type { DataDirectory } from './data-directory.ts';
+import { webSocketDial } from './dial.ts';
+import { enroll } from './enrollment.ts';
+import { Executor } from './executor.ts';
+import { diskService, healthReport } from './health.ts';
+import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
+import type { Identity } from './identity.ts';
+import type { Journal } from './journal.ts';
+import { scriptEnvironment } from './keepers.ts';
+import { openJournal } from './open-journal.ts';
+import type { AgentLog, SessionClock } from './ports.ts';
+import { AgentProblem, EXIT_STATUS } from './problem.ts';
+import type { ExitStatus } from './problem.ts';
+import { Session } from './session.ts';
+import { machineTimeline } from './timeline.ts';
+
+/** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
+export const GOODBYE_MS_MAX = 10_000;
+
+/** What the program gives its agent. */
+export interface AgentOptions {
+  readonly config: AgentConfig;
+  readonly version: string;
+  readonly log: AgentLog;
+  /** Aborted by SIGTERM or SIGINT. */
+  readonly signal: AbortSignal;
+}
+
+/** An agent that is enrolled: everything of it that must not be there before. */
+type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
+
+/** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
+export async function runAgent(options: AgentOptions): Promise<ExitStatus> {
+  const { config, log, signal } = options;
+  const directory = openDataDirectory(config.AGENT_DATA_DIR);
+  try {
+    const identity = await enrolledIdentity(options, directory);
+    const journal = openJournal(directory.journal, machineTimeline(), log);
+    try {
+      return await serve(options, directory, identity, journal);
+    } finally {
+      journal.close();
+    }
+  } catch (error) {
+    if (signal.aborted && (error as Error).name === 'AbortError') return EXIT_STATUS.ok;
+    throw error;
+  } finally {
+    directory.release();
+  }
+}
+
+/** Ends what runs and removes everything that this agent keeps. The node stays known to the admins until somebody deletes it. */
+export async function leave(options: AgentOptions): Promise<ExitStatus> {
+  const { config, log } = options;
+  const directory = openDataDirectory(config.AGENT_DATA_DIR);
+  const identity = readIdentity(directory.identity);
+  const journal = openJournal(directory.journal, machineTimeline(), log);
+  const executor = newExecutor(options, directory, journal, identity?.node_id ?? '', () => {});
+  executor.recover();
+  await executor.close();
+  journal.close();
+  for (const path of [directory.identity, directory.keepers]) rmSync(path, { recursive: true, force: true });
+  removeJournal(directory);
+  directory.release();
+  log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
+  return EXIT_STATUS.ok;
+}
+
+async function serve(options: AgentOptions, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus> {
+  const { config, log, signal, version } = options;
+  let current = identity;
+  let confirmed = () => {};
+  const revoked = Promise.withResolvers<ExitStatus>();
+
+  const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
+  const services = [
+    { name: 'journal', problem: () => journal.problem },
+    { name: 'runner', problem: () => executor.problem },
+    diskService(directory.path),
+  ];
+  const session: Session = new Session({
+    node: identity.node_id,
+    token: identity.enrollment.api_token,
+    registration: registrationOf(config, version),
+    adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
+    onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
+    onConfirmed: () => confirmed(),
+    onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
+  }, { journal, runner: executor, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
+
+  executor.recover();
+  session.start();
+  const status = await Promise.race([revoked.promise, aborted(signal)]);
+  if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
+
+  const deadline = sleep(GOODBYE_MS_MAX);
+  await executor.close();
+  if (session.isLive && journal.finished().length > 0) {
+    await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
+  }
+  session.stop();
+  const kept = journal.holding().length;
+  if (kept > 0) log.info('The next start goes on with what is left', { executions: kept });
+  return status;
+}
+
+function newExecutor(options: AgentOptions, directory: DataDirectory, journal: Journal, node: string, onFinished: ConstructorParameters<typeof Executor>[0]['onFinished']): Executor {
+  const { config, log } = options;
+  return new Executor({
+    journal,
+    timeline: machineTimeline(),
+    log,
+    directory: directory.keepers,
+    concurrency: config.COMMAND_EXECUTION_CONCURRENCY,
+    outputBytesMax: config.COMMAND_OUTPUT_MAX_BYTES,
+    environment: scriptEnvironment(node, process.env),
+    onFinished,
+  });
+}
+
+/** The stored identity, or a new one that an admin has let in. */
+async function enrolledIdentity(options: AgentOptions, directory: DataDirectory): Promise<Enrolled> {
+  const { config, log, signal, version } = options;
+  const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
+  if (stored !== null && isEnrolled(stored)) return stored;
+
+  const key = config.ENROLLMENT_KEY;
+  const blob = key === undefined ? null : decodeEnrollmentBlob(key);
+  if (key === undefined || blob === null) {
+    throw new AgentProblem('ENROLLMENT_KEY is not set and this machine is not enrolled: it should be an enrollment key as an admin made it', EXIT_STATUS.badSetting);
+  }
+  if (config.AGENT_ID_TYPE === 'random') removeJournal(directory);
+  const recoveryKey = config.RECOVERY_KEY;
+  const identity = stored ?? newIdentity(recoveryKey === undefined ? null : recoveryKeyNode(recoveryKey));
+  storeIdentity(directory.identity, identity);
+  log.info('Enrolling', { node: identity.node_id, cluster: blob.cluster_name });
+  const answer = await enroll({
+    request: {
+      enrollment_key: key,
+      ...(recoveryKey !== undefined && { recovery_key: recoveryKey }),
+      node_id: identity.node_id,
+      ...registrationOf(config, version),
+      ...(config.AGENT_ALIASES !== undefined && { aliases: config.AGENT_ALIASES }),
+    },
+    adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
+    log,
+    random: Math.random,
+    sleep: (ms) => sleep(ms, undefined, { signal }),
+  });
+  const adminUrls = answer.admin_urls.length > 0 ? answer.admin_urls : blob.admin_urls;
+  const enrolled = { node_id: answer.node_id, enrollment: { ...answer, admin_urls: adminUrls } };
+  storeIdentity(directory.identity, enrolled);
+  log.info('Enrolled', { node: enrolled.node_id, cluster: answer.cluster_name });
+  return enrolled;
+}
+
+function isEnrolled(identity: Identity): identity is Enrolled {
+  return identity.enrollment !== null;
+}
+
+/** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */
+function keepSettings(directory: DataDirectory, current: Enrolled, settings: AgentSettings, clusterName: string | null, log: AgentLog): Enrolled {
+  const adminUrls = settings.admin_urls.length > 0 ? settings.admin_urls : current.enrollment.admin_urls;
+  const enrollment = { ...current.enrollment, settings, admin_urls: adminUrls, cluster_name: clusterName ?? current.enrollment.cluster_name };
+  if (JSON.stringify(enrollment) === JSON.stringify(current.enrollment)) return current;
+  const next = { ...current, enrollment };
+  try {
+    storeIdentity(directory.identity, next);
+  } catch (error) {
+    log.warn((error as Error).message);
+  }
+  return next;
+}
+
+function removeJournal(directory: DataDirectory): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
+}
+
+function systemClock(): SessionClock {
+  return {
+    nowMs: () => performance.now(),
+    after(ms, act) {
+      const timer = setTimeout(act, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+async function aborted(signal: AbortSignal): Promise<ExitStatus> {
+  if (!signal.aborted) await new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+  return EXIT_STATUS.ok;
+}

@@ -1,0 +1,71 @@
+/** The agent's directory: made, private, and used by one agent at a time. */
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
+
+/** Paths in it. */
+export interface DataDirectory {
+  readonly path: string;
+  readonly identity: string;
+  readonly journal: string;
+  readonly keepers: string;
+  /** Lets the next agent in. The death of this one does as well. */
+  release(): void;
+}
+
+/**
+ * Opens the directory for this process alone, 0700. The lock is one of SQLite's on an empty database: the system drops it
+ * with the process, so that no stale lock is ever in the way. Throws an `AgentProblem` that names the other agent's process.
+ */
+export function openDataDirectory(path: string): DataDirectory {
+  const pidFile = join(path, 'agent.pid');
+  let lock: DatabaseSync;
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+    lock = takeLock(join(path, 'lock'));
+  } catch (error) {
+    if (isBusy(error)) throw new AgentProblem(`AGENT_DATA_DIR ${path} is in use by another agent (process ${otherPid(pidFile)}): stop it, or give this one a directory of its own`, EXIT_STATUS.failed);
+    throw new AgentProblem(`AGENT_DATA_DIR ${path} cannot be used: ${systemProblem(error)}`, EXIT_STATUS.failed);
+  }
+  try {
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  } catch {
+    // only for the other agent's message
+  }
+  return {
+    path,
+    identity: join(path, 'identity.json'),
+    journal: join(path, 'journal.db'),
+    keepers: join(path, 'keepers'),
+    release() {
+      rmSync(pidFile, { force: true });
+      lock.close();
+    },
+  };
+}
+
+function takeLock(path: string): DatabaseSync {
+  const database = new DatabaseSync(path);
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    chmodSync(path, 0o600);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return (error as { errcode?: number }).errcode === 5; // SQLITE_BUSY
+}
+
+function otherPid(pidFile: string): string {
+  try {
+    return readFileSync(pidFile, 'utf8').trim() || 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,22 @@
+/** Files that are whole after any crash: the old content or the new, never a piece. */
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Replaces the file at `path`, readable by its owner only. Durable on return; throws what the file system says, with the old content in place. */
+export function writeDurably(path: string, content: string): void {
+  const temporary = `${path}.new`;
+  const file = openSync(temporary, 'w', 0o600);
+  try {
+    writeSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory); // the rename itself
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,48 @@
+/** Who this agent is: a UUID made once, and what enrolment gave it. */
+import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { EnrollAnswer } from '../transport/protocol/enrollment.ts';
+import { NodeId } from '../transport/protocol/ids.ts';
+import { writeDurably } from './durable-file.ts';
+import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
+
+/** What the file holds: before enrolment the id alone, so that a retry after a lost answer asks with the same one (E1). */
+const IdentityFile = z.object({ node_id: NodeId, enrollment: EnrollAnswer.nullable() });
+export type Identity = z.infer<typeof IdentityFile>;
+
+/** Reads the identity at `path`, or null when there is none. Throws an `AgentProblem` when it is damaged: a new one would make a second node of this machine. */
+export function readIdentity(path: string): Identity | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new AgentProblem(`The identity ${path} cannot be read: ${systemProblem(error)}`, EXIT_STATUS.failed);
+  }
+  const parsed = IdentityFile.safeParse(parsedJson(text));
+  if (parsed.success) return parsed.data;
+  throw new AgentProblem(`The identity ${path} is damaged: restore it, or remove it and start with ENROLLMENT_KEY and a RECOVERY_KEY for the node`, EXIT_STATUS.failed);
+}
+
+/** A new identity, not stored yet. `node` is the one that a recovery key is for. */
+export function newIdentity(node: NodeId | null): Identity {
+  return { node_id: node ?? NodeId.parse(randomUUID()), enrollment: null };
+}
+
+/** Stores it durably. Throws an `AgentProblem` when the disk does not take it. */
+export function storeIdentity(path: string, identity: Identity): void {
+  try {
+    writeDurably(path, `${JSON.stringify(identity, null, 2)}\n`);
+  } catch (error) {
+    throw new AgentProblem(`The identity ${path} cannot be written: ${systemProblem(error)}`, EXIT_STATUS.failed);
+  }
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,278 @@
+/** The agent's durable memory of executions: received, started, finished, forgotten. SQLite with an fsync for every transaction. */
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import type { Delivery } from '../transport/protocol/frames.ts';
+import type { ExecutionId } from '../transport/protocol/ids.ts';
+import { EXECUTIONS_PER_FRAME_MAX } from '../transport/protocol/limits.ts';
+import { JOURNAL_SCHEMA, JOURNAL_VERSION } from './journal-schema.ts';
+import { pieceOf } from './output-text.ts';
+import type { AgentLog, Finished, OutputPiece, Received, SessionJournal } from './ports.ts';
+import { elapsedMs, stampNow } from './timeline.ts';
+import type { Stamp, Timeline } from './timeline.ts';
+
+/** An execution that has not started. */
+export interface Waiting {
+  readonly execution: ExecutionId;
+  readonly commandText: string;
+  readonly timeoutMs: number | null;
+  /** The admin gave it up by now: it must not start (C8). */
+  readonly isExpired: boolean;
+}
+
+/** An execution whose start is recorded, so that it never starts again (C3). */
+export interface Started {
+  readonly execution: ExecutionId;
+  /** Name of its keeper's directory. */
+  readonly keeper: string;
+  readonly timeoutMs: number | null;
+  readonly startedAt: Stamp;
+}
+
+/** What `finish` stores. */
+export interface Ending {
+  readonly execution: ExecutionId;
+  readonly outcome: Finished['outcome'];
+  readonly exitCode: number;
+  readonly output: Buffer;
+  readonly outputTruncated: boolean;
+}
+
+type Row = Record<string, string | number | bigint | Uint8Array | null>;
+
+/**
+ * Every method that writes is durable when it returns true, and has changed nothing when it returns false: the disk is
+ * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening.
+ */
+export class Journal implements SessionJournal {
+  readonly #database: DatabaseSync;
+  readonly #timeline: Timeline;
+  readonly #log: AgentLog;
+  readonly #statements = new Map<string, StatementSync>();
+  /** Ids in the order of receipt, with their state; the rows hold the rest. */
+  readonly #states = new Map<ExecutionId, 'received' | 'started' | 'finished'>();
+  /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
+  readonly #unwanted = new Set<ExecutionId>();
+  #problem: string | null = null;
+
+  /** Opens or creates the journal at `path`. Throws what SQLite throws when the file is no sound journal. */
+  constructor(path: string, timeline: Timeline, log: AgentLog) {
+    this.#timeline = timeline;
+    this.#log = log;
+    this.#database = new DatabaseSync(path);
+    try {
+      this.#open();
+    } catch (error) {
+      this.#database.close();
+      throw error;
+    }
+  }
+
+  /** Null while writes succeed; else one sentence. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  holding(): readonly ExecutionId[] {
+    return [...this.#states.keys()].filter((execution) => !this.#unwanted.has(execution));
+  }
+
+  finished(): readonly ExecutionId[] {
+    return this.#all('SELECT id FROM execution WHERE state = \'finished\' ORDER BY finished_order')
+      .map((row) => row['id'] as ExecutionId)
+      .filter((execution) => !this.#unwanted.has(execution));
+  }
+
+  receive(deliveries: readonly Delivery[]): Received {
+    const known = deliveries.filter((delivery) => this.#states.has(delivery.execution));
+    const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
+    const unknown = new Map(deliveries.filter((delivery) => !this.#states.has(delivery.execution)).map((delivery) => [delivery.execution, delivery]));
+    const fresh = [...unknown.values()].slice(0, Math.max(0, room));
+    const isStored = fresh.length === 0 || this.#write('take in executions', () => {
+      const stamp = stampNow(this.#timeline);
+      for (const delivery of fresh) {
+        this.#run(
+          'INSERT INTO execution (id, state, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, \'received\', ?, ?, ?, ?, ?, ?)',
+          delivery.execution, delivery.command_text, delivery.timeout_ms, delivery.expires_in_ms, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+        );
+      }
+    });
+    const stored = isStored ? fresh.map((delivery) => delivery.execution) : [];
+    for (const execution of stored) this.#states.set(execution, 'received');
+    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...stored], fresh: stored };
+  }
+
+  /** Ids of all that have not started, in the order of receipt. */
+  waiting(): readonly ExecutionId[] {
+    return [...this.#states].filter(([, state]) => state === 'received').map(([execution]) => execution);
+  }
+
+  /** What is needed to start it; null when it is not waiting. */
+  load(execution: ExecutionId): Waiting | null {
+    const row = this.#get('SELECT * FROM execution WHERE id = ? AND state = \'received\'', execution);
+    if (row === undefined) return null;
+    const expiresInMs = row['expires_in_ms'] as number | null;
+    return {
+      execution,
+      commandText: row['command_text'] as string,
+      timeoutMs: row['timeout_ms'] as number | null,
+      isExpired: expiresInMs !== null && elapsedMs(stampOf(row), this.#timeline) >= expiresInMs,
+    };
+  }
+
+  /** Records starts before any of their processes exists. */
+  start(starts: readonly { readonly execution: ExecutionId; readonly keeper: string }[]): boolean {
+    const isStored = this.#write('record a start', () => {
+      const stamp = stampNow(this.#timeline);
+      for (const { execution, keeper } of starts) {
+        this.#run(
+          'UPDATE execution SET state = \'started\', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = \'received\'',
+          keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs, execution,
+        );
+      }
+    });
+    if (isStored) for (const { execution } of starts) this.#states.set(execution, 'started');
+    return isStored;
+  }
+
+  /** Takes in a start that an earlier, lost journal recorded. False when the execution is known or cannot be stored. */
+  restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
+    if (this.#states.has(start.execution)) return false;
+    const stamp = stampNow(this.#timeline);
+    const isStored = this.#write('take up an execution', () => this.#run(
+      'INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, \'started\', \'\', ?, ?, ?, ?)',
+      start.execution, start.keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+    ));
+    if (isStored) this.#states.set(start.execution, 'started');
+    return isStored;
+  }
+
+  /** All whose start is recorded and whose end is not. */
+  started(): readonly Started[] {
+    return this.#all('SELECT * FROM execution WHERE state = \'started\' ORDER BY receipt').map((row) => ({
+      execution: row['id'] as ExecutionId,
+      keeper: row['keeper'] as string,
+      timeoutMs: row['timeout_ms'] as number | null,
+      startedAt: stampOf(row),
+    }));
+  }
+
+  /** Stores ends; from here they are results to be sent. */
+  finish(endings: readonly Ending[]): boolean {
+    const isStored = this.#write('store a result', () => {
+      for (const ending of endings) {
+        this.#run(
+          `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
+           finished_order = (SELECT coalesce(max(finished_order), 0) + 1 FROM execution) WHERE id = ? AND state <> 'finished'`,
+          ending.outcome, ending.exitCode, ending.output, ending.output.length, ending.outputTruncated ? 1 : 0, ending.execution,
+        );
+      }
+    });
+    if (isStored) for (const { execution } of endings) if (this.#states.has(execution)) this.#states.set(execution, 'finished');
+    return isStored;
+  }
+
+  result(execution: ExecutionId): Finished | null {
+    const row = this.#get('SELECT outcome, exit_code, output_bytes, output_truncated FROM execution WHERE id = ? AND state = \'finished\'', execution);
+    return row === undefined ? null : {
+      outcome: row['outcome'] as Finished['outcome'],
+      exitCode: row['exit_code'] as number,
+      outputTruncated: row['output_truncated'] === 1,
+      outputBytes: row['output_bytes'] as number,
+    };
+  }
+
+  output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
+    const row = this.#get('SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = \'finished\'', offset, bytesMax, execution);
+    return row === undefined ? null : pieceOf(Buffer.from(row['piece'] as Uint8Array), offset, bytesMax);
+  }
+
+  forget(executions: readonly ExecutionId[]): void {
+    this.erase(executions.filter((execution) => this.#states.get(execution) === 'finished'));
+  }
+
+  /** Drops executions in any state: the admin wants nothing of them any more. */
+  erase(executions: readonly ExecutionId[]): void {
+    for (const execution of executions) if (this.#states.has(execution)) this.#unwanted.add(execution);
+    if (this.#unwanted.size === 0) return;
+    const isStored = this.#write('drop what admins confirmed', () => {
+      for (const execution of this.#unwanted) this.#run('DELETE FROM execution WHERE id = ?', execution);
+    });
+    if (!isStored) return;
+    for (const execution of this.#unwanted) this.#states.delete(execution);
+    this.#unwanted.clear();
+  }
+
+  /** Tries a small write, after failed ones. True when the journal can write. */
+  heal(): boolean {
+    return this.#problem === null || this.#write('write', () => {
+      this.#run('INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler');
+      this.#run('DELETE FROM probe');
+    });
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #open(): void {
+    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 1048576');
+    const check = this.#get('PRAGMA quick_check');
+    if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
+    const version = this.#get('PRAGMA user_version')?.['user_version'];
+    if (version === 0) this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
+    else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
+    for (const row of this.#all('SELECT id, state FROM execution ORDER BY receipt')) {
+      this.#states.set(row['id'] as ExecutionId, row['state'] as 'received');
+    }
+  }
+
+  #write(what: string, change: () => void): boolean {
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      change();
+      this.#database.exec('COMMIT');
+      if (this.#problem !== null) this.#log.info('The journal can be written again');
+      this.#problem = null;
+      return true;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      const problem = `the journal cannot ${what}: ${(error as Error).message}`;
+      if (this.#problem === null) this.#log.error(`The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
+      this.#problem = problem;
+      return false;
+    }
+  }
+
+  #prepared(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #run(sql: string, ...values: (string | number | null | Uint8Array)[]): void {
+    this.#prepared(sql).run(...values);
+  }
+
+  #get(sql: string, ...values: (string | number)[]): Row | undefined {
+    return this.#prepared(sql).get(...values);
+  }
+
+  #all(sql: string): Row[] {
+    return this.#prepared(sql).all();
+  }
+}
+
+/** The journal was written by a newer agent. */
+export class JournalVersionError extends Error {
+  constructor(version: number) {
+    super(`the journal has version ${version}, this agent knows ${JOURNAL_VERSION}: install a newer agent`);
+  }
+}
+
+function stampOf(row: Row): Stamp {
+  return { bootId: row['boot_id'] as string, monotonicMs: row['monotonic_ms'] as number, wallMs: row['wall_ms'] as number };
+}

@@ -1,0 +1,92 @@
+/**
+ * The keeper: the small shell program around every execution that outlives the agent.
+ *
+ * Why it is built so:
+ * - The script's stdout and stderr are one pipe. Not a file: `echo oops >/dev/stderr` reopens what is behind the
+ *   descriptor, and on a file that truncates everything written so far. Not a socket: there it fails.
+ * - The pipe is read by a process of the execution's own (`dd`, which every Linux has), not by the agent: an agent that is
+ *   killed between reading and writing would lose a piece of output, and its death would stop the script with SIGPIPE.
+ * - `dd` stops after READS_MAX reads and is started again, so that the shell can count: the first bytes go to `first`, what
+ *   follows to `ring.0` and `ring.1` in turn. So an output of any length takes a bounded amount of disk, agent or no agent.
+ * - The shell ignores signals that the agent sends to the group, and gives them back to the script. It writes the exit
+ *   status to `status` when the script's own process ends, whatever that left behind in the background; on a full disk it
+ *   tries again until there is room or the directory is gone.
+ * - It says who it is in `claim`, made with O_EXCL: an agent that comes back makes the file itself if it can, and then
+ *   knows that this keeper never started anything and never will.
+ * - It is started ahead of need and waits for its job on stdin, where a vanished agent shows as end of file. Starting a
+ *   shell, `dd` and two forks takes 1.3 ms more than a bare shell; done ahead, a command costs what a bare shell costs (measured).
+ */
+
+/** Bytes that `dd` takes in one read, and reads until the shell looks at sizes again: 4 MiB at most between two looks. */
+const READ_BYTES = 8_192;
+const READS_MAX = 512;
+
+/** What a file of the ring may exceed its size by, in bytes. */
+export const OVERSHOOT_BYTES_MAX = READ_BYTES * READS_MAX;
+
+/** Files in a keeper's directory. */
+export const KEEPER_FILES = {
+  script: 'script',
+  /** "<pid> <execution>" */
+  claim: 'claim',
+  /** The exit status in decimal, with a newline behind it. */
+  status: 'status',
+  first: 'first',
+  ring: ['ring.0', 'ring.1'],
+  /** "<number of the ring's file, from 1> <bytes before it>", once the ring is used. */
+  segment: 'segment',
+  /** Exists when output was lost because the disk was full. */
+  cut: 'cut',
+} as const;
+
+/** Name of the variable that marks the keeper's own processes; the script's have EXECUTION_MARK instead. */
+export const KEEPER_MARK = 'EDGE_KEEPER';
+export const EXECUTION_MARK = 'EDGE_EXECUTION_ID';
+
+const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
+
+/**
+ * Arguments: directory, bytes of `first`, bytes of each ring file. Job on stdin, a line each: execution id, interpreter,
+ * its argument (or empty). The interpreter gets the argument, if any, and the path of the script.
+ */
+export const KEEPER_SCRIPT = `
+trap '' ${SIGNALS}
+cd "$1" || exit 0
+job() {
+  IFS= read -r execution && IFS= read -r interpreter && IFS= read -r argument || exit 0
+  set -C
+  echo "$$ $execution" 2>/dev/null >claim || exit 0
+  set +C
+  (
+    trap - ${SIGNALS}
+    script=$1/script
+    export ${EXECUTION_MARK}="$execution"
+    unset ${KEEPER_MARK}
+    cd "$HOME" 2>/dev/null || cd /
+    unset OLDPWD
+    exec 0</dev/null 2>&1
+    if [ -n "$argument" ]; then exec "$interpreter" "$argument" "$script"; else exec "$interpreter" "$script"; fi
+  )
+  ended=$?
+  until echo $ended >status; do
+    [ -e claim ] || exit 0
+    sleep 1
+  done
+}
+capture() {
+  file=first limit=$2 size=0 before=0 segment=0
+  while :; do
+    said=$(LC_ALL=C dd bs=${READ_BYTES} count=${READS_MAX} 2>&1 >>"$file") || { true >cut; exec cat >/dev/null; }
+    full=\${said%%+*} partial=\${said#*+} partial=\${partial%% *}
+    [ $((full + partial)) -eq ${READS_MAX} ] || return 0
+    bytes=\${said##*records out?} bytes=\${bytes%% *}
+    size=$((size + bytes))
+    if [ $size -ge $limit ]; then
+      before=$((before + size)) size=0 limit=$3 segment=$((segment + 1)) file=ring.$((segment % 2))
+      echo "$segment $before" >segment
+      true >"$file" || exec cat >/dev/null
+    fi
+  done
+}
+job "$@" | capture "$@"
+`;

@@ -1,0 +1,117 @@
+/** Starts keepers, and has one waiting ahead of need. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { Interpreter } from './interpreter.ts';
+import { KEEPER_MARK, KEEPER_SCRIPT } from './keeper-script.ts';
+import { halfBytes } from './output-text.ts';
+
+/** Bytes more than half of the output that are captured at either end: a cut may fall into a code point of 4 bytes. */
+const HALF_SLACK_BYTES = 8;
+
+/** PATH of a script where the agent itself has none. Source: the default of Debian's login. */
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** A keeper that waits for its job. */
+export interface Keeper {
+  /** Random; also the name of its directory. */
+  readonly name: string;
+  readonly directory: string;
+  readonly child: ChildProcess;
+  readonly pid: number;
+}
+
+/** Where keepers live and what they may see. */
+export interface KeepersOptions {
+  /** Exists, and is the agent's own. */
+  readonly directory: string;
+  readonly outputBytesMax: number;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** What a script sees of the environment, besides its execution id. Nothing of the agent's own passes (E4). */
+export function scriptEnvironment(node: string, inherited: NodeJS.ProcessEnv): Record<string, string> {
+  const user = userInfo();
+  return {
+    PATH: inherited['PATH'] ?? DEFAULT_PATH,
+    HOME: user.homedir || homedir(),
+    USER: user.username,
+    LOGNAME: user.username,
+    SHELL: user.shell ?? '/bin/sh',
+    LANG: inherited['LANG'] ?? 'C.UTF-8',
+    TERM: 'dumb',
+    EDGE_NODE_ID: node,
+  };
+}
+
+/** Makes keepers. Each has a directory of its own, which its owner removes. */
+export class Keepers {
+  readonly #options: KeepersOptions;
+  #parked: Keeper | null = null;
+
+  constructor(options: KeepersOptions) {
+    this.#options = options;
+  }
+
+  /** The waiting keeper, or a new one. Throws when the system gives no directory or no process now. */
+  take(): Keeper {
+    const parked = this.#parked;
+    this.#parked = null;
+    if (parked !== null && parked.child.exitCode === null && parked.child.signalCode === null) return parked;
+    if (parked !== null) rmSync(parked.directory, { recursive: true, force: true });
+    return this.#start();
+  }
+
+  /** Has a keeper wait for the next execution. Without success there is none, and `take` will say why. */
+  park(): void {
+    if (this.#parked !== null) return;
+    try {
+      this.#parked = this.#start();
+    } catch {
+      this.#parked = null;
+    }
+  }
+
+  /** Ends a keeper that got no job, and removes its directory. */
+  dismiss(keeper: Keeper): void {
+    keeper.child.stdin?.end();
+    rmSync(keeper.directory, { recursive: true, force: true });
+  }
+
+  /** Ends the waiting keeper. */
+  close(): void {
+    if (this.#parked !== null) this.dismiss(this.#parked);
+    this.#parked = null;
+  }
+
+  #start(): Keeper {
+    const name = randomBytes(12).toString('hex');
+    const directory = join(this.#options.directory, name);
+    mkdirSync(directory, { mode: 0o700 });
+    const half = String(halfBytes(this.#options.outputBytesMax) + HALF_SLACK_BYTES);
+    const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, half, half], {
+      cwd: '/',
+      env: { ...this.#options.environment, [KEEPER_MARK]: name },
+      // Its own session: signals to the agent's group do not reach it, and signals to its group do not reach the agent.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    child.on('error', () => {}); // said by the missing pid below; without a listener it would end the agent
+    child.stdin?.on('error', () => {}); // a keeper that was killed: its exit says so
+    if (child.pid === undefined) {
+      rmSync(directory, { recursive: true, force: true });
+      throw new Error('the system gives no further process now');
+    }
+    child.unref();
+    (child.stdin as { unref?: () => void } | null)?.unref?.();
+    return { name, directory, child, pid: child.pid };
+  }
+}
+
+/** Gives a keeper its job. From here the process of the execution may exist. */
+export function giveJob(keeper: Keeper, execution: string, interpreter: Interpreter): void {
+  keeper.child.stdin?.end(`${execution}\n${interpreter.program}\n${interpreter.argument}\n`);
+}

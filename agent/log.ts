@@ -1,0 +1,51 @@
+/** The agent's log: one JSON object a line, or plain lines on a terminal. A few dozen lines of its own because pino costs 7 MiB of memory on every device (measured). */
+import { writeSync } from 'node:fs';
+import type { AgentLog } from './ports.ts';
+
+/** Least severe first. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Longest text of one field, in characters. */
+const FIELD_CHARACTERS_MAX = 1_024;
+
+/**
+ * Writes lines of at least `level`. With `isTerminal` they read `12:00:00 warn  message  field=value`, else
+ * `{"level","time","name","msg",…fields}`. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
+ */
+export function createLog(level: LogLevel, isTerminal: boolean, write: (line: string) => void = writeStderr): AgentLog {
+  const least = LOG_LEVELS.indexOf(level);
+  const at = (severity: Exclude<LogLevel, 'silent'>) => {
+    const isWritten = LOG_LEVELS.indexOf(severity) >= least;
+    return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      if (isWritten) write(isTerminal ? plainLine(severity, message, fields) : jsonLine(severity, message, fields));
+    };
+  };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function jsonLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
+  const line: Record<string, unknown> = { level, time: new Date().toISOString(), name: 'edge-agent' };
+  for (const [name, value] of Object.entries(fields)) line[name] = short(value);
+  line['msg'] = message;
+  return `${JSON.stringify(line)}\n`;
+}
+
+function plainLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
+  const time = new Date().toISOString().slice(11, 19);
+  const rest = Object.entries(fields).map(([name, value]) => `  ${name}=${String(short(value))}`).join('');
+  return `${time} ${level.padEnd(5)} ${message}${rest}\n`;
+}
+
+function short(value: unknown): unknown {
+  const text = value instanceof Error ? value.message : value;
+  return typeof text === 'string' && text.length > FIELD_CHARACTERS_MAX ? `${text.slice(0, FIELD_CHARACTERS_MAX)}…` : text;
+}
+
+function writeStderr(line: string): void {
+  try {
+    writeSync(2, line);
+  } catch {
+    // Nobody reads any more, or the disk under the log is full: losing a line is better than losing the agent.
+  }
+}

@@ -1,0 +1,121 @@
+/** What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of sessions in one process. */
+import type { Delivery, HealthReport } from '../transport/protocol/frames.ts';
+import type { ExecutionId } from '../transport/protocol/ids.ts';
+
+/** What became of the deliveries of one frame. */
+export interface Received {
+  /** Durable now, or known from before: to be acknowledged. Those missing were refused (no room on the disk) and come again. */
+  readonly acknowledged: readonly ExecutionId[];
+  /** Those of them that were not known before: to be run. */
+  readonly fresh: readonly ExecutionId[];
+}
+
+/** How an execution ended, as the journal keeps it. */
+export interface Finished {
+  readonly outcome: 'completed' | 'cancelled';
+  /** -1 to 255. */
+  readonly exitCode: number;
+  readonly outputTruncated: boolean;
+  /** Length of the whole stored output in UTF-8 bytes. */
+  readonly outputBytes: number;
+}
+
+/** A piece of a stored output. */
+export interface OutputPiece {
+  readonly text: string;
+  /** Byte offset behind it. */
+  readonly next: number;
+}
+
+/** The journal as the session sees it. No method throws: what cannot be stored is refused, what is unknown is ignored. */
+export interface SessionJournal {
+  /** Everything not forgotten: received, started or finished; for `hello`. */
+  holding(): readonly ExecutionId[];
+  /** Stores deliveries durably before it returns. */
+  receive(deliveries: readonly Delivery[]): Received;
+  /** Finished ones that are not forgotten, in the order in which they finished. */
+  finished(): readonly ExecutionId[];
+  /** Null unless finished. */
+  result(execution: ExecutionId): Finished | null;
+  /** Stored output from byte `offset`, at most `bytesMax`, never splitting a code point. Null unless finished. */
+  output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null;
+  /** Drops finished executions; ignores all others. */
+  forget(executions: readonly ExecutionId[]): void;
+  /** True when it can store; after a failure it tries. An in-memory one answers true. */
+  heal(): boolean;
+}
+
+/** Output of one execution as it grows. */
+export interface OutputCursor {
+  /**
+   * The next piece of at most `bytesMax` UTF-8 bytes, or null when there is none now. `offset` is the byte position in the
+   * whole replaced-UTF-8 output; a jump from the end of the piece before means that what lies between is not kept.
+   */
+  read(bytesMax: number): { readonly offset: number; readonly text: string } | null;
+  /** True once the execution is over; together with a null from `read` nothing will come any more. */
+  readonly ended: boolean;
+  /** Byte position of what `read` gives next. */
+  readonly offset: number;
+  close(): void;
+}
+
+/** What runs executions. Finished ones are in the journal before `Session.finished` is called with them. */
+export interface SessionRunner {
+  /** These are in the journal and may be started, in this order, as concurrency allows. */
+  run(executions: readonly ExecutionId[]): void;
+  /** Ends their processes; the results say `cancelled`. Ignores unknown and finished ones. */
+  cancel(executions: readonly ExecutionId[]): void;
+  /** Ends their processes without a result and makes the journal forget them. */
+  settle(executions: readonly ExecutionId[]): void;
+  /** Follows an output from byte `offset`; null for an unknown execution. `wake` is called when `read` may have more. */
+  tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null;
+}
+
+/** Time as the session sees it. `nowMs` never goes back and says nothing of the wall clock. */
+export interface SessionClock {
+  nowMs(): number;
+  /** Calls `act` once after `ms`; the answer cancels it. */
+  after(ms: number, act: () => void): () => void;
+}
+
+/** One connection to an admin. */
+export interface Link {
+  /** Queues one text message; `flushed` is called when it left this process. */
+  send(text: string, flushed?: () => void): void;
+  /** Bytes queued and not yet taken by the system. */
+  readonly bufferedBytes: number;
+  close(code: number, reason: string): void;
+  /** Ends it without a goodbye. `closed` is still called. */
+  terminate(): void;
+}
+
+/** What a link tells its owner. After `closed` nothing more comes. */
+export interface LinkOwner {
+  opened(link: Link): void;
+  message(link: Link, text: string): void;
+  /** `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free of secrets. */
+  closed(link: Link, code: number, reason: string): void;
+}
+
+/** Opens a connection to the admin at an http(s) URL. Never throws. */
+export type Dial = (adminUrl: string, token: string, owner: LinkOwner) => Link;
+
+/** Writes one line about what happened. `fields` hold no secret. */
+export interface AgentLog {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** Everything that a session needs. */
+export interface SessionPorts {
+  readonly journal: SessionJournal;
+  readonly runner: SessionRunner;
+  readonly report: () => HealthReport;
+  readonly dial: Dial;
+  readonly clock: SessionClock;
+  /** Uniform in [0, 1), for the jitter. */
+  readonly random: () => number;
+  readonly log: AgentLog;
+}

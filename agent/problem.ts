@@ -1,0 +1,34 @@
+/** What stops the agent: said in one line, without a stack. */
+
+/** Exit statuses of the program. 2 as usual for usage errors. */
+export const EXIT_STATUS = { ok: 0, failed: 1, badSetting: 2, refused: 3, revoked: 4 } as const;
+export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS];
+
+/** An expected failure that ends the agent. `message` says what is wrong and what to do, and holds no secret. */
+export class AgentProblem extends Error {
+  readonly status: ExitStatus;
+
+  constructor(message: string, status: ExitStatus) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What a failed system call means to an operator. */
+export function systemProblem(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC') return 'the disk is full';
+  if (code === 'EACCES' || code === 'EPERM') return 'no permission';
+  if (code === 'EROFS') return 'the file system is read-only';
+  if (code === 'ENOTDIR' || code === 'EEXIST') return 'a file is in the way';
+  return message;
+}
+
+/** What a failed connection means to an operator. An AggregateError (several addresses tried) has no message of its own. */
+export function networkProblem(error: unknown): string {
+  const first = (error as { errors?: Error[] }).errors?.[0] ?? (error as Error);
+  const { code } = first as NodeJS.ErrnoException;
+  if (code === 'ECONNREFUSED') return 'connection refused';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name cannot be resolved';
+  return first.message;
+}

@@ -1,0 +1,104 @@
+/** The processes of an execution, found in /proc: also those that left its process group or its parent. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { EXECUTION_MARK, KEEPER_MARK } from './keeper-script.ts';
+
+/** One living process. */
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly session: number;
+  /** In clock ticks since boot: with the pid it names a process for ever. */
+  readonly startTicks: number;
+  /** Environment at its last exec, or empty when it is not ours to read. */
+  readonly environment: string;
+}
+
+/** All living processes. Zombies are dead: they are left out. */
+export function listProcesses(): ProcessEntry[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readProcess(Number(name)))
+    .filter((entry) => entry !== null);
+}
+
+/** One process, or null when it does not live. */
+export function readProcess(pid: number): ProcessEntry | null {
+  const stat = readProc(pid, 'stat');
+  if (stat === null) return null;
+  // The name in parentheses may hold spaces and parentheses: fields count from the last one. Source: proc_pid_stat(5).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return null;
+  return {
+    pid,
+    parent: Number(fields[1]),
+    session: Number(fields[3]),
+    startTicks: Number(fields[19]),
+    environment: readProc(pid, 'environ') ?? '',
+  };
+}
+
+/** What belongs to one execution. */
+export interface Membership {
+  readonly execution: string;
+  readonly keeper: string;
+  /** Process id of the keeper, which leads the session; null when it never said. */
+  readonly keeperPid: number | null;
+}
+
+/**
+ * The execution's processes, without its keeper's own: those that carry its mark, those of its session, those that were
+ * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What drops its environment, its session
+ * and its parents before it is ever looked at cannot be found without a cgroup.
+ */
+export function membersOf(membership: Membership, listed: readonly ProcessEntry[] | null, seen: Set<string>): ProcessEntry[] {
+  const processes = listed ?? listProcesses();
+  const mark = `${EXECUTION_MARK}=${membership.execution}`;
+  const keeperMark = `${KEEPER_MARK}=${membership.keeper}`;
+  const family = new Set(processes.filter((entry) => isMarked(entry, keeperMark)).map((entry) => entry.pid));
+  const members = new Map<number, ProcessEntry>();
+  const take = (entry: ProcessEntry) => {
+    if (members.has(entry.pid) || family.has(entry.pid) || entry.pid === process.pid) return false;
+    members.set(entry.pid, entry);
+    return true;
+  };
+  for (const entry of processes) {
+    if (isMarked(entry, mark) || seen.has(nameOf(entry)) || entry.session === membership.keeperPid) take(entry);
+  }
+  for (let isGrowing = members.size > 0; isGrowing;) {
+    isGrowing = false;
+    for (const entry of processes) if (members.has(entry.parent) && take(entry)) isGrowing = true;
+  }
+  for (const entry of members.values()) seen.add(nameOf(entry));
+  return [...members.values()];
+}
+
+/** True when `pid` is the living keeper that this agent, or the one before it, started as `keeper`. A reused pid lacks the mark. */
+export function isKeeper(pid: number, keeper: string): boolean {
+  const entry = readProcess(pid);
+  return entry !== null && isMarked(entry, `${KEEPER_MARK}=${keeper}`);
+}
+
+/** Sends a signal; a process that is gone meanwhile has what it was to get. */
+export function signal(entry: ProcessEntry, name: NodeJS.Signals): void {
+  try {
+    process.kill(entry.pid, name);
+  } catch {
+    // ESRCH: it ended by itself. EPERM: it became another user's (setuid) and is out of reach.
+  }
+}
+
+function isMarked(entry: ProcessEntry, mark: string): boolean {
+  return entry.environment.startsWith(`${mark}\0`) || entry.environment.includes(`\0${mark}\0`);
+}
+
+function nameOf(entry: ProcessEntry): string {
+  return `${entry.pid}.${entry.startTicks}`;
+}
+
+function readProc(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    return null; // it ended between the listing and the look, or is another user's
+  }
+}

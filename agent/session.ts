@@ -1,0 +1,352 @@
+/** The control session of one node: it dials admins for ever, says hello, and carries frames between the admin, the journal and the runner. */
+import { CLOSE } from '../transport/protocol/close-codes.ts';
+import { decodeAdminFrame, encodeFrame } from '../transport/protocol/codec.ts';
+import type { AdminFrame, AgentFrameBody, AgentSettings, Registration } from '../transport/protocol/frames.ts';
+import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../transport/protocol/version.ts';
+import { reconnectDelayMs } from './backoff.ts';
+import type { Link, LinkOwner, SessionPorts } from './ports.ts';
+import { ResultSender } from './result-sender.ts';
+import { TailSender } from './tail-sender.ts';
+
+/** Who connects, where to, and who wants to know. */
+export interface SessionOptions {
+  readonly node: NodeId;
+  readonly token: string;
+  readonly registration: Registration;
+  /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
+  readonly adminUrls: () => readonly string[];
+  /** Called with every welcome and every later change. */
+  readonly onSettings?: (settings: AgentSettings, clusterName: string | null) => void;
+  /** Called when admins confirmed results. */
+  readonly onConfirmed?: () => void;
+  /** Called at every welcome. */
+  readonly onLive?: () => void;
+  /** Called once when the admin revoked this node: the session is over and does not dial again. */
+  readonly onRevoked?: (reason: string) => void;
+}
+
+/** Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not spin. */
+const REDIRECTS_MAX = 3;
+
+/** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
+const STEADY_MS_MIN = 10_000;
+
+type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
+
+/**
+ * One node's session. It holds one timer at any time (the wait before a dial, or the next ping or end of silence) and
+ * allocates nothing for results and tails until there are some, so that ten thousand of them fit in one process.
+ */
+export class Session implements LinkOwner {
+  readonly #options: SessionOptions;
+  readonly #ports: SessionPorts;
+  #phase: Phase = 'resting';
+  #link: Link | null = null;
+  #cancelTimer: (() => void) | null = null;
+  #attempt = 0;
+  #round = 0;
+  #redirects = 0;
+  #redirect: string | null = null;
+  #url = '';
+  #sentSeq = 0;
+  #heardSeq = 0;
+  #heardMs = 0;
+  #beatMs = 0;
+  #liveMs = 0;
+  #refreshMs = 600_000;
+  #hasRefused = false;
+  #refreshAtMs = 0;
+  #results: ResultSender | null = null;
+  #tails: TailSender | null = null;
+
+  constructor(options: SessionOptions, ports: SessionPorts) {
+    this.#options = options;
+    this.#ports = ports;
+  }
+
+  /** Dials now. */
+  start(): void {
+    if (this.#phase === 'resting' && this.#link === null) this.#dial();
+  }
+
+  /** Says goodbye and never dials again. */
+  stop(): void {
+    if (this.#phase === 'over') return;
+    const link = this.#link;
+    this.#end();
+    link?.close(1000, 'the agent stops');
+  }
+
+  /** True between welcome and the loss of the connection. */
+  get isLive(): boolean {
+    return this.#phase === 'live';
+  }
+
+  /** These are finished in the journal: their results go out now, or as soon as there is a session. */
+  finished(executions: readonly ExecutionId[]): void {
+    if (this.#phase !== 'live') return;
+    this.#results ??= this.#newResults();
+    this.#results.add(executions);
+  }
+
+  /** Sends a health report now, besides the regular ones. */
+  reportNow(): void {
+    if (this.#phase === 'live') this.#send({ type: 'report', report: this.#ports.report() });
+  }
+
+  /** For `Link` only. */
+  opened(link: Link): void {
+    if (link !== this.#link) return;
+    this.#phase = 'greeting';
+    this.#sentSeq = 0;
+    this.#heardSeq = 0;
+    this.#hasRefused = false;
+    this.#heardMs = this.#ports.clock.nowMs();
+    // A random phase keeps a fleet that came back together from pinging together.
+    this.#beatMs = this.#heardMs + Math.ceil(PING_INTERVAL_MS * (0.5 + this.#ports.random() / 2));
+    this.#send({
+      type: 'hello',
+      protocol: PROTOCOL_VERSION,
+      node: this.#options.node,
+      registration: this.#options.registration,
+      report: this.#ports.report(),
+      holding: [...this.#ports.journal.holding()],
+    });
+    this.#armBeat();
+  }
+
+  /** For `Link` only. */
+  message(link: Link, text: string): void {
+    if (link !== this.#link) return;
+    this.#heardMs = this.#ports.clock.nowMs();
+    const decoded = decodeAdminFrame(text);
+    if (!decoded.ok) return this.#drop(CLOSE.policy, decoded.problem);
+    if (decoded.frame.seq !== this.#heardSeq + 1) return this.#drop(CLOSE.policy, `seq ${decoded.frame.seq} after ${this.#heardSeq}`);
+    this.#heardSeq += 1;
+    this.#handle(decoded.frame);
+  }
+
+  /** For `Link` only. */
+  closed(link: Link, code: number, reason: string): void {
+    if (link !== this.#link) return;
+    const { log, clock } = this.#ports;
+    const wasLive = this.#phase === 'live';
+    const admin = this.#url;
+    this.#forgetLink();
+    if (wasLive && clock.nowMs() - this.#liveMs >= STEADY_MS_MIN) {
+      this.#round = 0;
+      this.#redirects = 0;
+    }
+    switch (code) {
+      case CLOSE.revoked:
+        this.#end();
+        log.error('The admin revoked this node; the agent stops connecting', { admin });
+        this.#options.onRevoked?.(reason);
+        return;
+      case CLOSE.replaced:
+        log.warn('A newer session of this node took over: does another agent run with a copy of this data directory?', { admin });
+        this.#rest(RECONNECT_MS_MAX);
+        return;
+      case CLOSE.elsewhere:
+        this.#redirected(reason);
+        return;
+      default:
+        log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', { admin, code, reason });
+        this.#restBeforeNext(wasLive);
+    }
+  }
+
+  #dial(): void {
+    const urls = this.#options.adminUrls();
+    this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
+    this.#redirect = null;
+    this.#phase = 'dialling';
+    this.#link = this.#ports.dial(this.#url, this.#options.token, this);
+  }
+
+  /** From the first admin after a live session, else on through the list; only a whole round without success makes the waits longer. */
+  #restBeforeNext(wasLive: boolean): void {
+    this.#attempt = wasLive ? 0 : (this.#attempt + 1) % this.#options.adminUrls().length;
+    this.#rest(reconnectDelayMs(this.#attempt === 0 ? this.#round++ : 0, this.#ports.random()));
+  }
+
+  #rest(ms: number): void {
+    this.#phase = 'resting';
+    this.#arm(ms, () => this.#dial());
+  }
+
+  #redirected(reason: string): void {
+    const isSafe = URL.canParse(reason) && isFollowed(this.#url, reason);
+    this.#redirects += 1;
+    if (!isSafe || this.#redirects > REDIRECTS_MAX) return this.#restBeforeNext(false);
+    this.#ports.log.info('Another admin owns this cluster', { admin: reason });
+    this.#redirect = reason;
+    this.#rest(Math.round(this.#ports.random() * 200));
+  }
+
+  #handle(frame: AdminFrame): void {
+    if (this.#phase !== 'live') {
+      if (frame.type === 'welcome') return this.#welcomed(frame);
+      return this.#drop(CLOSE.policy, `${frame.type} before welcome`);
+    }
+    switch (frame.type) {
+      case 'welcome': return this.#drop(CLOSE.policy, 'a second welcome');
+      case 'deliver': return this.#delivered(frame);
+      case 'confirm': return this.#confirmed(frame.executions);
+      case 'part-stored': return this.#results?.partStored(frame.execution, frame.part);
+      case 'settle':
+        this.#results?.drop(frame.executions);
+        return this.#ports.runner.settle(frame.executions);
+      case 'cancel': return this.#ports.runner.cancel(frame.executions);
+      case 'tail':
+        this.#tails ??= this.#newTails();
+        return this.#tails.open(frame.execution, frame.offset);
+      case 'untail': return this.#tails?.close(frame.execution);
+      case 'settings': return this.#configured(frame.settings, null);
+      case 'pong': return;
+      default: return unreachable(frame);
+    }
+  }
+
+  #welcomed(frame: AdminFrame & { type: 'welcome' }): void {
+    if (frame.protocol < PROTOCOL_VERSION_MIN || frame.protocol > PROTOCOL_VERSION) {
+      this.#ports.log.error('The admin speaks another protocol version: update the agent or the admin', { admin: this.#url, theirs: frame.protocol, ours: PROTOCOL_VERSION });
+      return this.#drop(CLOSE.policy, 'protocol version');
+    }
+    this.#phase = 'live';
+    this.#liveMs = this.#heardMs;
+    this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
+    this.#configured(frame.settings, frame.cluster_name);
+    const finished = this.#ports.journal.finished();
+    if (finished.length > 0) this.finished(finished);
+    this.#options.onLive?.();
+  }
+
+  #configured(settings: AgentSettings, clusterName: string | null): void {
+    this.#refreshMs = settings.refresh_ms;
+    this.#refreshAtMs = this.#ports.clock.nowMs() + this.#refreshMs;
+    this.#options.onSettings?.(settings, clusterName);
+  }
+
+  #delivered(frame: AdminFrame & { type: 'deliver' }): void {
+    const { acknowledged, fresh } = this.#ports.journal.receive(frame.deliveries);
+    if (acknowledged.length > 0) this.#send({ type: 'acknowledge', executions: [...acknowledged] });
+    if (acknowledged.length < new Set(frame.deliveries.map((delivery) => delivery.execution)).size) {
+      this.#hasRefused = true;
+      this.reportNow();
+    }
+    if (fresh.length > 0) this.#ports.runner.run(fresh);
+  }
+
+  #confirmed(executions: readonly ExecutionId[]): void {
+    // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep it.
+    const stored = this.#results?.confirmed(executions) ?? [];
+    if (stored.length === 0) return;
+    this.#ports.journal.forget(stored);
+    this.#options.onConfirmed?.();
+  }
+
+  #beat(): void {
+    const nowMs = this.#ports.clock.nowMs();
+    const link = this.#link;
+    if (link === null) return;
+    if (nowMs - this.#heardMs >= SESSION_SILENCE_MS_MAX) {
+      link.terminate();
+      return this.closed(link, 1006, 'silence');
+    }
+    if (this.#phase === 'live' && nowMs >= this.#beatMs) {
+      this.#beatMs = nowMs + Math.min(PING_INTERVAL_MS, REPORT_INTERVAL_MS);
+      if (this.#isRoomy()) this.#pulse(nowMs);
+    }
+    if (this.#link === link) this.#armBeat();
+  }
+
+  #pulse(nowMs: number): void {
+    // What was refused comes again with the next hello, and there is room for it now.
+    if (this.#hasRefused && this.#ports.journal.heal()) return this.#drop(1000, 'ready for what was refused');
+    this.#send({ type: 'ping' });
+    this.#send({ type: 'report', report: this.#ports.report() });
+    if (nowMs < this.#refreshAtMs) return;
+    this.#refreshAtMs = nowMs + this.#refreshMs;
+    this.#send({ type: 'refresh-settings' });
+  }
+
+  #armBeat(): void {
+    const nowMs = this.#ports.clock.nowMs();
+    const silenceMs = this.#heardMs + SESSION_SILENCE_MS_MAX;
+    const dueMs = this.#phase === 'live' ? Math.min(this.#beatMs, silenceMs, this.#refreshAtMs) : silenceMs;
+    this.#arm(Math.max(1, dueMs - nowMs), () => this.#beat());
+  }
+
+  #send(body: AgentFrameBody): void {
+    const link = this.#link;
+    if (link === null) return;
+    this.#sentSeq += 1;
+    const text = encodeFrame(body, this.#sentSeq);
+    // Whoever finds the socket full stops, and is called again when what fills it has left.
+    const isFilling = link.bufferedBytes + text.length > SOCKET_BUFFERED_BYTES_MAX / 2;
+    link.send(text, isFilling ? () => this.#flushed(link) : undefined);
+  }
+
+  #flushed(link: Link): void {
+    if (link !== this.#link) return;
+    this.#results?.pump();
+    this.#tails?.pump();
+  }
+
+  #isRoomy(): boolean {
+    return (this.#link?.bufferedBytes ?? 0) <= SOCKET_BUFFERED_BYTES_MAX;
+  }
+
+  /** Hangs up on a broken peer and goes on as after any loss. */
+  #drop(code: number, reason: string): void {
+    const link = this.#link;
+    if (link === null) return;
+    link.close(code, reason);
+    this.closed(link, 1006, reason);
+  }
+
+  #forgetLink(): void {
+    this.#link = null;
+    this.#phase = 'resting';
+    this.#results = null;
+    this.#tails?.closeAll();
+    this.#tails = null;
+    this.#disarm();
+  }
+
+  #end(): void {
+    this.#forgetLink();
+    this.#phase = 'over';
+  }
+
+  #newResults(): ResultSender {
+    return new ResultSender(this.#ports.journal, (body) => this.#send(body), () => this.#isRoomy());
+  }
+
+  #newTails(): TailSender {
+    return new TailSender(this.#ports.runner, (body) => this.#send(body), () => this.#isRoomy());
+  }
+
+  #arm(ms: number, act: () => void): void {
+    this.#disarm();
+    this.#cancelTimer = this.#ports.clock.after(ms, act);
+  }
+
+  #disarm(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+}
+
+/** A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token. */
+function isFollowed(from: string, to: string): boolean {
+  const protocol = new URL(to).protocol;
+  return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
+}
+
+function unreachable(frame: never): never {
+  throw new Error(`no such frame: ${JSON.stringify(frame).slice(0, 100)}`);
+}
