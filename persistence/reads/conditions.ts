@@ -2,8 +2,11 @@
 import { parameterName, type FieldKind, type Filter, type FilterField, type FilterOp } from '../../actors/filters.ts';
 import { join, sql, type Sql } from './sql.ts';
 
-/** How a field is filtered: by a column of its kind, or by a condition of its own. */
-export type Filterable = { readonly column: Sql } | { readonly matches: (filter: Filter) => Sql };
+/** How a field is filtered: by a condition of its own where it has one, else by its column's kind. */
+export interface Filterable {
+  readonly column?: Sql;
+  readonly matches?: (filter: Filter) => Sql;
+}
 
 /** Earliest and latest instants that PostgreSQL and ISO 8601 both write plainly: outside, a bound is infinite. */
 const TIME_MS_MIN = Date.UTC(1, 0, 1);
@@ -14,8 +17,9 @@ const DAY_MS = 86_400_000;
 
 /** One filter as a condition. The kind is that of its field in the filter table. */
 export function condition(kind: FieldKind, field: Filterable, filter: Filter): Sql {
-  if ('matches' in field) return field.matches(filter);
+  if (field.matches !== undefined) return field.matches(filter);
   const { column } = field;
+  if (column === undefined) throw new Error(`The field ${filter.field} has no SQL.`);
   const { op, value } = filter;
   if (kind === 'text') return textCondition(column, Array.isArray(value) ? value : [value]);
   if (op === 'in') return kind === 'uuid' ? sql`${column} = any(${value}::uuid[])` : sql`${column} = any(${value}::text[])`;

@@ -46,7 +46,7 @@ function order<T>(source: Source<T>, { sort }: ListQuery, backwards: boolean): S
 
 function sortColumn(field: Field): Sql {
   if (field.order !== undefined) return field.order;
-  if ('column' in field) return field.column;
+  if (field.column !== undefined) return field.column;
   throw new Error('A field without a column cannot be sorted by.');
 }
 
