@@ -34,24 +34,15 @@ export interface Owned {
   readonly epoch: number;
 }
 
-export interface AdminIdentity {
-  readonly id: string;
-  readonly name: string;
-  readonly url: string;
-  readonly adminClusterName: string;
-  readonly version: string;
-  readonly maxWireguardPeers: number;
-}
-
 export interface Leases {
-  /** Registers this admin, or takes up its name again after a restart: the id stays with the name. Returns the id in force. */
-  register(me: AdminIdentity): Promise<string>;
   /** Checks in and renews what this admin owns. Returns what it still owns: a cluster that is missing was taken over. */
   renew(adminId: string): Promise<readonly Owned[]>;
   /** Live admins and free clusters, in one snapshot. */
   survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
   /** Takes those of the clusters that are still free; each gets the next epoch. */
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  /** At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old self can write. */
+  retake(adminId: string): Promise<readonly Owned[]>;
   /** Lets everything go at once, for a drain. */
   release(adminId: string): Promise<void>;
   /** Who owns a cluster, and where; null when nobody does. */
@@ -69,13 +60,6 @@ export function createLeases(pool: Pool): Leases {
   }
 
   return {
-    async register(me) {
-      const rows = await query<{ id: string }>('registering this admin', `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in)
-        values ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
-        on conflict (name) do update set url = excluded.url, admin_cluster_name = excluded.admin_cluster_name, version = excluded.version, max_wireguard_peers = excluded.max_wireguard_peers, started_at = excluded.started_at, last_checked_in = excluded.last_checked_in
-        returning id`, [me.id, me.name, me.url, me.adminClusterName, me.version, me.maxWireguardPeers]);
-      return rows[0]?.id ?? me.id;
-    },
     async renew(adminId) {
       await query('checking in', 'update admin set last_checked_in = clock_timestamp() where id = $1', [adminId]);
       const rows = await query<{ cluster_id: ClusterId; epoch: string }>('renewing leases', `update cluster_ownership set lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 and lease_until > clock_timestamp() returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
@@ -92,6 +76,10 @@ export function createLeases(pool: Pool): Leases {
     async claim(adminId, clusters) {
       if (clusters.length === 0) return [];
       const rows = await query<{ cluster_id: ClusterId; epoch: string }>('claiming clusters', `update cluster_ownership set admin_id = $1, epoch = epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() returning cluster_id, epoch::text`, [adminId, clusters, LEASE_MS]);
+      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+    },
+    async retake(adminId) {
+      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('taking up leases again', `update cluster_ownership set epoch = epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
       return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
     },
     async release(adminId) {

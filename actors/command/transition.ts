@@ -37,9 +37,15 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
         return unreachable(message);
     }
   },
-  owed: (state) => (state.open.size === 0 ? [{ type: 'stop' }] : []),
+  owed,
   refreshed: (_live, rows) => rows,
 };
+
+/** A command whose commit was in doubt may be stored without any node knowing: each looks for what it was not told of. */
+function owed(state: CommandState): readonly Effect[] {
+  const nodes = new Set([...state.open.values()].flatMap((at) => (at.status === 'pending' ? [at.node] : [])));
+  return [...nodes].map((node) => ({ type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'rescan' } } }));
+}
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
 function create(state: CommandState, message: Said<'create'>, nowMs: number): Step<CommandState> {

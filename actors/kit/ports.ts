@@ -71,6 +71,8 @@ export interface SessionLink {
   /** Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is cut, so this never grows without bound. */
   send(session: SessionId, frame: AdminFrameBody): void;
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
+  /** Whatever session the node has here. */
+  hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
 }
 
 /** One page. */

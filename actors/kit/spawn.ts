@@ -17,9 +17,10 @@ export interface Crash {
   readonly cause: unknown;
   /** The type of the message that did it; its content is never logged, it may hold secrets. */
   readonly messageType: string | null;
-  /** The database was away: no bug, and no reason to count towards escalation. */
-  readonly unavailable: boolean;
 }
+
+/** Wait between two tries to read rows while the database is away, in ms. */
+const RECOVER_MS = 100;
 
 /** A write was refused because another admin owns the cluster now. */
 export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
@@ -72,17 +73,50 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
 
   async function drain(state: S): Promise<S> {
     const round = decideOrDrop(state);
-    let next = round.state;
-    if (round.changes.length > 0) {
-      const refused = await commit(state, round);
-      if (refused !== null) next = await afterRefusal(state, round, refused);
-      else plan.perform(round.effects);
-    } else {
-      plan.perform(round.effects);
-    }
+    const next = round.changes.length === 0 ? performed(round) : await committed(state, round);
     // One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs.
     if (plan.mailbox.size() > 0) wake();
     return next;
+  }
+
+  function performed(round: Round<S, M>): S {
+    plan.perform(round.effects);
+    return round.state;
+  }
+
+  async function committed(state: S, round: Round<S, M>): Promise<S> {
+    try {
+      const refused = await plan.committer.commit(plan.lease(state), round.changes);
+      return refused.length === 0 ? performed(round) : await afterRefusal(state, round, refused);
+    } catch (error) {
+      // Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have.
+      for (const message of round.messages) answerAsker(message, UNAVAILABLE);
+      plan.mailbox.putBack(round.messages.filter((message) => message.asker === undefined || message.asker === null));
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      return recovered(state);
+    }
+  }
+
+  /** The state from rows, as soon as the database is back; a live session stays. */
+  async function recovered(live: S): Promise<S> {
+    for (;;) {
+      try {
+        await plan.committer.ready();
+        const rows = await plan.reload();
+        if (rows === null) {
+          plan.perform([{ type: 'stop' }]);
+          return live;
+        }
+        const state = plan.behaviour.refreshed(live, rows);
+        plan.perform(plan.behaviour.owed(state, plan.clock.nowMs()));
+        return state;
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await new Promise<void>((resolve) => {
+          plan.clock.after(RECOVER_MS, resolve);
+        });
+      }
+    }
   }
 
   function decideOrDrop(state: S): Round<S, M> {
@@ -97,18 +131,6 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
     }
   }
 
-  async function commit(state: S, round: Round<S, M>): Promise<readonly RefusedChange[] | null> {
-    try {
-      const refused = await plan.committer.commit(plan.lease(state), round.changes);
-      return refused.length === 0 ? null : refused;
-    } catch (error) {
-      // Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have.
-      for (const message of round.messages) answerAsker(message, UNAVAILABLE);
-      plan.mailbox.putBack(round.messages.filter((message) => message.asker === undefined || message.asker === null));
-      throw error;
-    }
-  }
-
   async function afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
     const first = refused[0]?.refusal ?? UNAVAILABLE;
     if (round.alone && round.messages[0]?.asker !== undefined && round.messages[0].asker !== null) {
@@ -116,10 +138,9 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
       return before;
     }
     if (first === STALE_EPOCH) return before; // the ownership loop ends this actor; nothing is performed for a cluster that is not ours
-    const reloaded = await plan.reload();
     plan.perform(round.effects);
     plan.mailbox.putBack(refused.map(plan.refused));
-    return reloaded ?? before;
+    return recovered(round.state);
   }
 
   function answerAsker(message: M, refusal: Refusal): void {
@@ -144,6 +165,6 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
 }
 
 function crashOf(error: unknown): Crash {
-  if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type, unavailable: false };
-  return { cause: error, messageType: null, unavailable: error instanceof DatabaseUnavailable };
+  if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type };
+  return { cause: error, messageType: null };
 }

@@ -2,7 +2,7 @@
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Effect, Step } from '../kit/step.ts';
-import { step } from '../kit/step.ts';
+import { step, unchanged } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
 import { OPEN_EXECUTIONS_MAX } from './state.ts';
 import type { NodeState } from './state.ts';
@@ -19,10 +19,18 @@ export function withOpen(state: NodeState, executions: readonly OpenExecution[],
   const open = new Map(state.open);
   let backlog = more;
   for (const execution of executions) {
-    if (open.size < OPEN_EXECUTIONS_MAX || open.has(execution.id)) open.set(execution.id, execution);
+    if (open.has(execution.id)) continue; // what is known here is newer than what was told
+    if (open.size < OPEN_EXECUTIONS_MAX) open.set(execution.id, execution);
     else backlog = true;
   }
   return { ...state, open, backlog };
+}
+
+/** Reads what is stored and not held here. */
+export function rescan(state: NodeState): Step<NodeState> {
+  const limit = OPEN_EXECUTIONS_MAX - state.open.size;
+  if (state.loading || limit <= 0) return unchanged(state);
+  return step({ ...state, loading: true }, [], [{ type: 'load-open', limit, except: [...state.open.keys()] }]);
 }
 
 /** Sends what may go now, and asks for the next of the backlog when there is room. */

@@ -28,6 +28,8 @@ export type NodeMessage =
   /** A reminder set when the last session ended. */
   | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
+  /** Open executions may be stored that this actor was not told of. */
+  | { readonly type: 'rescan' }
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
   /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is decided again with that knowledge. */
   | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage | null }

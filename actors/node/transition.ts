@@ -5,7 +5,7 @@ import type { Behaviour } from '../kit/behaviour.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged, unreachable } from '../kit/step.ts';
 import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revoked, setRecoveryKey } from './administration.ts';
-import { deliver } from './delivery.ts';
+import { deliver, rescan } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silent } from './session.ts';
@@ -45,6 +45,8 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return current(state, message.session) === null ? unchanged(state) : finished(state, message, nowMs);
       case 'run':
         return run(state, message, nowMs);
+      case 'rescan':
+        return rescan(state);
       case 'executions-loaded':
         return loaded(state, message, nowMs);
       case 'executions-looked-up':

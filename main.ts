@@ -1,0 +1,130 @@
+/** The admin, put together. The only file that sees every folder; it reads as the boot order. */
+import { v7 } from 'uuid';
+import { createBus } from './actors/kit/bus.ts';
+import type { Log } from './actors/kit/ports.ts';
+import type { AgentSettings } from './transport/protocol/frames.ts';
+import { SESSION_PATH } from './transport/protocol/version.ts';
+import { createFeeds } from './api/feeds/feeds.ts';
+import { createApi } from './api/rest/server.ts';
+import { mountTrpc } from './api/trpc/mount.ts';
+import type { AdminConfig } from './config.ts';
+import packageFile from './package.json' with { type: 'json' };
+import { createAdminRegistry } from './persistence/admin-directory.ts';
+import { createCommitter } from './persistence/committer/committer.ts';
+import { openDatabase } from './persistence/database.ts';
+import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
+import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
+import { createLeases, LEASE_MS } from './persistence/leases.ts';
+import { createLoader } from './persistence/loader/loader.ts';
+import { storePresence } from './persistence/presence.ts';
+import { executionsOf } from './persistence/reads/briefs.ts';
+import { createReads } from './persistence/reads/reads.ts';
+import { createRecords } from './persistence/records.ts';
+import { checkEncryptionKey } from './persistence/secret-check.ts';
+import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
+import { createVault } from './persistence/vault.ts';
+import { startSweeper } from './supervisors/sweeper.ts';
+import { createTree } from './supervisors/tree.ts';
+import type { Tree } from './supervisors/tree.ts';
+import { monotonicMs, systemClock } from './transport/clock.ts';
+import { createSessionGate } from './transport/sessions/gate.ts';
+import { createSessions } from './transport/sessions/sessions.ts';
+
+/** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
+const SETTINGS_REFRESH_MS = 300_000;
+
+/** A running admin. */
+export interface RunningAdmin {
+  /** Where it answers. */
+  readonly url: string;
+  readonly tree: Tree;
+  /** Stops in order: agents are told to come back, requests in flight end, leases are released. Bounded. */
+  stop(): Promise<void>;
+}
+
+/** Starts an admin. Rejects with an error whose message is for the operator. */
+export async function startAdmin(config: AdminConfig, log: Log): Promise<RunningAdmin> {
+  const clock = systemClock;
+
+  // Rows: a database, up to date, whose secrets this admin can open.
+  const postgres = config.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log }) : null;
+  const vault = createVault(config.ENCRYPTION_KEY ?? (await encryptionKeyIn(config.DATA_DIR)));
+  const database = await openDatabase({ connection: postgres?.connection ?? { url: config.DATABASE_URL ?? '' }, poolMax: config.DATABASE_POOL_MAX, log });
+  const { orm, pool } = database;
+  await database.migrate();
+  await checkEncryptionKey(orm, vault);
+  const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
+  const adminId = await registry.checkIn();
+
+  const bus = createBus(log);
+  const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
+  const loader = createLoader(pool);
+  const leases = createLeases(pool);
+  const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
+
+  // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
+  const urls: string[] = [...config.ADMIN_URLS];
+  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS };
+  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed) });
+  const tree = createTree({
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, bus, clock, log, monotonicMs,
+    settings: { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings },
+  });
+
+  // Surfaces.
+  const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
+  const api = createApi({
+    log,
+    ports: {
+      ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: v7,
+      checkHealth: () => checkHealth(reads),
+      settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
+    },
+    settings: { bodyBytesMax: config.MAX_BODY_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
+    mounts: [mountTrpc(feeds, clock)],
+  });
+  api.onUpgrade(SESSION_PATH, createSessionGate({
+    sessions, log,
+    nodeByToken: (hash) => reads.nodeByToken(hash),
+    owns: (cluster) => tree.held.holds(cluster),
+    ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
+  }));
+
+  const listening = await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT);
+  const url = listening.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');
+  if (urls.length === 0) urls.push(url);
+
+  // Life.
+  await tree.ownership.start();
+  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS });
+  const stopSweeper = startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log });
+
+  return {
+    url,
+    tree,
+    async stop() {
+      sessions.close();
+      await api.close();
+      await stopSweeper();
+      await committer.drained();
+      await tree.ownership.stop();
+      await registry.checkOut();
+      await database.close();
+      await postgres?.stop();
+    },
+  };
+}
+
+function gateSettings(config: AdminConfig) {
+  return {
+    masterKey: config.MASTER_KEY, apiKey: config.API_KEY, metricsKey: config.METRICS_KEY, mcpKey: config.MCP_KEY, proxyKey: config.PROXY_KEY,
+    apiAuthEnabled: config.API_AUTH_ENABLED, metricsAuthEnabled: config.METRICS_AUTH_ENABLED, mcpAuthEnabled: config.MCP_AUTH_ENABLED,
+    failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
+  };
+}
+
+async function checkHealth(reads: { ping(): Promise<void> }) {
+  const startedMs = performance.now();
+  const error = await reads.ping().then(() => null, () => 'the database does not answer');
+  return [{ name: 'database', healthy: error === null, duration_ms: Math.round(performance.now() - startedMs), error }];
+}

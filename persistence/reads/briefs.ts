@@ -1,0 +1,17 @@
+/** Executions of one command without their output, for live feeds. */
+import type { Pool } from 'pg';
+import type { ExecutionStatus } from '../../actors/resources.ts';
+import { rowsOf, sql } from './sql.ts';
+
+export interface ExecutionBriefRow {
+  readonly id: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly status: ExecutionStatus;
+  readonly exit_code: number | null;
+}
+
+/** All executions of a command in creation order, at most `limit`. */
+export function executionsOf(pool: Pool, command: string, limit: number): Promise<readonly ExecutionBriefRow[]> {
+  return rowsOf<ExecutionBriefRow>(pool, 'reading the executions of a command', sql`select id, node_id, cluster_name, status, exit_code from command_execution where command_id = ${command}::uuid order by id limit ${limit}`);
+}

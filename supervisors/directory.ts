@@ -1,0 +1,250 @@
+/** Who lives here: finds, starts, restarts and ends actors, and answers for those that are not here. */
+import type { ActorSystemRef } from 'nact';
+import { askerOf } from '../actors/kit/asks.ts';
+import type { Asks } from '../actors/kit/asks.ts';
+import { createMailbox } from '../actors/kit/mailbox.ts';
+import type { Mailbox } from '../actors/kit/mailbox.ts';
+import { createPerformer } from '../actors/kit/perform.ts';
+import type { Clock, Committer, Loader, Log, SessionLink } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import { spawnActor } from '../actors/kit/spawn.ts';
+import type { Crash, RunningActor } from '../actors/kit/spawn.ts';
+import type { ActorKind, Address, Addressed, Message } from '../actors/messages.ts';
+import type { Refusal } from '../actors/refusal.ts';
+import { UNAVAILABLE } from '../actors/refusal.ts';
+import type { ClusterId } from '../transport/protocol/ids.ts';
+import { CLOSE } from '../transport/protocol/close-codes.ts';
+import { createFamily } from './family.ts';
+import type { Place } from './family.ts';
+import type { Kind, KindTable } from './kinds.ts';
+import type { HeldLeases } from './ownership/held.ts';
+import { decideRestart } from './restart-policy.ts';
+
+/** One who lives here, or is on the way. The mailbox outlives crashes. */
+interface Resident {
+  readonly address: Address;
+  readonly mailbox: Mailbox<Message>;
+  actor: RunningActor | null;
+  place: Place | null;
+  cluster: ClusterId | null;
+  crashesMs: readonly number[];
+  end: () => void;
+}
+
+export interface DirectoryPorts {
+  readonly system: ActorSystemRef;
+  readonly kinds: KindTable;
+  readonly held: HeldLeases;
+  readonly asks: Asks;
+  readonly clock: Clock;
+  readonly committer: Committer;
+  readonly loader: Loader;
+  readonly sessions: SessionLink;
+  readonly log: Log;
+}
+
+/** What happened so far, for metrics. */
+export interface DirectoryCounters {
+  deadLetters: number;
+  crashes: number;
+  escalations: number;
+}
+
+export interface Directory {
+  readonly counters: Readonly<DirectoryCounters>;
+  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, its asker is answered. */
+  tell(addressed: Addressed): boolean;
+  /** As `tell`, but only to one who is here. */
+  tellResident(addressed: Addressed): void;
+  /** Starts one whose rows are known already. */
+  settle(address: Address, state: unknown): void;
+  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
+  evict(cluster: ClusterId): void;
+  count(kind: ActorKind): number;
+}
+
+type AnyKind = Kind<unknown, Message>;
+const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+
+/** An empty directory. */
+export function createDirectory(ports: DirectoryPorts): Directory {
+  const { kinds, held, asks, clock, committer, loader, sessions, log, system } = ports;
+  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map() };
+  const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command') };
+  const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
+  const effectPorts = { asks, clock, committer, loader, sessions, log, tell: (addressed: Addressed) => void tell(addressed), revive: (address: Address) => void ensure(address), stop, owns };
+
+  function tell({ to, message }: Addressed): boolean {
+    const resident = residents[to.kind].get(to.id) ?? arrive(to, message);
+    if (!resident.mailbox.push(message)) {
+      deadLetter(to, message, UNAVAILABLE);
+      return false;
+    }
+    resident.actor?.wake();
+    return true;
+  }
+
+  function tellResident(addressed: Addressed): void {
+    if (residents[addressed.to.kind].has(addressed.to.id)) tell(addressed);
+  }
+
+  function arrive(address: Address, message: Message): Resident {
+    const newborn = message.type === 'create' ? kindOf(address).newborn(address.id) : null;
+    if (newborn === null) return ensure(address);
+    const resident = enter(address);
+    start(resident, newborn, false);
+    return resident;
+  }
+
+  function ensure(address: Address): Resident {
+    const known = residents[address.kind].get(address.id);
+    if (known !== undefined) return known;
+    const resident = enter(address);
+    void revive(resident);
+    return resident;
+  }
+
+  function enter(address: Address): Resident {
+    const resident: Resident = { address, mailbox: createMailbox(), actor: null, place: null, cluster: null, crashesMs: NO_CRASHES, end: nothing };
+    residents[address.kind].set(address.id, resident);
+    return resident;
+  }
+
+  async function revive(resident: Resident): Promise<void> {
+    const state = await rowsOf(resident);
+    if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.actor !== null) return;
+    if (state === null) return leave(resident, NOT_FOUND);
+    const cluster = kindOf(resident.address).cluster(state);
+    if (cluster !== null && !held.holds(cluster)) return leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
+    start(resident, state, true);
+  }
+
+  /** Null when there is no row, or it cannot be read for a reason that waiting does not cure. */
+  async function rowsOf(resident: Resident): Promise<unknown> {
+    for (;;) {
+      try {
+        return await kindOf(resident.address).load(resident.address.id);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) {
+          log.error({ error, kind: resident.address.kind, id: resident.address.id }, 'an actor could not be read from its rows');
+          return null;
+        }
+        await new Promise<void>((resolve) => {
+          clock.after(READ_AGAIN_MS, resolve);
+        });
+        await committer.ready();
+      }
+    }
+  }
+
+  function start(resident: Resident, state: unknown, again: boolean): void {
+    const { address } = resident;
+    const kind = kindOf(address);
+    const place = families[address.kind].take(address.id);
+    const performer = createPerformer(address, effectPorts);
+    resident.place = place;
+    resident.cluster = kind.cluster(state);
+    resident.end = performer.end;
+    resident.actor = spawnActor<unknown, Message>({
+      parent: place.parent,
+      name: place.name,
+      behaviour: kind.behaviour,
+      state,
+      mailbox: resident.mailbox,
+      committer,
+      clock,
+      lease: (current) => {
+        const cluster = kind.cluster(current);
+        return cluster === null ? null : held.leaseOf(cluster);
+      },
+      reload: () => kind.load(address.id),
+      refused: ({ change, refusal }) => ({ type: 'refused', write: change.write, refusal }),
+      perform: performer.perform,
+      crashed: (crash) => crashed(resident, crash),
+    });
+    if (again) performer.perform(kind.behaviour.owed(state, clock.nowMs()));
+  }
+
+  function crashed(resident: Resident, crash: Crash): void {
+    vacate(resident);
+    counters.crashes += 1;
+    const { kind, id } = resident.address;
+    const decision = decideRestart(resident.crashesMs, clock.nowMs());
+    resident.crashesMs = decision.crashesMs;
+    if (decision.escalated) counters.escalations += 1;
+    // Only type and id: a message may hold secrets.
+    log.error({ error: crash.cause, kind, id, message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
+    if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.shuttingDown, 'the node restarts');
+    clock.after(decision.afterMs, () => void revive(resident));
+  }
+
+  function stop(address: Address): void {
+    const resident = residents[address.kind].get(address.id);
+    if (resident === undefined) return;
+    const left = resident.mailbox.drain();
+    vacate(resident);
+    residents[address.kind].delete(address.id);
+    // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
+    for (const message of left) tell({ to: address, message } as Addressed);
+  }
+
+  function vacate(resident: Resident): void {
+    resident.actor?.stop();
+    resident.actor = null;
+    resident.place?.leave();
+    resident.place = null;
+    resident.end();
+    resident.end = nothing;
+  }
+
+  function leave(resident: Resident, refusal: Refusal): void {
+    vacate(resident);
+    residents[resident.address.kind].delete(resident.address.id);
+    for (const message of resident.mailbox.drain()) deadLetter(resident.address, message, refusal);
+  }
+
+  function deadLetter(to: Address, message: Message, refusal: Refusal): void {
+    counters.deadLetters += 1;
+    const asker = askerOf(message as { asker?: never });
+    if (asker !== null) asks.answer(asker, { ok: false, refusal });
+    log.debug({ kind: to.kind, id: to.id, message_type: message.type, code: refusal.code }, 'a message found no actor');
+  }
+
+  function owns(address: Address): boolean {
+    const cluster = residents[address.kind].get(address.id)?.cluster ?? null;
+    return cluster === null || held.isFresh(cluster);
+  }
+
+  function kindOf(address: Address): AnyKind {
+    return kinds[address.kind] as unknown as AnyKind;
+  }
+
+  return {
+    counters,
+    tell,
+    tellResident,
+    settle(address, state) {
+      if (residents[address.kind].has(address.id)) return;
+      start(enter(address), state, true);
+    },
+    evict(cluster) {
+      for (const kind of ['node', 'cluster'] as const) {
+        for (const resident of [...residents[kind].values()]) {
+          if (resident.cluster !== cluster && resident.address.id !== cluster) continue;
+          if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
+          leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
+        }
+      }
+    },
+    count: (kind) => residents[kind].size,
+  };
+}
+
+const NO_CRASHES: readonly number[] = [];
+
+/** Wait between two tries to read an actor's rows while the database is away, in ms. */
+const READ_AGAIN_MS = 250;
+
+function nothing(): void {
+  // nothing runs yet
+}

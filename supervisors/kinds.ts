@@ -1,0 +1,60 @@
+/** What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows. */
+import { clusterBehaviour } from '../actors/cluster/transition.ts';
+import type { ClusterMessage } from '../actors/cluster/messages.ts';
+import type { ClusterState } from '../actors/cluster/state.ts';
+import { commandBehaviour } from '../actors/command/transition.ts';
+import type { CommandMessage } from '../actors/command/messages.ts';
+import { EMPTY_SUMMARY } from '../actors/command/state.ts';
+import type { CommandState } from '../actors/command/state.ts';
+import type { Behaviour } from '../actors/kit/behaviour.ts';
+import type { Loader } from '../actors/kit/ports.ts';
+import type { ActorKind } from '../actors/messages.ts';
+import type { NodeMessage } from '../actors/node/messages.ts';
+import type { NodeState } from '../actors/node/state.ts';
+import { nodeBehaviour } from '../actors/node/transition.ts';
+import type { NodeSettings } from '../actors/node/transition.ts';
+import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
+
+/** State and messages of each kind. */
+export interface Kinds {
+  node: { state: NodeState; message: NodeMessage };
+  cluster: { state: ClusterState; message: ClusterMessage };
+  command: { state: CommandState; message: CommandMessage };
+}
+
+export interface Kind<S, M> {
+  readonly behaviour: Behaviour<S, M>;
+  /** State of one that is about to be created; null for a kind that is only ever found in rows. */
+  newborn(id: string): S | null;
+  /** Null: no such row. */
+  load(id: string): Promise<S | null>;
+  /** The cluster whose lease its writes carry; null: none. */
+  cluster(state: S): ClusterId | null;
+}
+
+export type KindTable = { readonly [K in ActorKind]: Kind<Kinds[K]['state'], Kinds[K]['message']> };
+
+/** All kinds. */
+export function kindTable(loader: Loader, settings: NodeSettings): KindTable {
+  return {
+    node: {
+      behaviour: nodeBehaviour(settings),
+      newborn: () => null,
+      load: (id) => loader.node(id as NodeId),
+      cluster: (state) => state.record.cluster,
+    },
+    cluster: {
+      behaviour: clusterBehaviour(settings),
+      newborn: (id) => ({ id: id as ClusterId, record: null }),
+      load: async (id) => (await loader.clusters([id as ClusterId]))[0] ?? null,
+      // Before it is stored there is no lease to carry.
+      cluster: (state) => (state.record === null ? null : state.id),
+    },
+    command: {
+      behaviour: commandBehaviour,
+      newborn: (id) => ({ id: id as CommandId, record: null, summary: EMPTY_SUMMARY, open: new Map() }),
+      load: (id) => loader.command(id as CommandId),
+      cluster: () => null,
+    },
+  };
+}

@@ -1,0 +1,107 @@
+/** The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost. Takes no input; every round compares what should be with what is. */
+import type { Clock, Loader, Log } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { Directory } from '../directory.ts';
+import { assign } from './assignment.ts';
+import type { AdminLoad, ClusterSize } from './assignment.ts';
+import type { HeldLeases } from './held.ts';
+
+/** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
+export const ROUND_MS = 1_000;
+
+/** What the loop needs of the database. Implemented by persistence. */
+export interface LeasePort {
+  renew(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
+  retake(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
+  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
+  release(adminId: string): Promise<void>;
+  survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[] }>;
+}
+
+export interface OwnershipPorts {
+  readonly adminId: string;
+  readonly leases: LeasePort;
+  readonly held: HeldLeases;
+  readonly directory: Directory;
+  readonly loader: Loader;
+  readonly clock: Clock;
+  readonly log: Log;
+  monotonicMs(): number;
+}
+
+export interface Ownership {
+  /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
+  start(): Promise<void>;
+  /** A cluster that this admin just created. */
+  created(cluster: ClusterId, epoch: number): void;
+  /** Stops the loop and gives every lease back. */
+  stop(): Promise<void>;
+}
+
+/** An ownership loop, not started. */
+export function createOwnership(ports: OwnershipPorts): Ownership {
+  const { adminId, leases, held, directory, loader, clock, log } = ports;
+  let stopped = false;
+  let cancel: () => void = () => undefined;
+  let round: Promise<void> = Promise.resolve();
+
+  async function compare(): Promise<void> {
+    const sentAtMs = ports.monotonicMs();
+    const renewed = await leases.renew(adminId);
+    const still = new Set(renewed.map((owned) => owned.cluster));
+    // A cluster created while the renewal was under way is not in its answer: it is fresh by its own grant.
+    for (const cluster of held.all()) if (!still.has(cluster) && !held.isFresh(cluster)) lost(cluster);
+    for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
+    const { admins, free } = await leases.survey();
+    const assigned = assign(free, admins);
+    const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
+    const claimedAtMs = ports.monotonicMs();
+    await gained(await leases.claim(adminId, mine), claimedAtMs);
+  }
+
+  async function gained(owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[], sentAtMs: number): Promise<void> {
+    if (owned.length === 0) return;
+    for (const { cluster, epoch } of owned) held.hold(cluster, epoch, sentAtMs);
+    const ids = owned.map((one) => one.cluster);
+    for (const state of await loader.clusters(ids)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    for (const state of await loader.nodes(ids)) directory.settle({ kind: 'node', id: state.record.id }, state);
+    log.info({ clusters: owned.length }, 'clusters are owned by this admin now');
+  }
+
+  function lost(cluster: ClusterId): void {
+    held.lose(cluster);
+    directory.evict(cluster);
+    log.warn({ cluster }, 'another admin owns a cluster now');
+  }
+
+  function schedule(): void {
+    if (stopped) return;
+    cancel = clock.after(ROUND_MS, () => {
+      round = compare().catch(failed).then(schedule);
+    });
+  }
+
+  function failed(error: unknown): void {
+    if (error instanceof DatabaseUnavailable) log.warn({ error: error.message }, 'leases could not be renewed: trying again');
+    else log.error({ error }, 'the ownership loop failed: trying again');
+  }
+
+  return {
+    async start() {
+      const sentAtMs = ports.monotonicMs();
+      await gained(await leases.retake(adminId), sentAtMs);
+      await compare();
+      schedule();
+    },
+    created(cluster, epoch) {
+      held.hold(cluster, epoch, ports.monotonicMs());
+    },
+    async stop() {
+      stopped = true;
+      cancel();
+      await round;
+      await leases.release(adminId);
+    },
+  };
+}

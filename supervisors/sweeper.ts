@@ -1,0 +1,100 @@
+/** What time does: expiry each second, orphans, retention, and when nodes were last heard. Each runs on its own, one batch after another, and never twice at once. */
+import type { Bus } from '../actors/kit/bus.ts';
+import type { Notice } from '../actors/kit/notice.ts';
+import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import type { Clock, Log } from '../actors/kit/ports.ts';
+import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { Directory } from './directory.ts';
+
+/** Time between two looks for expired executions, in ms. Source: contract.md, 3.8. */
+export const EXPIRY_EVERY_MS = 1_000;
+
+/** Time between two looks for executions whose node is gone, in ms. They are rare: a command that raced with the deletion of a node. */
+export const ORPHANS_EVERY_MS = 5_000;
+
+/** Time between two rounds of pruning, in ms; a round that found a full batch is followed at once. */
+export const PRUNE_EVERY_MS = 60_000;
+
+/** How often `last_seen_at` is stored, in ms. */
+export const PRESENCE_EVERY_MS = 10_000;
+
+/** An execution that a sweep ended. */
+interface Ended {
+  readonly execution: ExecutionId;
+  readonly command: CommandId;
+  readonly node: NodeId;
+  readonly clusterName: string;
+  readonly status: 'expired' | 'dropped';
+}
+
+/** What the sweeper asks of the rows. Implemented by persistence; each call is one bounded transaction. */
+export interface SweepPort {
+  expireDue(): Promise<readonly Ended[]>;
+  dropOrphans(): Promise<readonly Ended[]>;
+  prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number }>;
+  storePresence(): Promise<void>;
+  /** Rows of one batch. As many found: there are more. */
+  readonly batchRows: number;
+}
+
+export interface SweeperPorts {
+  readonly sweeps: SweepPort;
+  readonly directory: Directory;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Starts all sweeps. The returned function stops them and resolves when the last batch is over. */
+export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPorts): () => Promise<void> {
+  let stopped = false;
+  const running = new Set<Promise<void>>();
+
+  function every(ms: number, what: string, sweep: () => Promise<boolean>): void {
+    if (stopped) return;
+    clock.after(ms, () => {
+      const round = untilDone(sweep).catch((error: unknown) => failed(what, error)).finally(() => {
+        running.delete(round);
+        every(ms, what, sweep);
+      });
+      running.add(round);
+    });
+  }
+
+  /** Again at once while batches are full. */
+  async function untilDone(sweep: () => Promise<boolean>): Promise<void> {
+    while (!stopped && (await sweep()));
+  }
+
+  function failed(what: string, error: unknown): void {
+    if (error instanceof DatabaseUnavailable) log.debug({ what }, 'a sweep waits for the database');
+    else log.error({ error, what }, 'a sweep failed');
+  }
+
+  function ended(executions: readonly Ended[]): boolean {
+    const notices: Notice[] = executions.map((one) => ({ type: 'execution-changed', execution: one.execution, command: one.command, node: one.node, clusterName: one.clusterName, status: one.status, exitCode: null }));
+    if (notices.length > 0) bus.publish([...notices, { type: 'events-stored' }]);
+    const byNode = Map.groupBy(executions, (one) => one.node);
+    for (const [id, ofNode] of byNode) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) } });
+    return executions.length >= sweeps.batchRows;
+  }
+
+  every(EXPIRY_EVERY_MS, 'expiry', async () => ended(await sweeps.expireDue()));
+  every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
+  every(PRESENCE_EVERY_MS, 'presence', async () => {
+    await sweeps.storePresence();
+    return false;
+  });
+  every(PRUNE_EVERY_MS, 'pruning', async () => {
+    const pruned = await sweeps.prune();
+    const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
+    if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
+    bus.publish(notices);
+    return pruned.executions.length >= sweeps.batchRows || pruned.events >= sweeps.batchRows;
+  });
+
+  return async () => {
+    stopped = true;
+    await Promise.all(running);
+  };
+}

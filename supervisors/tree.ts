@@ -1,0 +1,56 @@
+/** The tree: one system, a family a kind, the directory that finds everyone, and the loop that owns clusters. */
+import { start } from 'nact';
+import { createAsks } from '../actors/kit/asks.ts';
+import type { Bus } from '../actors/kit/bus.ts';
+import type { Ask, Clock, Committer, Loader, Log, SessionLink } from '../actors/kit/ports.ts';
+import type { NodeSettings } from '../actors/node/transition.ts';
+import { countForCommands } from './command-notices.ts';
+import { createDirectory } from './directory.ts';
+import type { Directory } from './directory.ts';
+import { kindTable } from './kinds.ts';
+import type { KindTable } from './kinds.ts';
+import { createHeldLeases } from './ownership/held.ts';
+import type { HeldLeases } from './ownership/held.ts';
+import { createOwnership } from './ownership/loop.ts';
+import type { LeasePort, Ownership } from './ownership/loop.ts';
+
+export interface TreePorts {
+  readonly adminId: string;
+  readonly settings: NodeSettings;
+  readonly committer: Committer;
+  readonly loader: Loader;
+  readonly leases: LeasePort;
+  /** What the database grants, in ms. */
+  readonly leaseMs: number;
+  readonly sessions: SessionLink;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+  monotonicMs(): number;
+  /** Lets a test put a fault into a behaviour. */
+  readonly kinds?: (table: KindTable) => KindTable;
+}
+
+export interface Tree {
+  readonly directory: Directory;
+  readonly ask: Ask;
+  readonly held: HeldLeases;
+  readonly ownership: Ownership;
+  /** Who waits for an answer now. */
+  waiting(): number;
+}
+
+/** A tree with nobody in it. `ownership.start()` brings it to life. */
+export function createTree(ports: TreePorts): Tree {
+  const { clock, log, bus, loader, committer, sessions } = ports;
+  const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
+  const table = kindTable(loader, ports.settings);
+  const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, log });
+  const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
+  bus.subscribe((notices) => {
+    for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
+  });
+  bus.subscribe(countForCommands(directory));
+  return { directory, ask: asks.ask, held, ownership, waiting: asks.waiting };
+}

@@ -1,0 +1,113 @@
+/** One agent's WebSocket on the admin: numbered frames in and out, quotas, and when it was last heard. Decides nothing. */
+import type { WebSocket } from 'ws';
+import { CLOSE } from '../protocol/close-codes.ts';
+import type { CloseCode } from '../protocol/close-codes.ts';
+import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
+import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
+import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
+import { BUFFERED_BYTES_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+
+/** What a message from an agent turned out to be. */
+export type Received = { readonly ok: true; readonly frame: AgentFrame } | { readonly ok: false; readonly problem: string };
+
+/** A class, because there are ten thousand of them: methods are shared. */
+export class Connection {
+  readonly id: SessionId;
+  readonly node: NodeId;
+  readonly cluster: ClusterId;
+  readonly #socket: WebSocket;
+  readonly openedMs: number;
+  heardMs: number;
+  reportedMs: number;
+  /** Set by hello; before it only hello is accepted. */
+  greeted = false;
+  lateTold = false;
+  #sentSeq = 0;
+  #heardSeq = 0;
+  #frames = FRAMES_BURST_MAX;
+  #framesAtMs: number;
+  #unstored: Map<ExecutionId, number> | null = null;
+
+  constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, nowMs: number) {
+    this.id = id;
+    this.node = node;
+    this.cluster = cluster;
+    this.#socket = socket;
+    this.openedMs = nowMs;
+    this.heardMs = nowMs;
+    this.reportedMs = nowMs;
+    this.#framesAtMs = nowMs;
+  }
+
+  /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
+  receive(text: string, nowMs: number): Received {
+    this.heardMs = nowMs;
+    if (!this.#withinRate(nowMs)) return { ok: false, problem: `more than ${FRAMES_PER_SECOND_MAX} frames a second` };
+    const decoded = decodeAgentFrame(text);
+    if (!decoded.ok) return decoded;
+    const { frame } = decoded;
+    if (frame.seq !== this.#heardSeq + 1) return { ok: false, problem: `seq ${frame.seq} after ${this.#heardSeq}` };
+    this.#heardSeq = frame.seq;
+    if (!this.greeted && frame.type !== 'hello') return { ok: false, problem: `${frame.type} before hello` };
+    if (this.greeted && frame.type === 'hello') return { ok: false, problem: 'a second hello' };
+    return { ok: true, frame };
+  }
+
+  /** Sends a frame. False when the agent does not read: too much waits. */
+  send(body: AdminFrameBody): boolean {
+    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
+    this.#sentSeq += 1;
+    this.#socket.send(encodeFrame(body, this.#sentSeq));
+    return true;
+  }
+
+  close(code: CloseCode, reason: string): void {
+    this.#socket.close(code, Buffer.from(reason).subarray(0, CLOSE_REASON_BYTES_MAX));
+  }
+
+  /** Ends it now: the peer does not answer. */
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Notes output that waits to be stored. */
+  addUnstored(execution: ExecutionId, bytes: number): void {
+    this.#unstored ??= new Map();
+    this.#unstored.set(execution, (this.#unstored.get(execution) ?? 0) + bytes);
+  }
+
+  /** Forgets it; answers how many bytes it was. */
+  takeUnstored(execution: ExecutionId): number {
+    const bytes = this.#unstored?.get(execution) ?? 0;
+    this.#unstored?.delete(execution);
+    return bytes;
+  }
+
+  /** All that waits, when the session ends. */
+  takeAllUnstored(): number {
+    let bytes = 0;
+    for (const one of this.#unstored?.values() ?? []) bytes += one;
+    this.#unstored = null;
+    return bytes;
+  }
+
+  #withinRate(nowMs: number): boolean {
+    this.#frames = Math.min(FRAMES_BURST_MAX, this.#frames + ((nowMs - this.#framesAtMs) * FRAMES_PER_SECOND_MAX) / 1_000) - 1;
+    this.#framesAtMs = nowMs;
+    return this.#frames >= 0;
+  }
+}
+
+/** A close frame has 125 bytes, two of them the code. Source: RFC 6455, 5.5. */
+const CLOSE_REASON_BYTES_MAX = 123;
+
+/** What ends a session that broke the contract. */
+export const POLICY = CLOSE.policy;

@@ -1,0 +1,70 @@
+/** Where an agent's WebSocket comes in: token, owner, then a session. */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { Log } from '../../actors/kit/ports.ts';
+import { CLOSE } from '../protocol/close-codes.ts';
+import type { ClusterId, NodeId } from '../protocol/ids.ts';
+import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
+import { SESSION_SUBPROTOCOL } from '../protocol/version.ts';
+import { WS_FRAGMENTS_MAX } from './limits.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface GatePorts {
+  readonly sessions: Sessions;
+  readonly log: Log;
+  /** By SHA-256 of the token; null when it is nobody's. Rejects when the database is away. */
+  nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /** Whether this admin owns the cluster. */
+  owns(cluster: ClusterId): boolean;
+  /** Where the owner is; null when nobody owns it now. */
+  ownerUrl(cluster: ClusterId): Promise<string | null>;
+}
+
+/** Handles upgrades of the session path. Never throws: what is refused gets a status, what belongs elsewhere a close code. */
+export function createSessionGate(ports: GatePorts): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
+    ...({ maxFragments: WS_FRAGMENTS_MAX } as object),
+    handleProtocols: (offered) => (offered.has(SESSION_SUBPROTOCOL) ? SESSION_SUBPROTOCOL : false),
+  });
+
+  async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const token = bearerOf(request);
+    if (token === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+    if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
+    const known = await ports.nodeByToken(createHash('sha256').update(token).digest());
+    if (known === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+    const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
+    server.handleUpgrade(request, socket, head, (ws) => {
+      if (elsewhere === null) return ports.sessions.accept(ws, known.node, known.cluster);
+      ws.on('error', () => ws.terminate());
+      ws.close(CLOSE.elsewhere, elsewhere);
+    });
+  }
+
+  return (request, socket, head) => {
+    admit(request, socket, head).catch((error: unknown) => {
+      ports.log.warn({ error }, 'a session could not be admitted');
+      refuse(socket, '503 Service Unavailable', 'retry-after: 1\r\n');
+    });
+  };
+}
+
+function bearerOf(request: IncomingMessage): string | null {
+  const match = /^Bearer ([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '');
+  return match?.[1] ?? null;
+}
+
+function offersProtocol(request: IncomingMessage): boolean {
+  return (request.headers['sec-websocket-protocol'] ?? '').split(',').some((offered) => offered.trim() === SESSION_SUBPROTOCOL);
+}
+
+function refuse(socket: Duplex, status: string, headers = ''): void {
+  socket.once('finish', () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}connection: close\r\ncontent-length: 0\r\n\r\n`);
+}

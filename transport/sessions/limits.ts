@@ -1,0 +1,23 @@
+/** What one session may cost, with units. Source: invariants.md L1 and L2. */
+
+/** Frames a second that a session may send for long, and in one go. An agent batches; a flood is cut within a second. */
+export const FRAMES_PER_SECOND_MAX = 500;
+export const FRAMES_BURST_MAX = 2_000;
+
+/** Bytes waiting to be read by an agent, above which its session is cut: 32 scripts of 128 KiB, escaped, fit. */
+export const BUFFERED_BYTES_MAX = 8_388_608;
+
+/** Output of all agents that is read and not stored yet, in bytes. Above it, sockets that sent some are paused (C10). */
+export const UNSTORED_BYTES_MAX = 67_108_864;
+
+/** Frames shorter than this are not counted towards UNSTORED_BYTES_MAX, in bytes. */
+export const COUNTED_FRAME_BYTES_MIN = 4_096;
+
+/** How often sessions are looked over for silence, in ms. */
+export const SWEEP_MS = 1_000;
+
+/** No report for this long on a live session makes a node unhealthy, in ms. Source: contract.md, 4. */
+export const REPORT_LATE_MS = 30_000;
+
+/** `ws` limits. Its own defaults accept 100 MiB messages and any number of fragments. Source: notes on ws 8.23. */
+export const WS_FRAGMENTS_MAX = 64;

@@ -1,0 +1,40 @@
+/** Live output of running executions: asked of the agent's session, handed to whoever listens. Never stored, never queued here. */
+import type { Tails } from '../../actors/kit/ports.ts';
+import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
+import type { ExecutionId, NodeId } from '../protocol/ids.ts';
+
+type Piece = Extract<AgentFrame, { type: 'tail-output' }>;
+type Listener = Parameters<Tails['open']>[3];
+
+interface Open {
+  readonly node: NodeId;
+  readonly listener: Listener;
+}
+
+export interface LiveTails extends Tails {
+  /** A piece came from the session of a node. */
+  arrived(node: NodeId, piece: Piece): void;
+}
+
+/** Tails over a way to send to a node's live session, which answers false when there is none. One stream an execution: a newer one replaces it. */
+export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => boolean): LiveTails {
+  const open = new Map<ExecutionId, Open>();
+  return {
+    open(node, execution, offset, listener) {
+      if (!send(node, { type: 'tail', execution, offset })) return null;
+      const mine: Open = { node, listener };
+      open.set(execution, mine);
+      return () => {
+        if (open.get(execution) !== mine) return;
+        open.delete(execution);
+        send(node, { type: 'untail', execution });
+      };
+    },
+    arrived(node, { execution, offset, text, end }) {
+      const one = open.get(execution);
+      if (one?.node !== node) return; // stopped while the piece was on its way, or another node's execution
+      if (end) open.delete(execution);
+      one.listener({ offset, text, end });
+    },
+  };
+}

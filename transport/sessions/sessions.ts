@@ -1,0 +1,218 @@
+/** All live control sessions of this admin: frames in become messages to nodes, frames out go to their sockets. */
+import type { WebSocket } from 'ws';
+import type { Addressed } from '../../actors/messages.ts';
+import type { NodeMessage } from '../../actors/node/messages.ts';
+import type { Clock, Log, SessionLink, Tails } from '../../actors/kit/ports.ts';
+import { CLOSE } from '../protocol/close-codes.ts';
+import type { CloseCode } from '../protocol/close-codes.ts';
+import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
+import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
+import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
+import { Connection } from './connection.ts';
+import { REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
+import { createLiveTails } from './live-tails.ts';
+import { createUnstored } from './unstored.ts';
+
+export interface SessionPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For `refresh-settings`. */
+  readonly settings: AgentSettings;
+  /** False when the node's mailbox is full. */
+  tell(addressed: Addressed): boolean;
+}
+
+/** What happened so far, for metrics. */
+export interface SessionCounters {
+  opened: number;
+  cut: number;
+  framesIn: number;
+  framesOut: number;
+}
+
+export interface Sessions extends SessionLink {
+  readonly tails: Tails;
+  readonly counters: Readonly<SessionCounters>;
+  /** Takes over an authenticated socket. */
+  accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
+  count(): number;
+  /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
+  heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
+  /** Says goodbye to all agents: they come back to another admin, or to this one when it is back. */
+  close(): void;
+}
+
+/** No sessions at first. */
+export function createSessions(ports: SessionPorts): Sessions {
+  const { clock, log } = ports;
+  const connections = new Map<SessionId, Connection>();
+  const ofNode = new Map<NodeId, Connection>();
+  const counters: SessionCounters = { opened: 0, cut: 0, framesIn: 0, framesOut: 0 };
+  const unstored = createUnstored();
+  const tails = createLiveTails((node, frame) => {
+    const connection = ofNode.get(node);
+    return connection !== undefined && transmit(connection, frame);
+  });
+  let last = 0;
+  let heardSinceMs = 0;
+  let closed = false;
+  clock.after(SWEEP_MS, sweep);
+
+  function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void {
+    last += 1;
+    const connection = new Connection(last as SessionId, node, cluster, socket, clock.nowMs());
+    connections.set(connection.id, connection);
+    counters.opened += 1;
+    (socket as Tagged)[CONNECTION] = connection;
+    socket.on('message', onMessage);
+    socket.on('close', onClose);
+    socket.on('error', onError);
+    if (closed) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+  }
+
+  function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
+    const connection = (this as Tagged)[CONNECTION];
+    if (connection === undefined || connections.get(connection.id) !== connection) return;
+    counters.framesIn += 1;
+    if (isBinary) return cut(connection, 'a binary frame');
+    const received = connection.receive(data.toString('utf8'), clock.nowMs());
+    if (!received.ok) return cut(connection, received.problem);
+    heardFrame(connection, received.frame, data.length);
+  }
+
+  function onClose(this: WebSocket): void {
+    const connection = (this as Tagged)[CONNECTION];
+    if (connection !== undefined) gone(connection);
+  }
+
+  function onError(this: WebSocket, error: Error): void {
+    // `close` follows. What `ws` refuses by itself (too large, not UTF-8) ends here with its own close code.
+    const connection = (this as Tagged)[CONNECTION];
+    log.info({ node: connection?.node, error: error.message }, 'a session failed');
+    if (connection !== undefined) counters.cut += 1;
+  }
+
+  function heardFrame(connection: Connection, frame: AgentFrame, bytes: number): void {
+    const session = connection.id;
+    switch (frame.type) {
+      case 'hello':
+        return greeted(connection, frame);
+      case 'ping':
+        return void transmit(connection, PONG);
+      case 'report':
+        connection.reportedMs = connection.heardMs;
+        connection.lateTold = false;
+        return tell(connection, { type: 'agent-reported', session, report: frame.report });
+      case 'acknowledge':
+        return tell(connection, { type: 'executions-acknowledged', session, executions: frame.executions });
+      case 'result':
+        for (const result of frame.results) unstored.came(connection, result.execution, result.output.length);
+        return tell(connection, { type: 'results-arrived', session, results: frame.results });
+      case 'output-part':
+        unstored.came(connection, frame.execution, bytes);
+        return tell(connection, { type: 'output-part-arrived', session, execution: frame.execution, part: frame.part, text: frame.text });
+      case 'tail-output':
+        return tails.arrived(connection.node, frame);
+      case 'refresh-settings':
+        return void transmit(connection, { type: 'settings', settings: ports.settings });
+      default:
+        throw new Error(`no such frame: ${JSON.stringify((frame satisfies never as { type: string }).type)}`);
+    }
+  }
+
+  function greeted(connection: Connection, hello: Extract<AgentFrame, { type: 'hello' }>): void {
+    if (hello.protocol < PROTOCOL_VERSION_MIN) return cut(connection, `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`);
+    if (hello.node !== connection.node) return cut(connection, 'the token belongs to another node');
+    connection.greeted = true;
+    ofNode.set(connection.node, connection);
+    tell(connection, { type: 'agent-connected', session: connection.id, hello: { registration: hello.registration, report: hello.report, holding: hello.holding } });
+  }
+
+  function tell(connection: Connection, message: NodeMessage): void {
+    if (!ports.tell({ to: { kind: 'node', id: connection.node }, message })) cut(connection, 'too many frames wait to be handled');
+  }
+
+  function transmit(connection: Connection, frame: AdminFrameBody): boolean {
+    counters.framesOut += 1;
+    if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
+    else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
+    if (connection.send(frame)) return true;
+    cut(connection, 'the agent does not read');
+    return false;
+  }
+
+  function cut(connection: Connection, problem: string): void {
+    counters.cut += 1;
+    log.warn({ node: connection.node, problem }, 'a session broke the contract and was cut');
+    connection.close(CLOSE.policy, problem);
+    gone(connection);
+    // A peer that floods may not answer the close: it gets a moment to read why.
+    clock.after(CLOSE_GRACE_MS, () => connection.terminate());
+  }
+
+  function gone(connection: Connection): void {
+    if (!connections.delete(connection.id)) return;
+    unstored.ended(connection);
+    if (ofNode.get(connection.node) === connection) ofNode.delete(connection.node);
+    if (connection.greeted) ports.tell({ to: { kind: 'node', id: connection.node }, message: { type: 'agent-disconnected', session: connection.id, lastHeardMs: connection.heardMs } });
+  }
+
+  function sweep(): void {
+    const nowMs = clock.nowMs();
+    for (const connection of connections.values()) {
+      const silentMs = nowMs - connection.heardMs;
+      if (silentMs > SESSION_SILENCE_MS_MAX || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
+        connection.terminate();
+        gone(connection);
+      } else if (!connection.lateTold && nowMs - connection.reportedMs > REPORT_LATE_MS) {
+        connection.lateTold = true;
+        tell(connection, { type: 'report-late', session: connection.id });
+      }
+    }
+    if (!closed) clock.after(SWEEP_MS, sweep);
+  }
+
+  function hangUp(connection: Connection, code: CloseCode, reason: string): void {
+    connection.close(code, reason);
+    gone(connection);
+    clock.after(CLOSE_GRACE_MS, () => connection.terminate());
+  }
+
+  return {
+    tails,
+    counters,
+    accept,
+    count: () => connections.size,
+    send(session, frame) {
+      const connection = connections.get(session);
+      if (connection !== undefined) transmit(connection, frame);
+    },
+    hangUp(session, code, reason) {
+      const connection = connections.get(session);
+      if (connection !== undefined) hangUp(connection, code, reason);
+    },
+    hangUpNode(node, code, reason) {
+      const connection = ofNode.get(node);
+      if (connection !== undefined) hangUp(connection, code, reason);
+    },
+    heard() {
+      const since = heardSinceMs;
+      heardSinceMs = clock.nowMs();
+      return [...ofNode.values()].filter((connection) => connection.heardMs >= since).map((connection) => ({ node: connection.node, atMs: connection.heardMs }));
+    },
+    close() {
+      closed = true;
+      for (const connection of [...connections.values()]) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+    },
+  };
+}
+
+/** A socket knows its connection, so that ten thousand sockets share three listeners. */
+const CONNECTION = Symbol('connection');
+type Tagged = WebSocket & { [CONNECTION]?: Connection };
+
+const PONG: AdminFrameBody = { type: 'pong' };
+
+/** How long a peer has to read the close code before its socket is destroyed, in ms. */
+const CLOSE_GRACE_MS = 1_000;
