@@ -62,6 +62,8 @@ export interface RestRoute<Answer = never> {
 export interface ToolHints {
   readonly destructive: boolean;
   readonly idempotent: boolean;
+  /** What it does reaches beyond this service's own records. Default: false. */
+  readonly openWorld?: boolean;
 }
 
 export type Kind = 'query' | 'mutation';

@@ -18,7 +18,7 @@ export const create_command = operation({
   kind: 'mutation',
   summary: 'Run a shell script on nodes: one execution for every node that the targeting reaches now. Answers once all are stored.',
   rest: { method: 'POST', path: '/commands', status: 201 },
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
   creates: true,
   input: z.strictObject({
     command_text: storableText(COMMAND_TEXT_BYTES_MAX).min(1)

@@ -1,0 +1,67 @@
+/** MCP at POST /mcp: Streamable HTTP without sessions, in both forms of the protocol that clients speak today. */
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { errorBody, sendJson, sendRefusal } from '../rest/answers.ts';
+import { callerOf } from '../rest/requests.ts';
+import type { Mount } from '../rest/server.ts';
+import { createMcpServer, type Asking } from './server.ts';
+
+/** Where it is served. */
+export const MCP_PATH = '/mcp';
+
+/** Messages in one body: batches of the protocol's older form. */
+const BATCH_MESSAGES_MAX = 32;
+
+/** Streams for news of the tool list, which never has any. */
+const LISTENERS_MAX = 64;
+
+export interface McpOptions {
+  /** Hosts from whose pages browsers may call, beside this machine's own: the protocol asks servers to check Origin, against DNS rebinding. */
+  readonly originHosts: readonly string[];
+  /** Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody without a key is shown them. */
+  readonly offersPublicTools: boolean;
+}
+
+/** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
+export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount {
+  const allowedHosts = new Set(['localhost', '127.0.0.1', '[::1]', ...originHosts]);
+
+  return ({ app, call, gate, log }) => {
+    const handler = createMcpHandler(({ authInfo }) => createMcpServer(call, authInfo?.extra?.['asking'] as Asking), {
+      maxSubscriptions: LISTENERS_MAX,
+      onerror: (error) => log.debug({ error }, 'an MCP request was refused'),
+    });
+    const serve = toNodeHandler(handler);
+
+    app.post(MCP_PATH, async (request, reply) => {
+      const refusal = refusalOf(request, allowedHosts);
+      if (refusal !== null) return sendRefusal(reply, refusal);
+      const caller = callerOf(request, 'mcp');
+      const admitted = gate.admit('api', caller);
+      if (!admitted.ok && caller.credential !== null) return sendRefusal(reply, admitted.refusal);
+      const asking: Asking = { caller, shows: admitted.ok ? 'all' : offersPublicTools ? 'public' : 'none' };
+      return answer(request, reply, asking);
+    });
+    app.route({ method: ['GET', 'DELETE', 'PUT', 'PATCH'], url: MCP_PATH, handler: (request, reply) => sendJson(reply.header('allow', 'POST'), 405, errorBody(NO_SESSIONS, request.id)) });
+    app.addHook('preClose', () => handler.close());
+
+    async function answer(request: FastifyRequest, reply: FastifyReply, asking: Asking): Promise<void> {
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
+      const auth = { token: asking.caller.credential ?? '', clientId: 'mcp', scopes: [], extra: { asking } };
+      await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
+    }
+  };
+}
+
+const NO_SESSIONS = refuse('bad_request', 'MCP here has no sessions and no streams: POST only.').refusal;
+
+function refusalOf(request: FastifyRequest, allowedHosts: ReadonlySet<string>): Refusal | null {
+  const { origin } = request.headers;
+  if (origin !== undefined && !(URL.canParse(origin) && allowedHosts.has(new URL(origin).hostname))) return refuse('forbidden', 'Pages of this origin may not call MCP.').refusal;
+  if (typeof request.body !== 'object' || request.body === null) return refuse('bad_request', 'The body must be a JSON-RPC message.').refusal;
+  if (Array.isArray(request.body) && request.body.length > BATCH_MESSAGES_MAX) return refuse('bad_request', `At most ${BATCH_MESSAGES_MAX} messages in one body.`).refusal;
+  return null;
+}

@@ -1,0 +1,45 @@
+/** One MCP server a request: what it offers depends on who asks. */
+import { ProtocolError, ProtocolErrorCode, Server, type Tool } from '@modelcontextprotocol/server';
+import type { CallOperation } from '../call.ts';
+import { catalogue } from '../catalogue.ts';
+import type { AnyOperation } from '../operation.ts';
+import type { Caller } from '../principals.ts';
+import { toolOf, toolResult } from './tools.ts';
+
+/** Version of the tool catalogue. Source: spec.md, versioning. */
+export const TOOL_CATALOGUE_VERSION = '0.2.0';
+
+/** The tool list changes only with the program; clients may keep it this long, in ms. */
+const TOOLS_TTL_MS = 300_000;
+
+const INSTRUCTIONS = [
+  'Manages a fleet of remote machines (nodes), grouped into clusters.',
+  'To run a shell script: create_command with a targeting, then get_command for its summary, and list_command_executions with command_id__in for results; get_command_execution has the output.',
+  'Lists take page, page_size, sort and filters; text filters take * as wildcard.',
+].join(' ');
+
+const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map(Object.entries(catalogue));
+
+/** Tools never change while the program runs, so they are described once. */
+const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = Object.values(catalogue).map((operation: AnyOperation) => ({ tool: toolOf(operation), isPublic: operation.scope === 'public' }));
+
+/** Who asks, and which tools are shown. */
+export interface Asking {
+  readonly caller: Caller;
+  readonly shows: 'all' | 'public' | 'none';
+}
+
+/** A server for one request of this caller. Calls take the one path of all surfaces, which decides again. */
+export function createMcpServer(call: CallOperation, { caller, shows }: Asking): Server {
+  const server = new Server({ name: 'edge-fleet-control', version: TOOL_CATALOGUE_VERSION }, {
+    capabilities: { tools: {} }, instructions: INSTRUCTIONS,
+    cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' }, 'server/discover': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
+  });
+  server.setRequestHandler('tools/list', () => ({ tools: TOOLS.flatMap(({ tool, isPublic }) => shows === 'all' || (shows === 'public' && isPublic) ? [tool] : []) }));
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    const operation = OPERATIONS.get(params.name);
+    if (operation === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list has all names.');
+    return toolResult(operation, await call(operation, params.arguments, caller), caller.requestId);
+  });
+  return server;
+}
