@@ -5,7 +5,7 @@ import { fanOut, type Contestant } from '../fleet/contestant.ts';
 import { startFloor } from '../floor/contestant.ts';
 import { interleave, type Side } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
-import { startProduct } from '../product/contestant.ts';
+import { profiled, startProduct, type Product } from '../product/contestant.ts';
 import { compare, verdict, type Target } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -41,19 +41,23 @@ export async function fanout(options: CaseOptions): Promise<void> {
 async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | undefined> {
   const postgres = await startBenchServer();
   const contestants: Contestant[] = [];
+  let product: Product | undefined;
   try {
     contestants.push(await startFloor(postgres, nodes));
     if (!options.floorOnly) {
       contestants[0]?.pause();
-      contestants.push(await startProduct(postgres, nodes, options.profileDir));
-      contestants[1]?.pause();
+      product = await startProduct(postgres, nodes);
+      contestants.push(product);
+      product.pause();
     }
     const sides = contestants.map((side) => asSide(side, nodes, contestants.length > 1 && nodes > 1));
     if (nodes === 1) for (const side of contestants) side.resume();
     const result = await interleave(sides, options.repeats ?? (nodes === 1 ? REPEATS_OF_ONE : REPEATS), nodes === 1 ? 50 : 2);
     for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet)) options.report.add(finding);
-    const product = result.samples.get('product')?.map(({ seconds }) => seconds);
-    return product && quantile(product, 0.5);
+    const ours = product;
+    if (ours) await profiled(ours, options.profileDir, `fanout-${nodes}`, () => fanOut(ours, nodes));
+    const series = result.samples.get('product')?.map(({ seconds }) => seconds);
+    return series && quantile(series, 0.5);
   } finally {
     for (const side of contestants) await side.end();
     await postgres.stop();

@@ -6,7 +6,7 @@ import { awaitCalm, readCpuTimes, spareBetween } from '../method/machine.ts';
 import { quantile } from '../method/statistics.ts';
 import type { SustainedResult } from '../method/sustained.ts';
 import { cpuMs, treeCpuMs } from '../method/usage.ts';
-import { startProduct, type Product } from '../product/contestant.ts';
+import { profiled, startProduct, type Product } from '../product/contestant.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -17,13 +17,16 @@ const IN_FLIGHT = 256;
 /** Connections of the REST load: 32 requests under way on each. */
 const SOCKETS = 8;
 
+/** Length of the load under a profile, in s. */
+const PROFILE_SECONDS = 5;
+
 /** Targets. Source: the issue, "Speed and memory". */
 const RATE_MIN = 8_000;
 const P99_MS_MAX = 100;
 
 /**
- * Floor and product in turns of a third of the time each, three turns. The floor makes its operations itself: it takes
- * no requests. The product's come by pipelined HTTP/1.1 from the process of the agents.
+ * First the floor, then the product, a minute each. The floor makes its operations itself: it takes no requests. The
+ * product's come by pipelined HTTP/1.1 from the process of the agents.
  */
 export async function sustained(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
@@ -33,7 +36,7 @@ export async function sustained(options: CaseOptions): Promise<void> {
   let product: Product | undefined;
   try {
     floor.pause();
-    product = options.floorOnly ? undefined : await startProduct(postgres, nodes, options.profileDir);
+    product = options.floorOnly ? undefined : await startProduct(postgres, nodes);
     product?.pause();
     const calm = await awaitCalm();
 
@@ -45,7 +48,9 @@ export async function sustained(options: CaseOptions): Promise<void> {
 
     product.resume();
     const { admin, place, agents, database } = product;
-    const ours = await measure(postgres, product, () => agents.worker.ask<SustainedResult & { refused: number }>('sustain', { ...load, port: admin.port, key: place.masterKey, sockets: SOCKETS }));
+    const sustain = (seconds: number) => agents.worker.ask<SustainedResult & { refused: number }>('sustain', { ...load, seconds, port: admin.port, key: place.masterKey, sockets: SOCKETS });
+    const ours = await measure(postgres, product, () => sustain(load.seconds));
+    await profiled(product, options.profileDir, 'sustained', () => sustain(PROFILE_SECONDS));
     const lost = await unfinished(database);
     options.report.add({
       case: 'sustained', side: 'product', nodes, ...ours.figures, ratio: ours.figures.per_second / bare.figures.per_second, refused: ours.result.refused, unfinished: lost, idle_before: calm.idlePercent,

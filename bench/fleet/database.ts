@@ -1,5 +1,5 @@
 /** The PostgreSQL of a bench run: the admin's own embedded server (fsync on), one database a side, thrown away afterwards. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
 import type { Log } from '../../actors/kit/ports.ts';
@@ -27,6 +27,7 @@ export interface BenchServer {
 export async function startBenchServer(): Promise<BenchServer> {
   await mkdir(BENCH_DIR, { recursive: true });
   const dataDir = await mkdtemp(join(BENCH_DIR, 'run-'));
+  await chmod(dataDir, 0o755); // the account that runs PostgreSQL for root must get in, or the data are kept elsewhere and stay
   const server = await startEmbeddedPostgres({ dataDir, log: SILENT });
   return {
     pid: await server.pid() ?? 0,

@@ -13,7 +13,7 @@ export interface Floor extends Contestant {
 
 /** Starts the floor with `nodes` connected agents on a database of its own. */
 export async function startFloor(postgres: BenchServer, nodes: number): Promise<Floor> {
-  const database = await postgres.create(`floor_${nodes}`);
+  const database = await postgres.create('floor');
   const server = await startWorker(new URL('server.ts', import.meta.url));
   const worker = await startWorker(new URL('agents.ts', import.meta.url));
   const port = await server.ask<number>('start', database);

@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BENCH_DIR, databaseUrl, type DatabasePlace } from '../fleet/database.ts';
 import { createHttpClient, type HttpClient } from './http-client.ts';
+import { openInspector, type Inspector } from './inspector.ts';
 
 /** Patience with a start, in ms: with 20,000 nodes it reads their rows first. */
 const START_MS_MAX = 60_000;
 
-/** Patience with an orderly stop, in ms. A profile is written in it. */
+/** Patience with an orderly stop, in ms. */
 const STOP_MS_MAX = 20_000;
 
 /** A running admin. */
@@ -21,6 +22,7 @@ export interface AdminProcess {
   readonly http: HttpClient;
   /** From the spawn to the first good health answer. */
   readonly startSeconds: number;
+  inspect(): Promise<Inspector>;
   signal(signal: NodeJS.Signals): void;
   /** kill -9, then the same settings again on the same port. */
   kill(): Promise<void>;
@@ -41,11 +43,11 @@ export async function newAdminPlace(database: DatabasePlace): Promise<AdminPlace
   return { database, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
 }
 
-/** Starts `edge-admin serve` and waits until it is healthy. `profileDir` makes Node write a CPU profile there when it stops in order. */
-export async function startAdmin(place: AdminPlace, profileDir?: string): Promise<AdminProcess> {
-  const profiling = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`, '--cpu-prof-interval=500'];
+/** Starts `edge-admin serve` and waits until it is healthy. */
+export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
+  const inspectPort = await freePort();
   const began = performance.now();
-  const child = spawn(process.execPath, [...profiling, '--expose-gc', join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
+  const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
       PATH: process.env['PATH'], MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
@@ -57,6 +59,7 @@ export async function startAdmin(place: AdminPlace, profileDir?: string): Promis
   await healthy(child, http);
   return {
     pid: child.pid ?? 0, port: place.port, http, startSeconds: (performance.now() - began) / 1_000,
+    inspect: () => openInspector(child.pid ?? 0, inspectPort),
     signal: (signal) => void child.kill(signal),
     kill: async () => {
       http.close();

@@ -1,8 +1,11 @@
 /** The product as a contestant: the real admin, and simulated agents that run the real agent's session code. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { withClient, type BenchServer } from '../fleet/database.ts';
 import type { Contestant } from '../fleet/contestant.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
+import { rssBytes } from '../method/usage.ts';
 import { newAdminPlace, startAdmin, type AdminPlace, type AdminProcess } from './admin.ts';
 
 /** The product with what its cases need beyond a contestant. */
@@ -11,21 +14,34 @@ export interface Product extends Contestant {
   readonly place: AdminPlace;
   /** From the first dial to the last welcome. */
   readonly connectSeconds: number;
+  /** Memory of the admin with its actors, before any agent connected. */
+  readonly emptyRssBytes: number;
   create(nodes: number): Promise<void>;
 }
 
-/** Starts the product with `nodes` enrolled and connected agents on a database of its own. */
-export async function startProduct(postgres: BenchServer, nodes: number, profileDir?: string): Promise<Product> {
-  const database = await postgres.create(`product_${nodes}`);
+/** Runs `work` once more under the profiler of the admin, untimed, when a directory is given. */
+export async function profiled(product: Product | undefined, directory: string | undefined, name: string, work: () => Promise<unknown>): Promise<void> {
+  if (product === undefined || directory === undefined) return;
+  await mkdir(directory, { recursive: true });
+  product.resume();
+  const inspector = await product.admin.inspect();
+  await inspector.profile(join(directory, `${name}.cpuprofile`), work);
+  inspector.close();
+}
+
+/** Starts the product with `nodes` enrolled and connected agents on a database of its own, called `name`. */
+export async function startProduct(postgres: BenchServer, nodes: number, name = 'product'): Promise<Product> {
+  const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes));
   const place = await newAdminPlace(database);
-  const admin = await startAdmin(place, profileDir);
+  const admin = await startAdmin(place);
   let worker: Worker | undefined;
   try {
+    const emptyRssBytes = rssBytes(admin.pid);
     const agents = worker = await startWorker(new URL('agents.ts', import.meta.url));
     const connectSeconds = await agents.ask<number>('connect', { port: admin.port, nodes });
     return {
-      name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, admin, place,
+      name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, emptyRssBytes, admin, place,
       agents: { worker: agents, expect: (executions) => agents.ask('expect', executions), confirmed: () => agents.ask('confirmed') },
       create: async () => void await admin.http.call('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } }),
       pause: () => { admin.signal('SIGSTOP'); agents.pause(); },
