@@ -6,7 +6,7 @@
  *   descriptor, and on a file that truncates everything written so far. Not a socket: there it fails.
  * - The pipe is read by a process of the execution's own (`dd`, which every Linux has), not by the agent: an agent that is
  *   killed between reading and writing would lose a piece of output, and its death would stop the script with SIGPIPE.
- * - `dd` stops after READS_MAX reads and is started again, so that the shell can count: the first bytes go to `first`, what
+ * - `dd` stops after READS_MAX reads and is started again, so that the shell can count ("1+511 records in": whole and partial reads): the first bytes go to `first`, what
  *   follows to `ring.0` and `ring.1` in turn. So an output of any length takes a bounded amount of disk, agent or no agent.
  * - The shell ignores signals that the agent sends to the group, and gives them back to the script. It writes the exit
  *   status to `status` when the script's own process ends, whatever that left behind in the background; on a full disk it
@@ -74,12 +74,14 @@ job() {
   done
 }
 capture() {
+  newline='
+'
   file=first limit=$2 size=0 before=0 segment=0
   while :; do
     said=$(LC_ALL=C dd bs=${READ_BYTES} count=${READS_MAX} 2>&1 >>"$file") || { true >cut; exec cat >/dev/null; }
-    full=\${said%%+*} partial=\${said#*+} partial=\${partial%% *}
-    [ $((full + partial)) -eq ${READS_MAX} ] || return 0
-    bytes=\${said##*records out?} bytes=\${bytes%% *}
+    reads=\${said%% records in*} reads=\${reads##*"$newline"} bytes=\${said##*records out"$newline"} bytes=\${bytes%% *}
+    case \${reads%+*}\${reads#*+}$bytes in ''|*[!0-9]*) exec cat >/dev/null;; esac
+    [ $(($reads)) -eq ${READS_MAX} ] || return 0
     size=$((size + bytes))
     if [ $size -ge $limit ]; then
       before=$((before + size)) size=0 limit=$3 segment=$((segment + 1)) file=ring.$((segment % 2))
