@@ -6,9 +6,7 @@ import { v7 } from 'uuid';
 import type { AdminDirectory, Clock } from '../actors/kit/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { Admin } from './entities/admin.ts';
-
-/** An admin that has not checked in for this long, by the database's clock, is not counted as a peer. */
-export const ADMIN_SILENCE_SECONDS_MAX = 30;
+import { ADMIN_SILENCE_MS_MAX } from './leases.ts';
 
 /** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
 export interface AdminSelf {
@@ -20,7 +18,7 @@ export interface AdminSelf {
 }
 
 export interface AdminRegistry extends AdminDirectory {
-  /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_SECONDS_MAX. */
+  /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as renewing leases does. */
   checkIn(): Promise<string>;
   /** Removes this admin from the list, at shutdown. */
   checkOut(): Promise<void>;
@@ -39,7 +37,7 @@ export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<
     checkOut: () => guarded(async () => { await orm.em.fork().nativeDelete(Admin, { name: self.name }); }),
     me: () => guarded(async () => {
       const em = orm.em.fork();
-      const peers = await em.count(Admin, { name: { $ne: self.name }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_SECONDS_MAX} seconds'`) } });
+      const peers = await em.count(Admin, { name: { $ne: self.name }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) } });
       const row = await em.findOne(Admin, { name: self.name });
       return {
         id: row?.id ?? await checkIn(),

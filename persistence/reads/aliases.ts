@@ -14,7 +14,7 @@ export const ALIASES: Source<AliasResource> = {
     name: { column: sql`a.name` },
     node_id: { column: sql`a.node_id` },
     cluster_name: { column: sql`c.name`, cluster: true },
-    inserted_at: { column: sql`a.inserted_at` },
+    inserted_at: { column: sql`a.inserted_at`, creation: true },
     updated_at: { column: sql`a.updated_at` },
   },
   creation: [sql`a.inserted_at`, sql`a.id`],

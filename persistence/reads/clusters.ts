@@ -21,7 +21,7 @@ export const CLUSTERS: Source<ClusterResource> = {
     node_count: { column: sql`c.node_count` },
     node_limit: { column: sql`c.node_limit` },
     has_node_limit: { column: sql`(c.node_limit is not null)` },
-    inserted_at: { column: sql`c.inserted_at` },
+    inserted_at: { column: sql`c.inserted_at`, creation: true },
     updated_at: { column: sql`c.updated_at` },
   },
   creation: [sql`c.inserted_at`, sql`c.id`],

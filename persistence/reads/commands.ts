@@ -19,7 +19,7 @@ export const COMMANDS: Source<CommandResource> = {
     has_expired_at: { column: sql`(m.expired_at is not null)` },
     timeout: { column: sql`m.timeout` },
     expired_at: { column: sql`m.expired_at` },
-    inserted_at: { column: sql`m.inserted_at`, order: sql`m.id` },
+    inserted_at: { column: sql`m.inserted_at`, creation: true },
     updated_at: { column: sql`m.updated_at` },
   },
   creation: [sql`m.id`], // UUID v7: the primary key is in order of creation

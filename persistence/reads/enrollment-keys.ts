@@ -26,7 +26,7 @@ export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
     uses_remaining: { column: sql`k.uses_remaining` },
     expired_at: { column: sql`k.expired_at` },
     last_used_at: { column: sql`k.last_used_at` },
-    inserted_at: { column: sql`k.inserted_at` },
+    inserted_at: { column: sql`k.inserted_at`, creation: true },
     updated_at: { column: sql`k.updated_at` },
   },
   creation: [sql`k.inserted_at`, sql`k.id`],

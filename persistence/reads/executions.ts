@@ -29,7 +29,7 @@ export const EXECUTIONS: Source<ExecutionResource> = {
     sent_at: { column: sql`e.sent_at` },
     completed_at: { column: sql`e.completed_at` },
     cancelled_at: { column: sql`e.cancelled_at` },
-    inserted_at: { column: sql`e.inserted_at`, order: sql`e.id` },
+    inserted_at: { column: sql`e.inserted_at`, creation: true },
     updated_at: { column: sql`e.updated_at` },
   },
   creation: [sql`e.id`], // UUID v7: the primary key is in order of creation

@@ -21,7 +21,7 @@ export const NODES: Source<NodeResource> = {
     self_update_enabled: { column: sql`n.self_update_enabled` },
     cluster_name: { column: sql`c.name`, cluster: true },
     last_seen_at: { column: sql`n.last_seen_at` },
-    inserted_at: { column: sql`n.inserted_at` },
+    inserted_at: { column: sql`n.inserted_at`, creation: true },
     updated_at: { column: sql`n.updated_at` },
   },
   creation: [sql`n.inserted_at`, sql`n.id`], // the ids are the agents' own, so they have no order

@@ -38,16 +38,18 @@ async function count<T>(source: Source<T>, { pool }: Reading, where: Sql | null,
 }
 
 function order<T>(source: Source<T>, { sort }: ListQuery, backwards: boolean): Sql {
-  const wanted = sort.map(({ field, descending }) => ({ column: sortColumn(fieldOf(source, field)), descending }));
-  const ties = { descending: sort.at(-1)?.descending ?? true };
-  const tieBreak = (wanted.length === 0 ? source.creation : source.creation.slice(-1)).map((column) => ({ column, ...ties }));
-  return join([...wanted, ...tieBreak].map(({ column, descending }) => sql`${column} ${descending === backwards ? sql`asc` : sql`desc`}`), sql`, `);
+  const last = sort.at(-1);
+  const columns = sort.map(({ field, descending }) => ({ column: sortColumn(fieldOf(source, field)), descending }));
+  // Creation order may be that of an index; it breaks its own ties, so it can only stand last.
+  const end = last === undefined ? source.creation : fieldOf(source, last.field).creation === true ? source.creation : source.creation.slice(-1);
+  if (end === source.creation) columns.pop();
+  const ends = end.map((column) => ({ column, descending: last?.descending ?? true }));
+  return join([...columns, ...ends].map(({ column, descending }) => sql`${column} ${descending === backwards ? sql`asc` : sql`desc`}`), sql`, `);
 }
 
-function sortColumn(field: Field): Sql {
-  if (field.order !== undefined) return field.order;
-  if (field.column !== undefined) return field.column;
-  throw new Error('A field without a column cannot be sorted by.');
+function sortColumn({ column }: Field): Sql {
+  if (column === undefined) throw new Error('A field without a column cannot be sorted by.');
+  return column;
 }
 
 function fieldOf<T>(source: Source<T>, name: string): Field {

@@ -5,8 +5,8 @@ import type { ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
 import type { Sql } from './sql.ts';
 
-/** A field of a list. `cluster`: its column is of the table joined as `c`. `order`: sorts by this instead of the column. */
-export type Field = Filterable & { readonly cluster?: boolean; readonly order?: Sql };
+/** A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by creation. */
+export type Field = Filterable & { readonly cluster?: boolean; readonly creation?: boolean };
 
 /** What rows are read with. */
 export interface Reading {

@@ -1,0 +1,26 @@
+/** An open, migrated database for a test. */
+import type { ExecutionContext } from 'ava';
+import { openDatabase, type Database } from '../../persistence/database.ts';
+import { createReads } from '../../persistence/reads/reads.ts';
+import { createVault } from '../../persistence/vault.ts';
+import type { Reads, Vault } from '../../actors/kit/ports.ts';
+import { createDatabase } from './database.ts';
+import { silentLog } from './log.ts';
+
+export interface Opened extends Database {
+  readonly vault: Vault;
+  readonly reads: Reads;
+}
+
+/** Domain of host names in tests. */
+export const DOMAIN = 'edge.test';
+
+/** A database of the test's own, closed and dropped at its end. */
+export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<Opened> {
+  const connection = await createDatabase(t);
+  const database = await openDatabase({ connection, poolMax: 6, log: silentLog });
+  t.teardown(() => database.close());
+  const vault = createVault(Buffer.alloc(32, 7));
+  const reads = createReads({ ...database, vault, domain: DOMAIN, ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
+  return { ...database, vault, reads };
+}
