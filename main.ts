@@ -5,6 +5,7 @@ import type { Log } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
 import { SESSION_PATH } from './transport/protocol/version.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
+import { mountMcp } from './api/mcp/mount.ts';
 import { createApi } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
@@ -81,7 +82,7 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
-    mounts: [mountTrpc(feeds, clock)],
+    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: config.ADMIN_URLS.map((adminUrl) => new URL(adminUrl).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,

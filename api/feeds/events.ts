@@ -16,6 +16,9 @@ export interface EventsFeed {
   close(): void;
 }
 
+/** Looks for events that were told of and cannot be read yet. */
+const LOOKS_MAX = 10;
+
 /** A stretch of the log: what came after `from`, up to `to`. */
 interface Stretch {
   readonly from: string;
@@ -32,6 +35,8 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
   let recentEvents = 0;
   let cursor: string | null = null;
   let subscribers = 0;
+  /** How often to look again before waiting for the next news. */
+  let looks = 0;
   let stopListening: (() => void) | null = null;
   const pacer = createPacer(clock, FEED_INTERVAL_MS, follow, (error) => log.warn({ error }, 'events could not be read; trying again'), FEED_RETRY_MS);
 
@@ -39,7 +44,14 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     if (cursor === null) return;
     const from = cursor;
     const read = await reads.eventsAfter(from, EVENTS_PER_READ);
-    if (cursor !== from || read.cursor === from) return;
+    if (cursor !== from) return;
+    if (read.cursor === from) {
+      // What was stored is told once no older transaction runs any more: soon.
+      if (looks > 0) pacer.poke();
+      looks -= 1;
+      return;
+    }
+    looks = 0;
     cursor = read.cursor;
     recent.set(from, { from, to: read.cursor, events: read.events });
     recentEvents += read.events.length;
@@ -71,7 +83,9 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
   function listen(): void {
     if (stopListening !== null) return;
     const unsubscribe = bus.subscribe((notices) => {
-      if (notices.some((notice) => notice.type === 'events-stored')) pacer.poke();
+      if (!notices.some((notice) => notice.type === 'events-stored')) return;
+      looks = LOOKS_MAX;
+      pacer.poke();
     });
     let cancelPoll = (): void => {};
     const poll = (): void => {

@@ -30,8 +30,8 @@ export async function currentClient(t: ExecutionContext, url: string, key: strin
   await client.connect(new CurrentTransport(new URL(`${url}/mcp`), { requestInit: { headers: authorization(key) } }));
   t.teardown(() => client.close());
   return {
-    tools: async () => (await client.listTools()).tools as readonly ToolListed[],
-    call: async (name, input = {}) => await client.callTool({ name, arguments: input }) as ToolAnswer,
+    tools: async () => (await client.listTools()).tools,
+    call: async (name, input = {}) => await client.callTool({ name, arguments: input }),
     protocol: () => client.getNegotiatedProtocolVersion(),
   };
 }
@@ -40,10 +40,10 @@ export async function currentClient(t: ExecutionContext, url: string, key: strin
 export async function olderClient(t: ExecutionContext, url: string, key: string | null): Promise<McpClient> {
   const client = new OlderClient(ME);
   const transport = new OlderTransport(new URL(`${url}/mcp`), { requestInit: { headers: authorization(key) } });
-  await client.connect(transport as Parameters<OlderClient['connect']>[0]);
+  await client.connect(transport);
   t.teardown(() => client.close());
   return {
-    tools: async () => (await client.listTools()).tools as readonly ToolListed[],
+    tools: async () => (await client.listTools()).tools,
     call: async (name, input = {}) => await client.callTool({ name, arguments: input }) as ToolAnswer,
     protocol: () => transport.protocolVersion,
   };
