@@ -5,11 +5,7 @@ import packageFile from '../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../config.ts';
 import { createLog } from '../log.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
-import type { Log } from '../actors/kit/ports.ts';
-import { EXIT_BAD_SETTINGS, runUntilSignalled, type Running } from './lifetime.ts';
-
-/** Loaded only to serve, so that the other commands answer at once. */
-const MAIN = '../main.ts';
+import { EXIT_BAD_SETTINGS, runUntilSignalled } from './lifetime.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet
 
@@ -65,7 +61,7 @@ async function serve(): Promise<void> {
 
   const { config } = read;
   const log = createLog('edge-admin', config.LOG_LEVEL);
-  const { startAdmin } = await import(MAIN) as { startAdmin: (config: AdminConfig, log: Log) => Promise<Running & { readonly url: string }> };
+  const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
   await runUntilSignalled({
     log,
     describe: (error) => `edge-admin: ${startProblem(error, config)}`,
