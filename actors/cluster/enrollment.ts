@@ -1,4 +1,6 @@
 /** Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in (E1). */
+import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step } from '../kit/step.ts';
@@ -31,7 +33,7 @@ export function verifiedEvent(key: EnrollmentKeyRecord | null, result: Verificat
 }
 
 /** Lets a node in, or says why not. */
-export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, nowMs: number): Step<ClusterState> {
+export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, settings: AgentSettings, nowMs: number): Step<ClusterState> {
   const existing = existingOf(message);
   if (existing === null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.' })]);
   const problem = problemOf(record, message, existing, nowMs);
@@ -48,7 +50,12 @@ export function enroll(state: ClusterState, record: ClusterRecord, message: Enro
     notices: [{ type: 'node-changed', node: node.id }, { type: 'events-stored' }],
   };
   const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;
-  return step({ ...state, record: grown }, [change], [...wake(message, existing), answer(message.asker, ok(null))]);
+  return step({ ...state, record: grown }, [change], [...wake(message, existing), answer(message.asker, ok(answerOf(record, message, settings)))]);
+}
+
+/** All that the agent needs; its two secrets are said this once. */
+function answerOf(record: ClusterRecord, { request, credentials }: Enroll, settings: AgentSettings): EnrollAnswer {
+  return { node_id: request.node_id, api_token: credentials.apiToken, proxy_password: credentials.proxyPassword, cluster_name: record.name, admin_urls: settings.admin_urls, settings };
 }
 
 /** How an id that is already there may still enrol; null when it may not. */

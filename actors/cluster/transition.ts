@@ -1,4 +1,5 @@
 /** The behaviour of a cluster: its limit, its keys, and who joins. */
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
 import type { Change, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
@@ -15,6 +16,8 @@ type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T 
 
 export interface ClusterSettings {
   readonly vpnDomain: string;
+  /** Handed to every agent that enrols. */
+  readonly agent: AgentSettings;
 }
 
 /** What a cluster does with one message. Pure: `nowMs` is Unix time in ms. */
@@ -35,7 +38,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'delete-key':
         return step(state, [cold({ kind: 'key-deleted', id: message.id })], [answer(message.asker, ok(null))]);
       case 'enroll':
-        return enroll(state, record, message, nowMs);
+        return enroll(state, record, message, settings.agent, nowMs);
       case 'count-changed':
         return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
       case 'refused':

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources.ts';
-import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import type { OperationPorts } from '../operation.ts';
 import { detailsOf } from '../parse.ts';
@@ -56,7 +56,7 @@ async function enroll(body: unknown, ports: EnrollPorts): Promise<Result<EnrollA
     const apiToken = vault.newSecret();
     const proxyPassword = vault.newSecret();
     const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, `node:${request.node_id}:proxy_password`) };
-    const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(request.recovery_key);
+    const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
     return await ports.ask<EnrollAnswer>((asker) => ({
       to: { kind: 'cluster', id: key.cluster },

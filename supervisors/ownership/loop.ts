@@ -72,7 +72,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   function lost(cluster: ClusterId): void {
     held.lose(cluster);
     directory.evict(cluster);
-    log.warn({ cluster }, 'another admin owns a cluster now');
+    log.warn({ cluster }, 'a cluster is not owned by this admin any more');
   }
 
   function schedule(): void {

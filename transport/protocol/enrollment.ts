@@ -52,6 +52,11 @@ export function recoveryKeyNode(text: string): NodeId | null {
   return parsed.success && text.includes('.') ? parsed.data : null;
 }
 
+/** The secret of a recovery key: what is hashed and compared. Text that is no recovery key is its own secret, and fits none. */
+export function recoveryKeySecret(text: string): string {
+  return text.slice(text.indexOf('.') + 1);
+}
+
 /** Blob as text: unpadded base64url of its JSON. */
 export function encodeEnrollmentBlob(blob: EnrollmentBlob): string {
   return Buffer.from(JSON.stringify(blob)).toString('base64url');
