@@ -1,7 +1,6 @@
-/** Documentation: the OpenAPI document, a page that shows it, and a start page. All are made once, and hidden together by API_DOCS_ENABLED=false. */
+/** Documentation: the OpenAPI document, a page that shows it, and a start page. Each is made when it is first asked for, so that the start does not wait; all are hidden together by API_DOCS_ENABLED=false. */
 import type { FastifyInstance } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
-import { sendJson } from '../rest/answers.ts';
 import { openApi } from './openapi.ts';
 import { referencePage, startPage } from './pages.ts';
 
@@ -14,11 +13,15 @@ const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'no
 
 /** Offers the documentation routes. */
 export function offerDocumentation(app: FastifyInstance, operations: readonly AnyOperation[], version: string): void {
-  const document = openApi(operations, version);
-  const pages = [['/', startPage(operations, version)], [REFERENCE_PATH, referencePage(operations, version)]] as const;
+  const document = once(() => JSON.stringify(openApi(operations, version)));
+  app.get(OPENAPI_PATH, (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(document()));
 
-  app.get(OPENAPI_PATH, (_request, reply) => sendJson(reply, 200, document));
-  for (const [path, html] of pages) {
-    app.get(path, (_request, reply) => reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html));
+  for (const [path, html] of [['/', once(() => startPage(operations, version))], [REFERENCE_PATH, once(() => referencePage(operations, version))]] as const) {
+    app.get(path, (_request, reply) => reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html()));
   }
+}
+
+function once(make: () => string): () => string {
+  let made: string | undefined;
+  return () => made ??= make();
 }

@@ -1,7 +1,7 @@
 /** The API server: one HTTP port for REST, documentation, health, and whatever else is mounted on it. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Log } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
@@ -85,7 +85,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
-    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+    mark(request, reply);
     if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
     else next();
   });
@@ -119,6 +119,11 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   };
 }
 
+/** Headers of every answer. */
+function mark(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+}
+
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
 
 function createApp(settings: ApiSettings, log: Log): FastifyInstance {
@@ -136,6 +141,7 @@ function createApp(settings: ApiSettings, log: Log): FastifyInstance {
     http: { maxHeaderSize: HEADER_BYTES_MAX },
     clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
     frameworkErrors: (error, request, reply) => {
+      mark(request, reply); // hooks do not run for these
       sendFailure(error, request, reply, log);
     },
   });
