@@ -75,14 +75,23 @@ async function serve(): Promise<void> {
 
 /** A failed start in one line for the operator. Errors that are not listed name themselves. */
 function startProblem(error: unknown, config: AdminConfig): string {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   const address = `ADMIN_API_HOST ${config.ADMIN_API_HOST}, ADMIN_API_PORT ${config.ADMIN_API_PORT}`;
   switch (code) {
     case 'EADDRINUSE': return `another program listens there already (${address}): end it, or set another ADMIN_API_PORT`;
     case 'EADDRNOTAVAIL': case 'ENOTFOUND': return `this machine has no such address (${address}): set ADMIN_API_HOST to one of its own, or 0.0.0.0 for all`;
     case 'EACCES': return `listening there needs more rights (${address}): set an ADMIN_API_PORT above 1023`;
-    case undefined: default: return message.split('\n')[0] ?? 'it could not start';
+    case undefined: default: return because(error as Error, config);
   }
+}
+
+/** The message, the cause at its root (which tells what the system said), and where to look. */
+function because(error: Error, config: AdminConfig): string {
+  let root = error;
+  while (root.cause instanceof Error) root = root.cause;
+  const cause = root === error ? '' : ` ${root.message}.`;
+  const hint = error.name === 'DatabaseUnavailable' && config.DATABASE_URL !== undefined ? ' See that DATABASE_URL names a database that runs and lets this user in.' : '';
+  return `${error.message}${error.name === 'EmbeddedPostgresError' ? '' : cause}${hint}`.replaceAll(/\s+/gu, ' ');
 }
 
 function refuse(problems: readonly string[]): void {

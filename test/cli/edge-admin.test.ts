@@ -1,10 +1,26 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import packageFile from '../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS } from '../../config.ts';
+import { createDatabase } from '../support/database.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../cli/edge-admin.ts', import.meta.url));
+
+/** The least settings with which it serves, on a database of its own. */
+async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record<string, string>> {
+  const { host, user, database } = await createDatabase(t, { schema: 'empty' });
+  return {
+    MASTER_KEY: 'a-master-key-for-tests',
+    ENCRYPTION_KEY: '00'.repeat(32),
+    DATABASE_URL: `postgresql:///${database}?user=${user}&host=${encodeURIComponent(host)}`,
+    ADMIN_API_HOST: '127.0.0.1',
+    ADMIN_API_PORT: '0',
+  };
+}
 
 /** What `edge-admin` answers to arguments, with nothing in its environment but what is given. */
 async function edgeAdmin(args: readonly string[], env: Record<string, string> = {}): Promise<{ status: number; stdout: string; stderr: string }> {
@@ -50,3 +66,43 @@ for (const [args, complaint] of [[[], 'a command is missing'], [['sevre'], 'ther
     t.regex(stderr, new RegExp(`^edge-admin: .*${complaint}.*\n$`, 'u'));
   });
 }
+
+test('it serves until SIGTERM, and ends with status 0', async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: await servable(t), stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(async () => { child.kill('SIGKILL'); });
+  const closed = once(child, 'close');
+  let url = '';
+  for await (const line of createInterface({ input: child.stderr })) {
+    const entry = JSON.parse(line) as { msg: string; url?: string };
+    if (entry.msg !== 'edge-admin is ready') continue;
+    url = entry.url ?? '';
+    break;
+  }
+
+  const health = await fetch(`${url}/healthz`);
+  child.kill('SIGTERM');
+  const [status] = await closed as [number | null];
+
+  t.is(health.status, 200);
+  t.is(status, 0);
+});
+
+test('a port that is taken is told in one line, with status 1', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => { other.close(); });
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+
+  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), ADMIN_API_PORT: String(port), LOG_LEVEL: 'silent' });
+
+  t.is(status, 1);
+  t.is(stderr, `edge-admin: another program listens there already (ADMIN_API_HOST 127.0.0.1, ADMIN_API_PORT ${port}): end it, or set another ADMIN_API_PORT\n`);
+});
+
+test('a database that cannot be reached is told in one line, without its password, with status 1', async (t) => {
+  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge', LOG_LEVEL: 'silent' });
+
+  t.is(status, 1);
+  t.regex(stderr, /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u);
+  t.notRegex(stderr, /CANARY/u);
+});
