@@ -1,6 +1,7 @@
 /** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
 import { parseArgs } from 'node:util';
 import { fanout } from './cases/fanout.ts';
+import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { sessions } from './cases/sessions.ts';
 import { sustained } from './cases/sustained.ts';
@@ -10,6 +11,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
+  list: { about: 'pages of long lists', run: list },
 };
 
 const USAGE = `npm run bench -- CASE [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]

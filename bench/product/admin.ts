@@ -2,6 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +14,9 @@ import { openInspector, type Inspector } from './inspector.ts';
 /** Patience with a start, in ms: with 20,000 nodes it reads their rows first. */
 const START_MS_MAX = 60_000;
 
+/** What the program logs when it serves. */
+const READY = 'edge-admin is ready';
+
 /** Patience with an orderly stop, in ms. */
 const STOP_MS_MAX = 20_000;
 
@@ -20,7 +25,7 @@ export interface AdminProcess {
   readonly pid: number;
   readonly port: number;
   readonly http: HttpClient;
-  /** From the spawn to the first good health answer. */
+  /** From the spawn to the line that says it is ready: then it owns its clusters and takes agents. */
   readonly startSeconds: number;
   inspect(): Promise<Inspector>;
   signal(signal: NodeJS.Signals): void;
@@ -43,20 +48,23 @@ export async function newAdminPlace(database: DatabasePlace): Promise<AdminPlace
   return { database, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
 }
 
-/** Starts `edge-admin serve` and waits until it is healthy. */
+/** Starts `edge-admin serve` and waits until it says that it is ready. It logs at its default level, to a file. */
 export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
   const inspectPort = await freePort();
+  const logFile = join(BENCH_DIR, `admin-${place.port}.log`);
+  const log = openSync(logFile, 'w');
   const began = performance.now();
   const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', log, log],
     env: {
       PATH: process.env['PATH'], MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
       ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
-      DATA_DIR: join(BENCH_DIR, 'admin'), LOG_LEVEL: process.env['BENCH_LOG_LEVEL'] ?? 'warn',
+      DATA_DIR: join(BENCH_DIR, 'admin'),
     },
   });
+  closeSync(log);
+  await ready(child, logFile);
   const http = createHttpClient(place.port, place.masterKey);
-  await healthy(child, http);
   return {
     pid: child.pid ?? 0, port: place.port, http, startSeconds: (performance.now() - began) / 1_000,
     inspect: () => openInspector(child.pid ?? 0, inspectPort),
@@ -75,15 +83,14 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
   };
 }
 
-async function healthy(child: ChildProcess, http: HttpClient): Promise<void> {
-  for (const until = Date.now() + START_MS_MAX; Date.now() < until;) {
-    if (child.exitCode !== null) throw new Error(`the admin ended with status ${child.exitCode}`);
-    const status = await http.request('GET', '/healthz').then((answer) => answer.status, () => 0);
-    if (status === 200) return;
-    await delay(10);
+async function ready(child: ChildProcess, logFile: string): Promise<void> {
+  for (const until = Date.now() + START_MS_MAX; Date.now() < until; await delay(5)) {
+    const said = await readFile(logFile, 'utf8');
+    if (said.includes(READY)) return;
+    if (child.exitCode !== null) throw new Error(`the admin ended with status ${child.exitCode}: ${said.slice(-2_000)}`);
   }
   child.kill('SIGKILL');
-  throw new Error(`the admin was not healthy within ${START_MS_MAX / 1_000} s`);
+  throw new Error(`the admin was not ready within ${START_MS_MAX / 1_000} s: ${logFile}`);
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
