@@ -219,6 +219,7 @@ export class Session implements LinkOwner {
     this.#liveMs = this.#heardMs;
     this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
     this.#configured(frame.settings, frame.cluster_name);
+    this.#armBeat();
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
     this.#options.onLive?.();

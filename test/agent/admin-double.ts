@@ -102,8 +102,8 @@ export class AdminDouble {
     this.#sockets = new WebSocketServer({ noServer: true, maxPayload: 1_048_576 });
     server.on('request', (request, response) => void this.#request(request, response));
     server.on('upgrade', (request, socket, head) => {
-      if (request.url !== SESSION_PATH) return socket.destroy();
-      this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#connected(webSocket, request));
+      if (request.url !== SESSION_PATH) socket.destroy();
+      else this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#connected(webSocket, request));
     });
   }
 

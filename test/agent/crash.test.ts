@@ -1,0 +1,192 @@
+/** `kill -9` of a real agent at each state of its journal. The ledger that the script itself writes says how often it ran. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import test from 'ava';
+import type { ExecutionContext } from 'ava';
+import { AdminDouble } from './admin-double.ts';
+import type { DoubleHabits } from './admin-double.ts';
+import { AgentProcess, temporaryDirectory } from './agent-process.ts';
+
+async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}, environment: Record<string, string> = {}) {
+  const admin = await AdminDouble.start(habits);
+  t.teardown(() => admin.close());
+  const directory = temporaryDirectory(t);
+  const settings = { ENROLLMENT_KEY: admin.key(), AGENT_DATA_DIR: join(directory, 'data'), ...environment };
+  const start = () => AgentProcess.start(t, settings);
+  const agent = start();
+  const session = await admin.session();
+  const ledger = join(directory, 'ledger');
+  return { admin, agent, start, directory, session, ledger, runs: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []) };
+}
+
+async function until(look: () => boolean): Promise<void> {
+  while (!look()) await sleep(10);
+}
+
+test('received and not started: the next agent runs it, once', async (t) => {
+  const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });
+  const first = admin.deliver(session, `echo first >>${ledger}; sleep 1`);
+  const second = admin.deliver(session, `echo second >>${ledger}`);
+  await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
+  await until(() => runs().length === 1);
+
+  agent.kill();
+  start();
+
+  const again = await admin.session(1);
+  t.deepEqual(again.of('hello')[0]?.holding, [first, second]);
+  t.like(await admin.result(first), { outcome: 'completed', exit_code: 0 });
+  t.like(await admin.result(second), { outcome: 'completed', exit_code: 0 });
+  t.deepEqual(runs(), ['first', 'second']);
+});
+
+test('running: the process goes on without the agent, and its output and status are those of one run', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo ran >>${ledger}; i=0; while [ ! -e ${directory}/go ]; do echo $i; i=$((i+1)); sleep 0.01; done; echo $i >${directory}/count; exit 9`);
+  await until(() => runs().length === 1);
+
+  agent.kill();
+  await agent.exited;
+  await sleep(100);
+  start();
+  await admin.session(1);
+  writeFileSync(join(directory, 'go'), '');
+
+  const result = await admin.result(execution);
+  const count = Number(readFileSync(join(directory, 'count'), 'utf8'));
+  t.like(result, { outcome: 'completed', exit_code: 9, output_truncated: false });
+  t.is(result.output, Array.from({ length: count }, (_, index) => `${index}\n`).join(''), 'no line is missing and none is there twice');
+  t.deepEqual(runs(), ['ran']);
+});
+
+test('ended while no agent was there: the status and the output are found', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 0.3; echo alone; touch ${directory}/ended; exit 5`);
+  await until(() => runs().length === 1);
+
+  agent.kill();
+  await until(() => existsSync(join(directory, 'ended')));
+  start();
+
+  t.like(await admin.result(execution), { outcome: 'completed', exit_code: 5, output: 'alone\n' });
+  t.deepEqual(runs(), ['ran']);
+});
+
+test('finished and not confirmed: the result comes again until it is confirmed, and then no more', async (t) => {
+  const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t, { confirms: false });
+  const execution = admin.deliver(session, `echo ran >>${ledger}; echo result`);
+  await admin.result(execution);
+
+  agent.kill();
+  const second = start();
+  const again = await admin.session(1);
+  await admin.until('the result again', () => again.of('result').length === 1);
+  again.send({ type: 'confirm', executions: [execution] });
+  admin.deliver(again, 'true'); // acknowledged after the confirm was handled
+  await admin.until('the acknowledgement', () => again.of('acknowledge').length === 1);
+  second.kill();
+  start();
+
+  const last = await admin.session(2);
+  t.false(last.of('hello')[0]?.holding.includes(execution));
+  t.deepEqual(runs(), ['ran']);
+});
+
+test('a delivery that is repeated is acknowledged again and run once', async (t) => {
+  const { admin, session, ledger, runs } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 0.2`);
+
+  admin.deliver(session, `echo ran >>${ledger}; sleep 0.2`, { execution });
+
+  await admin.result(execution);
+  t.deepEqual(session.of('acknowledge').map((frame) => frame.executions), [[execution], [execution]]);
+  t.deepEqual(runs(), ['ran']);
+});
+
+test('a timeout that passes while no agent is there is kept by the next one', async (t) => {
+  const { admin, agent, start, session, runs, ledger } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 1000`, { timeout_ms: 1_000 });
+  await until(() => runs().length === 1);
+
+  agent.kill();
+  await sleep(1_000);
+  start();
+
+  t.like(await admin.result(execution), { outcome: 'completed', exit_code: 124 });
+});
+
+test('a keeper that vanished with its process is reported as interrupted, never run again', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo so far; echo $PPID >${directory}/keeper; echo ran >>${ledger}; sleep 1000`);
+  await until(() => runs().length === 1);
+
+  agent.kill();
+  await agent.exited;
+  killSession(Number(readFileSync(join(directory, 'keeper'), 'utf8')));
+  start();
+
+  t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 137, output: 'so far\n' });
+  t.deepEqual(runs(), ['ran']);
+});
+
+/** Everything at once, as when the machine goes down: the keeper leads the group of its child's parent. */
+function killSession(keeperChild: number): void {
+  const stat = readFileSync(`/proc/${keeperChild}/stat`, 'latin1');
+  process.kill(-Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]), 'SIGKILL');
+}
+
+test('a damaged journal is set aside, what runs is taken up, and the agent goes on', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 0.5; echo end`);
+  await until(() => runs().length === 1);
+  agent.kill();
+  await agent.exited;
+  // The log as well: what was written last is still in it, and SQLite would mend the file from there.
+  for (const file of ['journal.db', 'journal.db-wal']) writeFileSync(join(directory, 'data', file), 'this is no database, and long enough to be taken for one'.repeat(100));
+
+  const second = start();
+  const again = await admin.session(1);
+
+  t.deepEqual(again.of('hello')[0]?.holding, [execution]);
+  t.like(await admin.result(execution), { outcome: 'completed', exit_code: 0, output: 'end\n' });
+  t.deepEqual(runs(), ['ran']);
+  t.regex(second.log, /The journal is damaged; it was kept as .*journal\.db\.damaged-/);
+});
+
+test('killed twenty times at any moment, it runs every script once and reports every result', async (t) => {
+  const { admin, agent, start, ledger, runs } = await fleetOfOne(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '3' });
+  const executions: ReturnType<typeof admin.deliver>[] = [];
+  let current = agent;
+  for (let round = 0; round < 20; round += 1) {
+    const session = await admin.session(round);
+    // What was sent and not acknowledged goes out again, as an admin does it.
+    const holding = new Set(session.of('hello')[0]?.holding);
+    const acknowledged = new Set(admin.sessions.flatMap((past) => past.of('acknowledge').flatMap((frame) => frame.executions)));
+    for (const [index, execution] of executions.entries()) if (!acknowledged.has(execution) && !holding.has(execution)) admin.deliver(session, script(index), { execution });
+    for (let index = 0; index < 3; index += 1) executions.push(admin.deliver(session, script(executions.length)));
+    await sleep(Math.random() * 120);
+    current.kill();
+    await current.exited;
+    current = start();
+  }
+  const session = await admin.session(20);
+  const acknowledged = new Set(admin.sessions.flatMap((past) => past.of('acknowledge').flatMap((frame) => frame.executions)));
+  const holding = new Set(session.of('hello')[0]?.holding);
+  for (const [index, execution] of executions.entries()) if (!acknowledged.has(execution) && !holding.has(execution)) admin.deliver(session, script(index), { execution });
+
+  const results = await Promise.all(executions.map((execution) => admin.result(execution, 60_000)));
+
+  const counts = new Map<string, number>();
+  for (const line of runs()) counts.set(line, (counts.get(line) ?? 0) + 1);
+  t.true([...counts.values()].every((count) => count === 1), 'none ran twice');
+  for (const [index, result] of results.entries()) {
+    // Interrupted between the record of the start and the start: reported as such, and it did not run.
+    if (result.outcome === 'cancelled') t.false(counts.has(String(index)));
+    else t.like(result, { outcome: 'completed', exit_code: 0, output: `${index}\n` });
+  }
+
+  function script(index: number): string {
+    return `echo ${index} >>${ledger}; sleep 0.0${index % 10}; echo ${index}`;
+  }
+});
