@@ -1,6 +1,7 @@
 /** Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: contract.md, 5. */
 import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources.ts';
 import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
@@ -12,13 +13,16 @@ import { createTally } from '../tally.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { addressOf } from './requests.ts';
 
-/** Failed attempts that one address may make in a minute, and addresses remembered at once (L1, L2). Good ones are not counted: a fleet may enrol from behind one address. */
+/**
+ * Failed attempts of one address a minute that are looked into and leave an event; addresses remembered at once (L1, L2).
+ * Beyond it, keys that let nobody in get 429. Good keys are never hindered: a fleet may enrol from behind one address.
+ */
 const FAILURES_PER_MINUTE_MAX = 60;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** Refusals that tell a guesser something. */
-const COUNTED: ReadonlySet<string> = new Set(['invalid_key', 'key_expired', 'key_spent', 'forbidden', 'validation_failed']);
+const COUNTED: ReadonlySet<string> = new Set(['invalid_key', 'key_expired', 'key_spent', 'forbidden', 'conflict', 'validation_failed']);
 
 /** What enrolment needs of the outside. */
 export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
@@ -29,17 +33,15 @@ export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void 
 
   app.post(ENROLL_PATH, async (request, reply) => {
     const address = addressOf(request.raw);
-    const waitMs = failures.wait(address);
-    if (waitMs > 0) return sendRefusal(reply, rateLimited(waitMs));
-
-    const result = await enroll(request.body, ports);
+    const result = await enroll(request.body, ports, failures.wait(address));
     if (result.ok) return sendData(reply, 201, result.value);
     if (COUNTED.has(result.refusal.code)) failures.add(address);
     return sendRefusal(reply, result.refusal);
   });
 }
 
-async function enroll(body: unknown, ports: EnrollPorts): Promise<Result<EnrollAnswer>> {
+/** One attempt. `waitMs` above 0: this address failed too often, and only a key that lets it in is taken. */
+async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
   const request = parsed.data;
@@ -51,6 +53,7 @@ async function enroll(body: unknown, ports: EnrollPorts): Promise<Result<EnrollA
       blob === null ? null : reads.enrollmentKeyByNonce(vault.sha256(blob.nonce)),
       reads.nodeForEnrollment(request.node_id),
     ]);
+    if (waitMs > 0 && (key === null || (existing === null && isUsedUp(key, ports.clock.nowMs())))) return { ok: false, refusal: rateLimited(waitMs) };
     if (key === null) return await unknownKey(ports);
 
     const apiToken = vault.newSecret();
@@ -66,6 +69,11 @@ async function enroll(body: unknown, ports: EnrollPorts): Promise<Result<EnrollA
     if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
     throw error;
   }
+}
+
+/** Whether it lets no new node in. What really counts is decided by its cluster's actor. */
+function isUsedUp(key: EnrollmentKeyRecord, nowMs: number): boolean {
+  return key.usesRemaining === 0 || (key.expiredAtMs !== null && key.expiredAtMs <= nowMs);
 }
 
 /** Nobody's key: the event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */

@@ -40,7 +40,7 @@ export interface ServedApi {
   readonly asked: Addressed[];
   readonly clock: { nowMs: number };
   /** A request with the API key unless `headers` say otherwise, its body as JSON. */
-  request(method: string, path: string, options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }): Promise<Reply>;
+  readonly request: (method: string, path: string, options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }) => Promise<Reply>;
 }
 
 export interface Reply {

@@ -1,5 +1,5 @@
 /** Every operation takes anything that clients may send, and answers no 500. Made from the catalogue: a new operation is fuzzed at once. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import test from 'ava';
 import { catalogue } from '../../api/catalogue.ts';
 import type { AnyOperation } from '../../api/operation.ts';

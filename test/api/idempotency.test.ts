@@ -8,7 +8,7 @@ const body = { command_text: 'true', targeting: { type: 'all' } };
 interface Store {
   readonly served: ServedApi;
   readonly answers: Map<string, { readonly bodyHash: string; readonly answer: unknown }>;
-  post(key: string, sent?: object, credential?: string): ReturnType<ServedApi['request']>;
+  readonly post: (key: string, sent?: object, credential?: string) => ReturnType<ServedApi['request']>;
 }
 
 /** An API whose creates are remembered as the database would: with the create, and refused when the key is taken. */

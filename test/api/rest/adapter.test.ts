@@ -66,7 +66,7 @@ test('every failure has the error body, whatever layer it comes from', async (t)
     ['something that does not exist', ['GET', `/api/v1/nodes/${SOME_ID}`], 404, 'not_found'],
     ['broken JSON', ['POST', '/api/v1/commands', { body: '{"command_text":' }], 400, 'bad_request'],
     ['a control character inside a string', ['POST', '/api/v1/commands', { body: '{"command_text":"\u0000"}' }], 400, 'bad_request'],
-    ['30,000 levels', ['POST', '/api/v1/commands', { body: `${'['.repeat(30_000)}` }], 400, 'bad_request'],
+    ['30,000 levels', ['POST', '/api/v1/commands', { body: '['.repeat(30_000) }], 400, 'bad_request'],
     ['33 levels', ['POST', '/api/v1/commands', { body: nested(33) }], 400, 'bad_request'],
     ['a poisonous key', ['POST', '/api/v1/commands', { body: '{"__proto__":{"a":1}}' }], 400, 'bad_request'],
     ['a poisonous key spelled with escapes', ['POST', '/api/v1/commands', { body: '{"a":{"\\u005f_proto__":1}}' }], 400, 'bad_request'],
@@ -111,7 +111,7 @@ test('a bug answers 500 and says nothing of its cause, which is in the log under
   t.is(status, 500);
   t.is(body?.error?.code, 'internal_error');
   t.notRegex(JSON.stringify(body), /secret-of-the-cause/u);
-  t.is((log.lines[0]?.fields as { readonly request_id: string }).request_id, 'find-me');
+  t.like(log.lines[0]?.fields, { request_id: 'find-me' });
 });
 
 test('a database that does not answer is a 503 with Retry-After, and no bug', async (t) => {

@@ -1,5 +1,5 @@
 /** JSON bodies, by the byte. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import test from 'ava';
 import { BODY_DEPTH_MAX, BodyRefused, parseJson } from '../../../api/rest/json-body.ts';
 
