@@ -18,23 +18,33 @@ interface EventRow {
 }
 
 /**
- * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still running are read,
+ * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still running here are read,
  * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end.
  */
 export async function eventsAfter(pool: Pool, cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
   const [, txid, seq] = CURSOR.exec(cursor ?? '') ?? [];
-  if (cursor === null || txid === undefined || seq === undefined) return { events: [], cursor: await end(pool) };
+  const settled = await settledBefore(pool);
+  if (cursor === null || txid === undefined || seq === undefined) return { events: [], cursor: eventCursor(settled, '0') };
   const rows = await rowsOf<EventRow>(pool, 'reading events', sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
-    where (txid, seq) > (${txid}::xid8, ${seq}::bigint) and txid < pg_snapshot_xmin(pg_current_snapshot()) order by txid, seq limit ${limit}::int`);
+    where (txid, seq) > (${txid}::xid8, ${seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int`);
   const events = rows.map((row): StoredEvent => ({ cursor: eventCursor(row.txid, row.seq), id: row.id, type: row.type, subject: row.subject, time: iso(row.time), data: row.data }));
   return { events, cursor: events.at(-1)?.cursor ?? cursor };
 }
 
-/** A cursor behind every event that can be read now. */
-async function end(pool: Pool): Promise<string> {
-  const [row] = await rowsOf<{ xmin: string }>(pool, 'reading events', sql`select pg_snapshot_xmin(pg_current_snapshot())::text as xmin`);
-  return eventCursor(row?.xmin ?? '0', '0');
+/**
+ * All transactions below this id have ended, as far as they are of this database: pg_snapshot_xmin alone would let a long transaction in
+ * another database of the same server hold up the feed. Of those in the snapshot, the ones that have ended by the time the activity is
+ * looked at are seen by the next statement, whose snapshot is newer.
+ */
+async function settledBefore(pool: Pool): Promise<string> {
+  const [row] = await rowsOf<{ id: string }>(pool, 'reading events', sql`
+    with now as materialized (select pg_current_snapshot() as snapshot)
+    select coalesce(
+      (select running from now, pg_snapshot_xip(snapshot) as running where exists (select from pg_stat_activity a where a.datname = current_database() and a.backend_xid = running::xid) order by running limit 1),
+      (select pg_snapshot_xmax(snapshot) from now))::text as id`);
+  if (row === undefined) throw new Error('A statement without a condition gave no row.');
+  return row.id;
 }
 
 /** The cursor of an event. */

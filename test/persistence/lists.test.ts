@@ -1,5 +1,5 @@
 import test from 'ava';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { LISTS, type Filter, type FilterField, type ListName, type ListQuery } from '../../actors/filters.ts';
 import { PAGE_OUTPUT_BYTES_MAX } from '../../persistence/reads/executions.ts';
 import { openedDatabase } from '../support/opened.ts';

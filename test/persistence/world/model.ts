@@ -34,7 +34,7 @@ function matches(world: World, name: ListName, row: Row, { field, op, value }: F
 }
 
 function wildcard(text: string): RegExp {
-  const literal = (part: string) => [...part].map((character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join('');
+  const literal = (part: string) => Array.from(part, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join('');
   return new RegExp(`^${text.split('*').map(literal).join('[^]*')}$`, 'u');
 }
 
