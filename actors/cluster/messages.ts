@@ -1,7 +1,7 @@
 /** Everything that can be said to a cluster. */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
-import type { Asker } from '../kit/step.ts';
+import type { Asker } from '../kit/asker.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { EnrollmentKeyRecord, NodeRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';

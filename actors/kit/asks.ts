@@ -4,7 +4,7 @@ import { UNAVAILABLE } from '../refusal.ts';
 import type { Result } from '../refusal.ts';
 import { ASK_MS_MAX, ASK_SWEEP_MS } from './limits.ts';
 import type { Ask, Clock } from './ports.ts';
-import type { Asker } from './step.ts';
+import type { Asker } from './asker.ts';
 
 interface Waiting {
   readonly resolve: (result: Result<unknown>) => void;

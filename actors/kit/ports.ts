@@ -13,7 +13,8 @@ import type { Refusal, Result } from '../refusal.ts';
 import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
-import type { Asker, Change } from './step.ts';
+import type { Asker } from './asker.ts';
+import type { Change } from './step.ts';
 
 /** Time and delays; tests give their own. */
 export interface Clock {

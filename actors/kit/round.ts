@@ -3,7 +3,8 @@ import { isHot } from '../writes.ts';
 import type { Behaviour } from './behaviour.ts';
 import { ROUND_MESSAGES_MAX } from './limits.ts';
 import type { Mailbox } from './mailbox.ts';
-import type { Asker, Change, Effect, Step } from './step.ts';
+import type { Asker } from './asker.ts';
+import type { Change, Effect, Step } from './step.ts';
 
 /** What a message must look like for the kit: it has a type, and perhaps someone who waits. */
 export interface KitMessage {

@@ -9,7 +9,8 @@ import { DatabaseUnavailable } from './ports.ts';
 import type { Clock, Committer, RefusedChange } from './ports.ts';
 import { TransitionFailed, decideRound } from './round.ts';
 import type { KitMessage, Round } from './round.ts';
-import type { Asker, Effect } from './step.ts';
+import type { Asker } from './asker.ts';
+import type { Effect } from './step.ts';
 import { refuseAsker } from './step.ts';
 
 /** Why an actor ended without being asked to. */

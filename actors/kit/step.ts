@@ -7,18 +7,8 @@ import type { Address, Addressed, Message } from '../messages.ts';
 import type { Refusal, Result } from '../refusal.ts';
 import type { NodeMessage } from '../node/messages.ts';
 import type { Write } from '../writes.ts';
+import type { Asker, Remembered } from './asker.ts';
 import type { Notice } from './notice.ts';
-
-/** Where an answer goes. Given by `ask`, opaque to behaviour. */
-export type Asker = number & { readonly __brand: 'Asker' };
-
-/** The answer to a create, kept for 24 h under the client's Idempotency-Key, in the transaction of the create. */
-export interface Remembered {
-  readonly scope: string;
-  readonly key: string;
-  readonly bodyHash: string;
-  readonly answer: unknown;
-}
 
 /** One atomic change: a row write with the events that tell of it (V1). */
 export interface Change {

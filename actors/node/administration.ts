@@ -2,7 +2,8 @@
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../kit/notice.ts';
-import type { Effect, Remembered, Step } from '../kit/step.ts';
+import type { Remembered } from '../kit/asker.ts';
+import type { Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step } from '../kit/step.ts';
 import { ok } from '../refusal.ts';
 import type { Idempotency, NodeMessage } from './messages.ts';

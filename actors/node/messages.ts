@@ -1,7 +1,7 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
-import type { Asker, Remembered } from '../kit/step.ts';
+import type { Asker, Remembered } from '../kit/asker.ts';
 import type { OpenExecution } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';

@@ -1,7 +1,7 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
 import type { PoolClient } from 'pg';
 import type { Vault } from '../../actors/kit/ports.ts';
-import type { Remembered } from '../../actors/kit/step.ts';
+import type { Remembered } from '../../actors/kit/asker.ts';
 
 /** What the sealed answer is bound to. */
 export function rememberedName(scope: string, key: string): string {
