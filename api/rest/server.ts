@@ -37,6 +37,9 @@ const PARAMETER_CHARACTERS_MAX = 1_024;
 /** Requests in flight get this long when the server closes, in ms. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** Sockets that were taken over get this long to say goodbye, in ms. */
+const UPGRADED_GRACE_MS = 1_000;
+
 export interface ApiSettings {
   readonly gate: GateSettings;
   /** Largest body, in bytes; above it 413. */
@@ -72,7 +75,7 @@ export interface Api {
   onUpgrade(path: string, handler: UpgradeHandler): void;
   /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<string>;
-  /** New requests are refused with 503, those in flight get CLOSE_GRACE_MS, then every socket is closed. */
+  /** New requests are refused with 503, those in flight get CLOSE_GRACE_MS and sockets that were taken over UPGRADED_GRACE_MS, then all are closed. */
   close(): Promise<void>;
 }
 
@@ -112,8 +115,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS);
       const closed = app.close();
       app.server.closeIdleConnections();
-      upgrades.destroyAll();
-      await closed;
+      await Promise.all([closed, upgrades.closeAll(UPGRADED_GRACE_MS)]);
       clearTimeout(force);
     },
   };

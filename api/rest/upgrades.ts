@@ -11,8 +11,8 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 export interface Upgrades {
   /** Hands upgrade requests of this exact path to a handler. */
   onUpgrade(path: string, handler: UpgradeHandler): void;
-  /** Destroys every socket that was taken over and is still open. */
-  destroyAll(): void;
+  /** Resolves when every socket that was taken over is closed: by those who took it within `graceMs`, or destroyed then. */
+  closeAll(graceMs: number): Promise<void>;
 }
 
 const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
@@ -36,8 +36,13 @@ export function routeUpgrades(server: Server): Upgrades {
     onUpgrade(path, handler) {
       handlers.set(path, handler);
     },
-    destroyAll() {
-      for (const socket of sockets) socket.destroy();
+    async closeAll(graceMs) {
+      if (sockets.size === 0) return;
+      const destroy = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMs);
+      await Promise.all([...sockets].map((socket) => new Promise((resolve) => { socket.once('close', resolve); })));
+      clearTimeout(destroy);
     },
   };
 }

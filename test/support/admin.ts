@@ -1,0 +1,40 @@
+/** A whole admin in the test's own process, on a real database and a free port. */
+import { startAdmin, type RunningAdmin } from '../../main.ts';
+import { readAdminConfig } from '../../config.ts';
+import { createDatabase } from './database.ts';
+import { recordingLog } from './log.ts';
+
+/** Keys of a test admin, one a scope. */
+export const ADMIN_KEYS = {
+  MASTER_KEY: 'master-key-of-the-tests-1234',
+  API_KEY: 'api-key-of-the-tests-12345678',
+  METRICS_KEY: 'metrics-key-of-the-tests-1234',
+  MCP_KEY: 'mcp-key-of-the-tests-12345678',
+  PROXY_KEY: 'proxy-key-of-the-tests-123456',
+} as const;
+
+export interface TestAdmin extends RunningAdmin {
+  readonly log: ReturnType<typeof recordingLog>;
+}
+
+/** Starts an admin that ends with the test, on a database of its own. `env` adds settings or replaces those of the tests. */
+export async function startTestAdmin(
+  t: { teardown(task: () => Promise<void>): void },
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestAdmin> {
+  const database = await createDatabase(t);
+  const read = readAdminConfig({
+    ...ADMIN_KEYS,
+    ADMIN_API_HOST: '127.0.0.1',
+    ADMIN_API_PORT: '0',
+    ADMIN_NAME: 'test',
+    DATABASE_URL: `postgresql://${database.user}@localhost/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`,
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ...env,
+  });
+  if (!read.ok) throw new Error(read.problems.join('\n'));
+  const log = recordingLog();
+  const admin = await startAdmin(read.config, log);
+  t.teardown(() => admin.stop());
+  return { ...admin, log };
+}
