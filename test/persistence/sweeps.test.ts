@@ -1,0 +1,126 @@
+import test from 'ava';
+import type { StoredEvent } from '../../actors/events.ts';
+import type { ExecutionResource } from '../../actors/resources.ts';
+import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';
+import { openedDatabase, type Opened } from '../support/opened.ts';
+import { storeWorld, type World } from './world/world.ts';
+
+const DAY_MS = 86_400_000;
+
+/** In the middle of the expiries that the world has. */
+const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
+
+async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS): Promise<{ opened: Opened; world: World; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const sweeps = createSweeps(opened.pool, { nowMs: () => nowMs }, { executionDays: 30, eventDays: 7 });
+  const { cursor } = await opened.reads.eventsAfter(null, 1);
+  return { opened, world, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
+}
+
+const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
+const isOpen = ({ status }: ExecutionResource) => status === 'pending' || status === 'sent';
+
+function snapshot({ id, output: _output, output_truncated: _cut, ...execution }: ExecutionResource, targetAll: boolean): Record<string, unknown> {
+  return { ...execution, command_execution_id: id, target_all: targetAll };
+}
+
+test('open executions past their expiry expire with their events, in batches, and keep when they were sent', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t);
+  const due = world.command_executions.filter((execution) => isOpen(execution) && execution.expired_at !== null && Date.parse(execution.expired_at) <= NOW_MS);
+  t.true(due.length > 4);
+
+  const first = await sweeps.expireDue(3);
+  const rest = await sweeps.expireDue();
+
+  t.is(first.length, 3);
+  t.deepEqual(sorted([...first, ...rest].map(({ execution, command, node, clusterName, status }): string => [execution, command, node, clusterName, status].join())), sorted(due.map((execution) => [execution.id, execution.command_id, execution.node_id, execution.cluster_name, 'expired'].join())));
+  t.deepEqual(await sweeps.expireDue(), []);
+  const at = new Date(NOW_MS).toISOString();
+  for (const execution of due) t.deepEqual(await opened.reads.get('command_executions', execution.id), { ...execution, status: 'expired', updated_at: at });
+  const told = await events();
+  t.deepEqual(told.map(({ type, subject, time }) => [type, subject, time]).toSorted(), due.map(({ id }) => ['edge.command_execution.expired', id, at]).toSorted());
+  for (const event of told) t.deepEqual(event.data, snapshot({ ...due.find(({ id }) => id === event.subject)!, status: 'expired', updated_at: at }, true));
+});
+
+test('an execution whose result is being stored is left to it', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  const all = await sweeps.expireDue();
+  await opened.pool.query(`delete from command_execution where id = any($1)`, [all.map(({ execution }) => execution)]);
+  const { rows: [open] } = await opened.pool.query<{ id: string }>(`update command_execution set expired_at = $1 where id = (select id from command_execution where finished_at is null limit 1) returning id`, [new Date(NOW_MS - 1)]);
+  const storing = await opened.pool.connect();
+  await storing.query('begin');
+  await storing.query(`update command_execution set status = 'completed', exit_code = 0, sent_at = now(), completed_at = now(), finished_at = now() where id = $1`, [open!.id]);
+
+  t.deepEqual(await sweeps.expireDue(), []);
+  await storing.query('commit');
+  storing.release();
+
+  t.deepEqual(await sweeps.expireDue(), []);
+  t.is((await opened.reads.get('command_executions', open!.id))?.status, 'completed');
+});
+
+test('open executions whose node is gone are dropped, with their output parts, and no event', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t);
+  const open = world.command_executions.filter(isOpen);
+  const [gone] = open.map(({ node_id }) => node_id);
+  await opened.pool.query('delete from node where id = $1', [gone]);
+  await opened.pool.query(`insert into execution_output_part values ($1, 0, 'text')`, [open.find(({ node_id }) => node_id === gone)!.id]);
+
+  const dropped = await sweeps.dropOrphans();
+
+  t.deepEqual(sorted(dropped.map(({ execution }) => execution)), sorted(open.filter(({ node_id }) => node_id === gone).map(({ id }) => id)));
+  t.deepEqual(await sweeps.dropOrphans(), []);
+  t.is((await opened.reads.get('command_executions', dropped[0]!.execution))?.status, 'dropped');
+  t.deepEqual(await events(), []);
+  t.is((await opened.pool.query('select from execution_output_part')).rowCount, 0);
+});
+
+test('what has been kept long enough is pruned, executions with their events, then commands that are empty', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t, NOW_MS + 31 * DAY_MS);
+  const finished = world.command_executions.filter((execution) => !isOpen(execution));
+  await opened.pool.query(`delete from command_execution where command_id = $1 and finished_at is null`, [world.commands[0]!.id]);
+  await opened.pool.query(`update command_execution set finished_at = $1 where finished_at is not null`, [new Date(NOW_MS)]);
+  await opened.pool.query(`update command_execution set finished_at = $2 where id = $1`, [finished.at(-1)!.id, new Date(NOW_MS + 2 * DAY_MS)]);
+
+  const batches = [];
+  for (let batch = await sweeps.prune(20); batch.executions.length > 0; batch = await sweeps.prune(20)) batches.push(batch);
+
+  t.true(batches.every(({ executions }) => executions.length <= 20));
+  t.deepEqual(sorted(batches.flatMap(({ executions }) => executions)), sorted(finished.slice(0, -1).map(({ id }) => id)));
+  t.true(batches.some(({ commands }) => commands.some((id) => id === world.commands[0]!.id)));
+  t.is(await opened.reads.get('commands', world.commands[0]!.id), null);
+  const told = await events();
+  t.deepEqual(told.map(({ type, subject }) => [type, subject]).toSorted(), finished.slice(0, -1).map(({ id }) => ['edge.command_execution.pruned', id]).toSorted());
+  for (const event of told) t.deepEqual(event.data, snapshot(finished.find(({ id }) => id === event.subject)!, true));
+});
+
+test('a command that never reached a node is pruned by its age', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  const insert = (id: string, ageDays: number) => opened.pool.query(`insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', $2, $2)`, [id, new Date(NOW_MS - ageDays * DAY_MS)]);
+  const [old, young] = [crypto.randomUUID(), crypto.randomUUID()];
+  await insert(old, 31);
+  await insert(young, 29);
+
+  const { commands } = await sweeps.prune();
+
+  t.deepEqual<readonly string[], readonly string[]>(commands, [old]);
+});
+
+test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
+  const { opened, world, sweeps } = await swept(t, Date.now());
+  const { pool } = opened;
+  await pool.query(`insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - make_interval(days => age), '{}' from unnest(array[9, 8, 6, 1]) as age`);
+  await pool.query(`insert into idempotency_key select 'scope', age::text, 'hash', 'sealed', now() - make_interval(hours => age) from unnest(array[25, 23]) as age`);
+  const open = world.command_executions.find(isOpen)!;
+  const closed = world.command_executions.find((execution) => !isOpen(execution))!;
+  await pool.query(`insert into execution_output_part select id, part, 'text' from unnest($1::uuid[]) as id, generate_series(0, 1) as part`, [[open.id, closed.id, crypto.randomUUID()]]);
+  await pool.query('delete from command_execution where finished_at is not null and id <> $1', [closed.id]);
+
+  const { events, remembered, outputParts } = await sweeps.prune();
+
+  t.deepEqual({ events, remembered, outputParts }, { events: 2, remembered: 1, outputParts: 4 });
+  const left = async (table: string, column: string) => (await pool.query<{ value: string }>(`select distinct ${column}::text as value from ${table}`)).rows.map(({ value }) => value);
+  t.deepEqual(await left('idempotency_key', 'key'), ['23']);
+  t.deepEqual(await left('execution_output_part', 'execution_id'), [open.id]);
+});
