@@ -1,9 +1,12 @@
 /** The admin, put together. The only file that sees every folder; it reads as the boot order. */
 import { v7 } from 'uuid';
 import { createBus } from './actors/kit/bus.ts';
-import type { Log } from './actors/kit/ports.ts';
+import type { Log, Reads } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
 import { SESSION_PATH } from './transport/protocol/version.ts';
+import type { SubsystemCheck } from './api/operation.ts';
+import { mountMcp } from './api/mcp/mount.ts';
+import type { GateSettings } from './api/principals.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import { createApi } from './api/rest/server.ts';
@@ -27,6 +30,8 @@ import { createVault } from './persistence/vault.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import { createTree } from './supervisors/tree.ts';
 import type { Tree } from './supervisors/tree.ts';
+import { createUnwind } from './supervisors/unwind.ts';
+import type { Unwind } from './supervisors/unwind.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
@@ -43,19 +48,32 @@ export interface RunningAdmin {
   stop(): Promise<void>;
 }
 
-/** Starts an admin. Rejects with an error whose message is for the operator. */
+/** Starts an admin. Rejects with an error whose message is for the operator, and leaves nothing running then. */
 export async function startAdmin(config: AdminConfig, log: Log): Promise<RunningAdmin> {
+  const unwind = createUnwind(log);
+  try {
+    return await start(config, log, unwind);
+  } catch (error) {
+    await unwind.run();
+    throw error;
+  }
+}
+
+async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<RunningAdmin> {
   const clock = systemClock;
 
   // Rows: a database, up to date, whose secrets this admin can open.
   const postgres = config.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log }) : null;
+  if (postgres !== null) unwind.add('PostgreSQL', () => postgres.stop());
   const vault = createVault(config.ENCRYPTION_KEY ?? (await encryptionKeyIn(config.DATA_DIR)));
   const database = await openDatabase({ connection: postgres?.connection ?? { url: config.DATABASE_URL ?? '' }, poolMax: config.DATABASE_POOL_MAX, log });
+  unwind.add('database connections', () => database.close());
   const { orm, pool } = database;
   await database.migrate();
   await checkEncryptionKey(orm, vault);
   const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
   const adminId = await registry.checkIn();
+  unwind.add('registration', () => registry.checkOut());
 
   const bus = createBus(log);
   const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
@@ -71,6 +89,8 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
     adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, bus, clock, log, monotonicMs,
     settings: { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings },
   });
+  unwind.add('leases', () => tree.ownership.stop());
+  unwind.add('commits', () => committer.drained());
 
   // Surfaces.
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
@@ -82,7 +102,7 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
-    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: config.ADMIN_URLS.map((adminUrl) => new URL(adminUrl).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined })],
+    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,
@@ -90,6 +110,8 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
     owns: (cluster) => tree.held.holds(cluster),
     ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
   }));
+  unwind.add('the API', () => api.close());
+  unwind.add('sessions', () => sessions.close());
 
   const listening = await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT);
   const url = listening.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');
@@ -98,25 +120,12 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
   // Life.
   await tree.ownership.start();
   const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS });
-  const stopSweeper = startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log });
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
-  return {
-    url,
-    tree,
-    async stop() {
-      sessions.close();
-      await api.close();
-      await stopSweeper();
-      await committer.drained();
-      await tree.ownership.stop();
-      await registry.checkOut();
-      await database.close();
-      await postgres?.stop();
-    },
-  };
+  return { url, tree, stop: () => unwind.run() };
 }
 
-function gateSettings(config: AdminConfig) {
+function gateSettings(config: AdminConfig): GateSettings {
   return {
     masterKey: config.MASTER_KEY, apiKey: config.API_KEY, metricsKey: config.METRICS_KEY, mcpKey: config.MCP_KEY, proxyKey: config.PROXY_KEY,
     apiAuthEnabled: config.API_AUTH_ENABLED, metricsAuthEnabled: config.METRICS_AUTH_ENABLED, mcpAuthEnabled: config.MCP_AUTH_ENABLED,
@@ -124,7 +133,7 @@ function gateSettings(config: AdminConfig) {
   };
 }
 
-async function checkHealth(reads: { ping(): Promise<void> }) {
+async function checkHealth(reads: Pick<Reads, 'ping'>): Promise<readonly SubsystemCheck[]> {
   const startedMs = performance.now();
   const error = await reads.ping().then(() => null, () => 'the database does not answer');
   return [{ name: 'database', healthy: error === null, duration_ms: Math.round(performance.now() - startedMs), error }];
