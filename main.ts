@@ -8,7 +8,6 @@ import type { SubsystemCheck } from './api/operation.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
-import { mountMcp } from './api/mcp/mount.ts';
 import { createApi } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
