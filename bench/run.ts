@@ -34,6 +34,8 @@ if (chosen === undefined || values.help) {
   process.exit(values.help ? 0 : 2);
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1)); // what runs is ended on exit
+
 const report = createReport(values.json);
 try {
   await chosen.run({

@@ -1,4 +1,5 @@
 /** The PostgreSQL of a bench run: the admin's own embedded server (fsync on), one database a side, thrown away afterwards. */
+import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
@@ -29,8 +30,14 @@ export async function startBenchServer(): Promise<BenchServer> {
   const dataDir = await mkdtemp(join(BENCH_DIR, 'run-'));
   await chmod(dataDir, 0o755); // the account that runs PostgreSQL for root must get in, or the data are kept elsewhere and stay
   const server = await startEmbeddedPostgres({ dataDir, log: SILENT });
+  const pid = await server.pid() ?? 0;
+  const abandon = (): void => {
+    process.kill(pid, 'SIGQUIT'); // the bench was interrupted: nothing of this database is wanted
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  process.once('exit', abandon);
   return {
-    pid: await server.pid() ?? 0,
+    pid,
     create: async (name) => {
       await withClient(server.connection, (client) => client.query(`create database "${name}"`));
       const place = { ...server.connection, database: name };
@@ -40,6 +47,7 @@ export async function startBenchServer(): Promise<BenchServer> {
       return place;
     },
     stop: async () => {
+      process.off('exit', abandon);
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
     },

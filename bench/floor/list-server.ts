@@ -27,14 +27,15 @@ const boundaries = new Map<string, string[]>();
 
 /** /nodes/3 is the third page. */
 const server = createServer((request, response) => {
-  const [, name = '', page = ''] = (request.url ?? '').split('/');
-  const values = boundaries.get(`${name}/${page}`) ?? [];
-  void client.query({ name, text: name === 'nodes' ? NODES : EXECUTIONS, values }).then(({ rows }) => {
-    const body = JSON.stringify({ data: rows });
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
-    response.end(body);
-  });
+  const [, name = '', number = ''] = (request.url ?? '').split('/');
+  const values = boundaries.get(`${name}/${number}`) ?? [];
+  void page(name, values).then((body) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body));
 });
+
+async function page(name: string, values: readonly string[]): Promise<string> {
+  const { rows } = await client.query({ name, text: name === 'nodes' ? NODES : EXECUTIONS, values: [...values] });
+  return JSON.stringify({ data: rows });
+}
 
 serveQuestions({
   start: async (place: DatabasePlace) => {

@@ -63,6 +63,9 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
     },
   });
   closeSync(log);
+  const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted
+  process.once('exit', abandon);
+  child.once('exit', () => process.off('exit', abandon));
   await ready(child, logFile);
   const http = createHttpClient(place.port, place.masterKey);
   return {

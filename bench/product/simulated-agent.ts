@@ -121,6 +121,10 @@ export class MemoryJournal implements SessionJournal {
     }
   }
 
+  heal(): boolean {
+    return true;
+  }
+
   /** The script to run; empty for an unknown execution. */
   text(execution: ExecutionId): string {
     return this.#held.get(execution)?.text ?? '';
