@@ -77,7 +77,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const bus = createBus(log);
   const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
   const loader = createLoader(pool);
-  const leases = createLeases(pool);
+  const leases = { ...createLeases(pool), checkIn: () => registry.checkIn() };
   const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
 
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.

@@ -27,10 +27,11 @@ export interface AdminRegistry extends AdminDirectory {
 /** The AdminDirectory port, with the means to appear in it. */
 export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>): AdminRegistry {
   const startedAt = new Date(clock.nowMs());
-  const newId = v7();
+  let id = v7(); // the one in force is known after the first check-in: the name keeps its id over restarts
   const checkIn = (): Promise<string> => guarded(async () => {
-    const row = await orm.em.fork().upsert(Admin, { id: newId, ...self, startedAt, lastCheckedIn: raw('now()') }, { onConflictFields: ['name'], onConflictExcludeFields: ['id'] });
-    return row.id;
+    const row = await orm.em.fork().upsert(Admin, { id, ...self, startedAt, lastCheckedIn: raw('now()') }, { onConflictFields: ['name'], onConflictExcludeFields: ['id'] });
+    id = row.id;
+    return id;
   });
   return {
     checkIn,

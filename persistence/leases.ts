@@ -35,7 +35,7 @@ export interface Owned {
 }
 
 export interface Leases {
-  /** Checks in and renews what this admin owns, also what ran out and nobody took. Returns what it still owns: a cluster that is missing was taken over. */
+  /** Renews what this admin owns, also what ran out and nobody took. Returns what it still owns: a cluster that is missing was taken over. */
   renew(adminId: string): Promise<readonly Owned[]>;
   /** Live admins and free clusters, in one snapshot. */
   survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
@@ -61,7 +61,6 @@ export function createLeases(pool: Pool): Leases {
 
   return {
     async renew(adminId) {
-      await query('checking in', 'update admin set last_checked_in = clock_timestamp() where id = $1', [adminId]);
       const rows = await query<{ cluster_id: ClusterId; epoch: string }>('renewing leases', `update cluster_ownership set lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
       return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
     },

@@ -12,6 +12,8 @@ export const ROUND_MS = 1_000;
 
 /** What the loop needs of the database. Implemented by persistence. */
 export interface LeasePort {
+  /** Says that this admin is there. */
+  checkIn(): Promise<unknown>;
   renew(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
   retake(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
@@ -48,6 +50,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
 
   async function compare(): Promise<void> {
     const sentAtMs = ports.monotonicMs();
+    await leases.checkIn();
     const renewed = await leases.renew(adminId);
     const still = new Set(renewed.map((owned) => owned.cluster));
     // A cluster created while the renewal was under way is not in its answer: it is fresh by its own grant.
