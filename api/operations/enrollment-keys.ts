@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
 import { ClusterName, encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
@@ -129,6 +130,6 @@ function createKey(cluster: { readonly id: ClusterId; readonly name: string }, k
   const blob = encodeEnrollmentBlob({ admin_urls: [...ports.settings.adminUrls], cluster_name: cluster.name, nonce });
   return ports.ask<EnrollmentKeyResource>((asker) => ({
     to: { kind: 'cluster', id: cluster.id },
-    message: { type: 'create-key', asker, id, ...key, key: blob, nonceHash: ports.vault.sha256(nonce), sealedKey: ports.vault.seal(blob, `enrollment_key:${id}`), idempotency },
+    message: { type: 'create-key', asker, id, ...key, key: blob, nonceHash: ports.vault.sha256(nonce), sealedKey: ports.vault.seal(blob, enrollmentKeyBlob(id)), idempotency },
   }));
 }

@@ -4,7 +4,7 @@ import type { Asker } from '../../actors/kit/asker.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources.ts';
-import { ClusterName, encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
+import { ClusterName } from '../../transport/protocol/enrollment.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
@@ -66,10 +66,9 @@ export const create_node_recovery_key = operation({
   input: z.strictObject({ id: NodeId }),
   output: RecoveryKeyView,
   handle: ({ id }, call) => {
-    const secret = call.ports.vault.newSecret();
-    const key = encodeRecoveryKey(id, secret);
+    const key = call.ports.vault.newSecret();
     return askNode<{ readonly recovery_key: string }>(id, call, (asker) =>
-      ({ type: 'set-recovery-key', asker, key, keyHash: call.ports.vault.sha256(secret), idempotency: call.idempotency }));
+      ({ type: 'set-recovery-key', asker, key, keyHash: call.ports.vault.sha256(key), idempotency: call.idempotency }));
   },
 });
 

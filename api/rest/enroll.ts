@@ -4,6 +4,7 @@ import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources.ts';
+import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
 import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -58,7 +59,7 @@ async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promis
 
     const apiToken = vault.newSecret();
     const proxyPassword = vault.newSecret();
-    const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, `node:${request.node_id}:proxy_password`) };
+    const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)) };
     const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
     return await ports.ask<EnrollAnswer>((asker) => ({

@@ -22,7 +22,7 @@ test('an agent with a known key is sent to the actor of its cluster, with fresh 
   t.is(status, 201);
   t.deepEqual(asked[0]?.to, { kind: 'cluster', id: SOME_ID } as never);
   t.like(asked[0]?.message, { type: 'enroll', key: { id: 'k' }, existing: null, credentials: { apiToken: 'secret', sealedProxyPassword: 'sealed secret' } });
-  t.deepEqual(sealed, [`node:${SOME_ID}:proxy_password`]);
+  t.deepEqual(sealed, [`node/${SOME_ID}/sealed_proxy_password`]);
 });
 
 test('an unknown key and what is no key are 403 invalid_key, and leave an event that names nothing', async (t) => {
