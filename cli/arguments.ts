@@ -1,0 +1,29 @@
+/** Values of flags, checked before anything is asked of the service. */
+import { InvalidArgumentError, Option } from 'commander';
+
+/** Rows that a list shows when --limit is not given. */
+const ROWS_DEFAULT = 1_000;
+
+/** `--limit N` of lists. */
+export function limitOption(): Option {
+  return new Option('--limit <n>', 'most rows to show').argParser(positiveInteger).default(ROWS_DEFAULT);
+}
+
+/** A whole number from 1. */
+export function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It should be a whole number from 1.');
+  return value;
+}
+
+/** Comma-separated words, from one flag or several. */
+export function words(text: string, before: readonly string[] = []): readonly string[] {
+  const more = text.split(',').map((word) => word.trim()).filter((word) => word !== '');
+  if (more.length === 0) throw new InvalidArgumentError('It should be one name or several with commas.');
+  return [...before, ...more];
+}
+
+/** `unlimited` or a whole number from 1. */
+export function limitOrNone(text: string): number | null {
+  return text === 'unlimited' || text === 'none' ? null : positiveInteger(text);
+}

@@ -1,0 +1,44 @@
+/** The typed client of the service. It knows the router by its type only. */
+import { createTRPCClient, createWSClient, httpLink, wsLink, type TRPCClient } from '@trpc/client';
+import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
+import type { AppRouter } from '../api/trpc/router.ts';
+import type { Connection } from './connection.ts';
+
+export type Api = TRPCClient<AppRouter>;
+export type Inputs = inferRouterInputs<AppRouter>;
+export type Outputs = inferRouterOutputs<AppRouter>;
+
+export type Node = Outputs['get_node'];
+export type Execution = Outputs['get_command_execution'];
+export type Command = Outputs['get_command'];
+
+/** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 5_000;
+
+/** Calls go over HTTP. */
+export function createClient({ url, key }: Connection): Api {
+  return createTRPCClient<AppRouter>({ links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })] });
+}
+
+/** A client of the live feeds, over one WebSocket that comes back by itself. */
+export interface LiveClient {
+  readonly api: Api;
+  close(): void;
+}
+
+/** Opens the WebSocket at the first subscription. `lost` is called whenever it breaks. */
+export function createLiveClient({ url, key }: Connection, lost: (error: unknown) => void = () => {}): LiveClient {
+  const socket = createWSClient({
+    url: `${url.replace(/^http/u, 'ws')}/api/trpc`,
+    connectionParams: () => authorization(key),
+    lazy: { enabled: true, closeMs: 0 },
+    retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
+    onError: lost,
+  });
+  return { api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }), close: () => void socket.close() };
+}
+
+function authorization(key: string | null): Record<string, string> {
+  return key === null ? {} : { authorization: `Bearer ${key}` };
+}

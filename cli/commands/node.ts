@@ -1,0 +1,53 @@
+/** `edge node`. */
+import type { Command as Program } from 'commander';
+import { limitOption, words } from '../arguments.ts';
+import type { Node } from '../client.ts';
+import { nodeIdOf } from '../node-names.ts';
+import type { Columns } from '../output.ts';
+import { sessionOf } from '../session.ts';
+
+const COLUMNS: Columns<Node> = [
+  ['ID', ({ id }) => id],
+  ['ALIASES', ({ aliases }) => aliases.map(({ name }) => name).join(',') || null],
+  ['CLUSTER', ({ cluster_name: cluster }) => cluster],
+  ['STATUS', ({ status }) => status],
+  ['VERSION', ({ version }) => version],
+  ['LAST SEEN', ({ last_seen_at: at }) => at],
+];
+
+interface ListFlags {
+  readonly cluster?: readonly string[];
+  readonly status?: readonly string[];
+  readonly limit: number;
+}
+
+/** Nodes: list, look at, move and remove. */
+export function addNodeCommands(program: Program): void {
+  const node = program.command('node').description('machines whose agents are enrolled');
+
+  node.command('ls').description('list nodes')
+    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
+    .option('-s, --status <statuses>', 'only healthy, unhealthy or unreachable ones', words)
+    .addOption(limitOption())
+    .action(async (flags: ListFlags, command: Program) => {
+      const { api, list } = sessionOf(command);
+      const filters = { ...(flags.cluster && { cluster_name__in: flags.cluster }), ...(flags.status && { status__in: flags.status as readonly Node['status'][] }) };
+      await list(COLUMNS, flags.limit, (page) => api.list_nodes.query({ ...filters, ...page }));
+    });
+
+  node.command('get <node>').description('show a node').action(async (name: string, _flags: object, command: Program) => {
+    const { api, record } = sessionOf(command);
+    await record(await api.get_node.query({ id: await nodeIdOf(api, name) }));
+  });
+
+  node.command('rm <nodes...>').description('remove nodes: their open executions are dropped and their agents locked out').action(async (names: readonly string[], _flags: object, command: Program) => {
+    const { api } = sessionOf(command);
+    const ids = await Promise.all(names.map((name) => nodeIdOf(api, name)));
+    for (const id of ids) await api.delete_node.mutate({ id });
+  });
+
+  node.command('move <node> <cluster>').description('move a node to another cluster').action(async (name: string, cluster: string, _flags: object, command: Program) => {
+    const { api, record } = sessionOf(command);
+    await record(await api.change_node_cluster.mutate({ id: await nodeIdOf(api, name), cluster_name: cluster }));
+  });
+}

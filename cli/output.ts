@@ -1,0 +1,65 @@
+/** Data on stdout, and nothing else there: a table for people, JSON for programs. */
+import { EXIT, Problem } from './problem.ts';
+
+export const FORMATS = ['table', 'json', 'ndjson'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** Columns of a table: heading and cell. */
+export type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row) => unknown])[];
+
+/** The format of `-o`. */
+export function formatOf(text: string): Format {
+  const format = FORMATS.find((one) => one === text);
+  if (format === undefined) throw new Problem(`-o is "${text}": it should be one of ${FORMATS.join(', ')}`, EXIT.usage);
+  return format;
+}
+
+/** Rows as text, with a trailing newline unless there is nothing. */
+export function rowsText<Row>(rows: readonly Row[], columns: Columns<Row>, format: Format): string {
+  switch (format) {
+    case 'json': return `${JSON.stringify(rows, null, 2)}\n`;
+    case 'ndjson': return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    case 'table': return table([columns.map(([heading]) => heading), ...rows.map((row) => columns.map(([, cell]) => cellText(cell(row))))]);
+    default: return format satisfies never;
+  }
+}
+
+/** One thing as text: fields below each other, or JSON. */
+export function recordText(record: object, format: Format): string {
+  switch (format) {
+    case 'json': return `${JSON.stringify(record, null, 2)}\n`;
+    case 'ndjson': return `${JSON.stringify(record)}\n`;
+    case 'table': return table(Object.entries(record).map(([field, value]) => [field, cellText(value)]));
+    default: return format satisfies never;
+  }
+}
+
+function table(lines: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const line of lines) line.forEach((cell, column) => { widths[column] = Math.max(widths[column] ?? 0, cell.length); });
+  return lines.map((line) => `${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
+}
+
+// Control characters of a remote machine must not reach the terminal by way of a table.
+function cellText(value: unknown): string {
+  const text = value === null || value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value);
+  // eslint-disable-next-line no-control-regex -- these are what is taken out
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ');
+}
+
+/** Writes to stdout and waits until it is taken. A reader that went away (`| head`) ends the program quietly. */
+export async function write(text: string): Promise<void> {
+  if (text === '') return;
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if (error == null) resolve();
+      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit(EXIT.ok);
+      else reject(error);
+    });
+  });
+}
+
+/** Says something to the person, on stderr. */
+export function tell(line: string): void {
+  process.stderr.write(`edge: ${line}\n`);
+}

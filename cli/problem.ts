@@ -1,0 +1,66 @@
+/** What goes wrong for the user of `edge`: one line that says what to do, and the exit status that scripts decide by. */
+import { TRPCClientError } from '@trpc/client';
+
+/** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, auth: 3, notFound: 4, someFailed: 6, someUnfinished: 7, interrupted: 130 } as const;
+export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
+
+/** An expected end, told in one line. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly status: ExitStatus;
+  constructor(message: string, status: ExitStatus = EXIT.failed) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Data of a refusal, as the service sends it. */
+interface RefusalData {
+  readonly code?: string;
+  readonly details?: Readonly<Record<string, readonly string[]>> | null;
+  readonly request_id?: string | null;
+}
+
+/** Any error as a problem. `url` is where the service was looked for. */
+export function problemOf(error: unknown, url: string): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof TRPCClientError) {
+    const data = error.data as RefusalData | null | undefined;
+    return typeof data?.code === 'string' ? refusalProblem(error.message, data, url) : unreachableProblem(error, url);
+  }
+  return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
+}
+
+function refusalProblem(message: string, { code, details, request_id: requestId }: RefusalData, url: string): Problem {
+  switch (code) {
+    case 'unauthorized': return new Problem(`${url} does not accept this key: set EDGE_API_KEY, give --key, or run edge login`, EXIT.auth);
+    case 'forbidden': return new Problem(`this key does not reach that (${oneLine(message)}): use MASTER_KEY or API_KEY of the service`, EXIT.auth);
+    case 'not_found': return new Problem(`there is no such thing (${oneLine(message)})`, EXIT.notFound);
+    case 'bad_request': case 'validation_failed': return new Problem(oneLine(`${message}${fields(details)}`), EXIT.usage);
+    case 'rate_limited': case 'service_unavailable': return new Problem(`${oneLine(message)} Try again shortly.`);
+    case 'internal_error': return new Problem(`${oneLine(message)} Its operator finds it in the log${requestId == null ? '' : ` as ${requestId}`}.`);
+    case undefined: default: return new Problem(oneLine(message));
+  }
+}
+
+function unreachableProblem(error: TRPCClientError<never>, url: string): Problem {
+  const cause = rootCause(error);
+  if (cause.includes('JSON')) return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
+  return new Problem(`cannot reach ${url} (${cause}): check that edge-admin runs there, or set EDGE_URL or --url`);
+}
+
+function rootCause(error: unknown): string {
+  let cause = error;
+  for (let depth = 0; depth < 5 && cause instanceof Error && cause.cause instanceof Error; depth += 1) cause = cause.cause;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return code ?? oneLine(message);
+}
+
+function fields(details: RefusalData['details']): string {
+  return details == null ? '' : `: ${Object.entries(details).map(([field, messages]) => `${field} ${messages.join(', ')}`).join('; ')}`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/gu, ' ').trim();
+}

@@ -1,0 +1,58 @@
+/** The commands of `edge`, and how each ends. */
+import { Command as Program, CommanderError, Option } from 'commander';
+import packageFile from '../package.json' with { type: 'json' };
+import { addAliasCommands } from './commands/alias.ts';
+import { addClusterCommands } from './commands/cluster.ts';
+import { addCommandCommands } from './commands/command.ts';
+import { addEventsCommands } from './commands/events.ts';
+import { addHealthCommand } from './commands/health.ts';
+import { addKeyCommands } from './commands/key.ts';
+import { addLoginCommand } from './commands/login.ts';
+import { addNodeCommands } from './commands/node.ts';
+import { addRunCommand } from './commands/run.ts';
+import { DEFAULT_URL } from './connection.ts';
+import { FORMATS, tell } from './output.ts';
+import { EXIT, problemOf } from './problem.ts';
+
+/** Does what the arguments of the process say. The exit status is set at its end. */
+export async function runEdge(): Promise<void> {
+  const program = createProgram();
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed));
+
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    process.exitCode = error instanceof CommanderError ? usageStatus(error) : failed(error, program);
+  }
+}
+
+function createProgram(): Program {
+  const program = new Program('edge')
+    .description('Reach, run, see and update machines behind NAT and firewalls.')
+    .version(packageFile.version, '-V, --version')
+    .addOption(new Option('-o, --output <format>', 'format of data').choices(FORMATS).default('table'))
+    .option('--url <url>', `where the service is (default: EDGE_URL, what edge login remembers, or ${DEFAULT_URL})`)
+    .option('--key <key>', 'key of the service (default: EDGE_API_KEY, or what edge login remembers)')
+    .addHelpText('after', '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help has its own.')
+    .showSuggestionAfterError()
+    .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
+    .exitOverride();
+
+  for (const add of [addRunCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addEventsCommands, addHealthCommand, addLoginCommand]) add(program);
+  return program;
+}
+
+function usageStatus({ exitCode }: CommanderError): number {
+  return exitCode === 0 ? EXIT.ok : EXIT.usage;
+}
+
+function failed(error: unknown, program: Program): number {
+  const { url } = program.opts<{ readonly url?: string }>();
+  const problem = problemOf(error, url ?? (process.env['EDGE_URL'] || DEFAULT_URL));
+  tell(problem.message);
+  return problem.status;
+}
+
+function oneLine(text: string): string {
+  return `edge: ${text.replace(/^error: /u, '').replaceAll(/\s*\n\s*/gu, ' ').trim()} (edge --help lists what there is)\n`;
+}

@@ -1,0 +1,52 @@
+/** One line on stderr that says how far a run is, rewritten in place. Only for people: nothing when stderr is no terminal. */
+import type { Command } from './client.ts';
+
+type Summary = Command['summary'];
+
+/** Between two rewrites, in ms: what a person can follow. */
+const REWRITE_MS = 100;
+
+export interface Progress {
+  show(summary: Summary): void;
+  /** Takes the line away, so that other text can be written. It comes back with the next `show`. */
+  clear(): void;
+}
+
+/** A progress line on a stream. */
+export function createProgress(stream: { readonly isTTY?: boolean; write(text: string): unknown }, nowMs: () => number): Progress {
+  if (stream.isTTY !== true) return { show() {}, clear() {} };
+  const startedMs = nowMs();
+  let shown = false;
+  let shownMs = 0;
+  return {
+    show(summary) {
+      const isLast = finishedOf(summary) === summary.total;
+      if (shown && !isLast && nowMs() - shownMs < REWRITE_MS) return;
+      shown = true;
+      shownMs = nowMs();
+      stream.write(`\r\u001b[2K${progressText(summary, nowMs() - startedMs)}`);
+    },
+    clear() {
+      if (shown) stream.write('\r\u001b[2K');
+      shown = false;
+    },
+  };
+}
+
+/** `12/40 done, 2 failed, 20 running, 6 waiting, 3 s`. */
+export function progressText(summary: Summary, elapsedMs: number): string {
+  const unfinished = summary.cancelled + summary.expired + summary.dropped;
+  return [
+    `${finishedOf(summary)}/${summary.total} done`,
+    summary.failed > 0 && `${summary.failed} failed`,
+    unfinished > 0 && `${unfinished} not finished`,
+    summary.sent > 0 && `${summary.sent} running`,
+    summary.pending > 0 && `${summary.pending} waiting`,
+    `${Math.round(elapsedMs / 1_000)} s`,
+  ].filter(Boolean).join(', ');
+}
+
+/** Executions that are over. */
+export function finishedOf(summary: Summary): number {
+  return summary.total - summary.pending - summary.sent;
+}

@@ -1,0 +1,58 @@
+/** What the live feeds say, put together on this side. */
+import type { Api, Command } from './client.ts';
+import { EXIT, Problem } from './problem.ts';
+
+
+/** An execution as its command's feed knows it. */
+export interface WatchedExecution {
+  readonly id: string;
+  readonly node_id: string;
+  readonly cluster_name: string;
+  readonly status: 'pending' | 'sent' | 'completed' | 'cancelled' | 'expired' | 'dropped';
+  readonly exit_code: number | null;
+}
+
+/** The state of a command after each news. */
+export interface CommandState {
+  readonly summary: Command['summary'];
+  readonly executions: ReadonlyMap<string, WatchedExecution>;
+}
+
+/**
+ * Follows a command until all of its executions are over, or `signal` aborts. `changed` gets the state after each message,
+ * with the executions that changed. Rejects when the command cannot be watched, or is deleted.
+ */
+export function followCommand(api: Api, id: string, signal: AbortSignal, changed: (state: CommandState, news: readonly WatchedExecution[]) => void): Promise<CommandState | null> {
+  return new Promise((resolve, reject) => {
+    let state: CommandState | null = null;
+    let pagesSeen = 0;
+    const executions = new Map<string, WatchedExecution>();
+    const end = (finish: () => void): void => {
+      signal.removeEventListener('abort', aborted);
+      subscription.unsubscribe();
+      finish();
+    };
+    const aborted = (): void => end(() => resolve(state));
+    const subscription = api.commands.watch.subscribe({ id }, {
+      onData({ data }) {
+        if (data.type === 'removed') return end(() => reject(new Problem('the command was deleted meanwhile', EXIT.notFound)));
+        if (data.type === 'snapshot' && data.page === 1) executions.clear();
+        const news = data.executions.map((patch) => {
+          const merged = { ...executions.get(patch.id), ...patch } as WatchedExecution;
+          executions.set(patch.id, merged);
+          return merged;
+        });
+        if (data.type === 'snapshot') pagesSeen = data.page === data.pages ? Number.POSITIVE_INFINITY : data.page;
+        state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions };
+        changed(state, news);
+        const isOver = pagesSeen === Number.POSITIVE_INFINITY && state.summary.pending + state.summary.sent === 0;
+        if (isOver) end(() => resolve(state));
+        return undefined;
+      },
+      onError: (error) => end(() => reject(error)),
+    });
+    signal.addEventListener('abort', aborted, { once: true });
+    if (signal.aborted) aborted();
+  });
+}
+
