@@ -98,6 +98,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: v7,
       checkHealth: () => checkHealth(reads),
+      isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },

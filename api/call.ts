@@ -47,6 +47,7 @@ export function createCall({ ports, gate, log }: CallKit): CallOperation {
 
     const input = parse(operation, rawInput);
     if (!input.ok) return input;
+    if (operation.needsCapacity && ports.isDegraded()) return DEGRADED;
 
     try {
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads,
@@ -82,6 +83,8 @@ function failure(error: unknown, operation: Operation, caller: Caller, log: Log)
   log.error({ error, operation: operation.name, request_id: caller.requestId }, 'an operation failed');
   return INTERNAL_ERROR;
 }
+
+const DEGRADED = refuse('degraded_mode', 'There are more nodes than the admins have room for. Add an admin or raise ADMIN_MAX_WIREGUARD_PEERS; running commands goes on.');
 
 /** A bug. Its cause is in the log under the request id and nowhere else. */
 export const INTERNAL_ERROR: Refusal = refuse('internal_error', 'Something went wrong here. The log has it under the request id.').refusal;

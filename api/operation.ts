@@ -19,6 +19,8 @@ export interface OperationPorts {
   newId(): string;
   /** Runs the subsystem checks of /healthz, in parallel, 5 s each. */
   checkHealth(): Promise<readonly SubsystemCheck[]>;
+  /** More nodes than the admins together have room for. */
+  isDegraded(): boolean;
   readonly settings: OperationSettings;
 }
 
@@ -88,6 +90,8 @@ export interface Operation<Name extends string = string, K extends Kind = Kind, 
   readonly hints: ToolHints;
   /** Creates keep their answer under an Idempotency-Key. */
   readonly creates: boolean;
+  /** Refused with `degraded_mode` while there are more nodes than the admins have room for. Source: contract.md, 1. */
+  readonly needsCapacity: boolean;
   readonly list: List;
   readonly input: Input;
   readonly output: Output;
@@ -110,6 +114,8 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
   /** Default: false. */
   readonly creates?: boolean;
   /** Default: false. */
+  readonly needsCapacity?: boolean;
+  /** Default: false. */
   readonly list?: List;
   readonly input: Input;
   readonly output: Output;
@@ -120,7 +126,7 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
 export function operation<const Name extends string, const K extends Kind, Input extends z.ZodType, Output extends z.ZodType, const List extends boolean = false>(
   definition: Definition<Name, K, Input, Output, List>,
 ): Operation<Name, K, Input, Output, List> {
-  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, list: false as List, ...definition };
+  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, list: false as List, ...definition };
 }
 
 function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {

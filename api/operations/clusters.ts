@@ -21,6 +21,7 @@ const NodeLimit = positiveInteger.nullable().describe('Most nodes that it may ho
 export const create_cluster = operation({
   name: 'create_cluster',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Create a cluster. Address ranges are generated when left out.',
   rest: { method: 'POST', path: '/clusters', status: 201 },
   creates: true,
@@ -85,6 +86,7 @@ export const get_cluster = operation({
 export const update_cluster = operation({
   name: 'update_cluster',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Change how many nodes a cluster may hold. Below the present count is a conflict.',
   rest: { method: 'PATCH', path: '/clusters/:name', status: 200 },
   input: z.strictObject({ name: ClusterName, node_limit: NodeLimit }),
@@ -95,6 +97,7 @@ export const update_cluster = operation({
 export const delete_cluster = operation({
   name: 'delete_cluster',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Delete a cluster that holds no node.',
   rest: { method: 'DELETE', path: '/clusters/:name', status: 202 },
   input: z.strictObject({ name: ClusterName }),

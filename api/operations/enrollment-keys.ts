@@ -28,6 +28,7 @@ const body = {
 export const create_enrollment_key = operation({
   name: 'create_enrollment_key',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster name default means the configured default cluster.',
   rest: { method: 'POST', path: '/clusters/:cluster_name/enrollment_keys', status: 201 },
   creates: true,
@@ -48,6 +49,7 @@ export const create_enrollment_key = operation({
 export const create_public_enrollment_key = operation({
   name: 'create_public_enrollment_key',
   kind: 'mutation',
+  needsCapacity: true,
   scope: 'public',
   summary: 'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
@@ -88,6 +90,7 @@ export const get_enrollment_key = operation({
 export const update_enrollment_key = operation({
   name: 'update_enrollment_key',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Change the label, expiry or remaining uses of an enrolment key. What is left out stays.',
   rest: { method: 'PATCH', path: '/enrollment_keys/:id', status: 200 },
   input: z.strictObject({ id: Uuid, ...body }),
@@ -106,6 +109,7 @@ export const update_enrollment_key = operation({
 export const delete_enrollment_key = operation({
   name: 'delete_enrollment_key',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Delete an enrolment key. Nodes that it let in stay.',
   rest: { method: 'DELETE', path: '/enrollment_keys/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),

@@ -35,6 +35,7 @@ export const get_node = operation({
 export const delete_node = operation({
   name: 'delete_node',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Delete a node: its open executions are dropped, its token is revoked and its session ends at once.',
   rest: { method: 'DELETE', path: '/nodes/:id', status: 204 },
   input: z.strictObject({ id: NodeId }),
@@ -45,6 +46,7 @@ export const delete_node = operation({
 export const change_node_cluster = operation({
   name: 'change_node_cluster',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Move a node to another cluster. Clears its recovery key.',
   rest: { method: 'POST', path: '/nodes/:id/change_cluster', status: 200 },
   hints: { destructive: true, idempotent: true },
@@ -60,6 +62,7 @@ export const change_node_cluster = operation({
 export const create_node_recovery_key = operation({
   name: 'create_node_recovery_key',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Create or replace the recovery key of a node. It is shown this once.',
   rest: { method: 'POST', path: '/nodes/:id/recovery_key', status: 201 },
   creates: true,
@@ -75,6 +78,7 @@ export const create_node_recovery_key = operation({
 export const delete_node_recovery_key = operation({
   name: 'delete_node_recovery_key',
   kind: 'mutation',
+  needsCapacity: true,
   summary: 'Remove the recovery key of a node.',
   rest: { method: 'DELETE', path: '/nodes/:id/recovery_key', status: 204 },
   input: z.strictObject({ id: NodeId }),

@@ -37,6 +37,8 @@ export interface Ownership {
   start(): Promise<void>;
   /** A cluster that this admin just created. */
   created(cluster: ClusterId, epoch: number): void;
+  /** More nodes than the live admins together have room for, as of the last round. */
+  isDegraded(): boolean;
   /** Stops the loop and gives every lease back. */
   stop(): Promise<void>;
 }
@@ -45,6 +47,7 @@ export interface Ownership {
 export function createOwnership(ports: OwnershipPorts): Ownership {
   const { adminId, leases, held, directory, loader, clock, log } = ports;
   let stopped = false;
+  let degraded = false;
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
 
@@ -57,10 +60,19 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     for (const cluster of held.all()) if (!still.has(cluster) && !held.isFresh(cluster)) lost(cluster);
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
     const { admins, free } = await leases.survey();
-    const assigned = assign(free, admins);
+    const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
+    measure(roomy, free);
+    const assigned = assign(free, roomy);
     const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
     const claimedAtMs = ports.monotonicMs();
     await gained(await leases.claim(adminId, mine), claimedAtMs);
+  }
+
+  function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
+    const nodes = sum(admins.map((admin) => admin.nodes)) + sum(free.map((cluster) => cluster.nodes));
+    const now = admins.length > 0 && nodes > sum(admins.map((admin) => admin.capacity));
+    if (now !== degraded) log.warn({ nodes, degraded: now }, now ? 'there are more nodes than the admins have room for' : 'the admins have room for all nodes again');
+    degraded = now;
   }
 
   async function gained(owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[], sentAtMs: number): Promise<void> {
@@ -91,6 +103,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   }
 
   return {
+    isDegraded: () => degraded,
     async start() {
       const sentAtMs = ports.monotonicMs();
       await gained(await leases.retake(adminId), sentAtMs);
@@ -107,4 +120,13 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
       await leases.release(adminId);
     },
   };
+}
+
+/** Peers that an admin can have, less those that are other admins. Source: spec.md, AdminTopologyEntry. */
+function edgeCapacity(peersMax: number, admins: number): number {
+  return Math.max(0, peersMax - (admins - 1));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }

@@ -132,6 +132,7 @@ function fakePorts({ ports, reads, operations }: FakeOptions, asked: Addressed[]
     },
     clock: { nowMs: () => clock.nowMs, after: () => () => {} },
     newId: createIds(() => clock.nowMs),
+    isDegraded: () => false,
     checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
     settings: { adminUrls: ['http://127.0.0.1:44000'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: null, publicEnrollmentKeyEnabled: false, ...operations },
     ...ports,

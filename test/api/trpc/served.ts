@@ -67,6 +67,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,
+    isDegraded: () => false,
     checkHealth: () => Promise.resolve([{ name: 'database', healthy: true, duration_ms: 1, error: null }]),
     settings: { adminUrls: ['http://localhost'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: 'demo', publicEnrollmentKeyEnabled: true },
   };
