@@ -1,4 +1,5 @@
 /** The agent's durable memory of executions: received, started, finished, forgotten. SQLite with an fsync for every transaction. */
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import type { Delivery } from '../transport/protocol/frames.ts';
@@ -28,6 +29,9 @@ export interface Started {
   readonly startedAt: Stamp;
 }
 
+/** How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the machine's after the next `now`. */
+type Durability = 'now' | 'soon';
+
 /** What `finish` stores. */
 export interface Ending {
   readonly execution: ExecutionId;
@@ -39,9 +43,17 @@ export interface Ending {
 
 type Row = Record<string, string | number | bigint | Uint8Array | null>;
 
+/** A result that no admin has confirmed by then is forced onto the disk, in ms. */
+const SYNC_AFTER_MS = 100;
+
 /**
- * Every method that writes is durable when it returns true, and has changed nothing when it returns false: the disk is
+ * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
  * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening.
+ *
+ * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
+ * Ends are fsynced SYNC_AFTER_MS later, if they are not confirmed by then, and forgetting is not: a machine that goes down in
+ * between finds an execution that was started and lost, which it was a moment before as well, and an admin that has the
+ * result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
 export class Journal implements SessionJournal {
   readonly #database: DatabaseSync;
@@ -53,11 +65,14 @@ export class Journal implements SessionJournal {
   /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
   readonly #unwanted = new Set<ExecutionId>();
   #problem: string | null = null;
+  #durability: Durability = 'now';
+  #sync: NodeJS.Timeout | null = null;
 
   /** Opens or creates the journal at `path`. Throws what SQLite throws when the file is no sound journal. */
   constructor(path: string, timeline: Timeline, log: AgentLog) {
     this.#timeline = timeline;
     this.#log = log;
+    closeSync(openSync(path, 'a', 0o600)); // SQLite would let others read it; its further files follow this one
     this.#database = new DatabaseSync(path);
     try {
       this.#open();
@@ -166,7 +181,8 @@ export class Journal implements SessionJournal {
           ending.outcome, ending.exitCode, ending.output, ending.output.length, ending.outputTruncated ? 1 : 0, ending.execution,
         );
       }
-    });
+    }, 'soon');
+    if (isStored) this.#syncLater();
     if (isStored) for (const { execution } of endings) if (this.#states.has(execution)) this.#states.set(execution, 'finished');
     return isStored;
   }
@@ -196,7 +212,7 @@ export class Journal implements SessionJournal {
     if (this.#unwanted.size === 0) return;
     const isStored = this.#write('drop what admins confirmed', () => {
       for (const execution of this.#unwanted) this.#run('DELETE FROM execution WHERE id = ?', execution);
-    });
+    }, 'soon');
     if (!isStored) return;
     for (const execution of this.#unwanted) this.#states.delete(execution);
     this.#unwanted.clear();
@@ -210,13 +226,22 @@ export class Journal implements SessionJournal {
     });
   }
 
+  #syncLater(): void {
+    this.#sync ??= setTimeout(() => {
+      this.#sync = null;
+      // Any synced transaction takes those before it along. Its row changes nothing.
+      if ([...this.#states.values()].includes('finished')) this.#write('write', () => this.#run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'));
+    }, SYNC_AFTER_MS).unref();
+  }
+
   close(): void {
+    if (this.#sync !== null) clearTimeout(this.#sync);
     this.#statements.clear();
     this.#database.close();
   }
 
   #open(): void {
-    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 1048576');
+    this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 1048576');
     const check = this.#get('PRAGMA quick_check');
     if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
     const version = this.#get('PRAGMA user_version')?.['user_version'];
@@ -227,8 +252,9 @@ export class Journal implements SessionJournal {
     }
   }
 
-  #write(what: string, change: () => void): boolean {
+  #write(what: string, change: () => void, durability: Durability = 'now'): boolean {
     try {
+      this.#setDurability(durability);
       this.#database.exec('BEGIN IMMEDIATE');
       change();
       this.#database.exec('COMMIT');
@@ -242,6 +268,12 @@ export class Journal implements SessionJournal {
       this.#problem = problem;
       return false;
     }
+  }
+
+  #setDurability(durability: Durability): void {
+    if (this.#durability === durability) return;
+    this.#database.exec(`PRAGMA synchronous = ${durability === 'now' ? 'FULL' : 'NORMAL'}`);
+    this.#durability = durability;
   }
 
   #prepared(sql: string): StatementSync {

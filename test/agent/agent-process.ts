@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 
+/** Compiled code that all agents of the tests share: they start in half the time. */
+const CODE_CACHE = new URL('../../node_modules/.cache/edge-agent-test', import.meta.url).pathname;
+
 const PROGRAM = new URL('../../cli/edge-agent.ts', import.meta.url).pathname;
 
 /** A directory that is removed after the test. */
@@ -29,7 +32,7 @@ export class AgentProcess {
   /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
   static start(t: ExecutionContext, environment: Record<string, string>, words: readonly string[] = ['up']): AgentProcess {
     const child = spawn(process.execPath, [PROGRAM, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...environment },
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: CODE_CACHE, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const agent = new AgentProcess(child);

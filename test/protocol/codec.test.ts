@@ -1,7 +1,7 @@
 /** The codec under hostile input: a bad message is a value, never a throw, whatever its bytes. */
 import { readFileSync, readdirSync } from 'node:fs';
 import test from 'ava';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts';
 import type { Decoded } from '../../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrame } from '../../transport/protocol/frames.ts';
