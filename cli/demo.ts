@@ -101,6 +101,7 @@ function nextSteps({ url, key }: Connection): string {
 function interruption(): { readonly signal: AbortSignal; readonly reached: Promise<number> } {
   const controller = new AbortController();
   const reached = new Promise<number>((resolve) => {
+    process.stdout.on('error', () => resolve(EXIT.failed)); // whoever read it has gone (`| head`): end in order all the same
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
         controller.abort();

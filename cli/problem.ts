@@ -46,7 +46,8 @@ function refusalProblem(message: string, { code, details, request_id: requestId 
 
 function unreachableProblem(error: TRPCClientError<never>, url: string): Problem {
   const cause = rootCause(error);
-  if (cause.includes('JSON')) return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
+  // Its answer was no JSON, or JSON that is not tRPC's.
+  if (/JSON|transform response/u.test(cause)) return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
   return new Problem(`cannot reach ${url} (${cause}): check that edge-admin runs there, or set EDGE_URL or --url`);
 }
 

@@ -43,7 +43,7 @@ async function healthy({ url }: Connection): Promise<void> {
 export async function startAgents(home: DemoHome, connection: Connection, count: number, started: (program: RunningProgram) => void): Promise<void> {
   const api = createClient(connection);
   await ensureCluster(api);
-  const { key } = await api.create_enrollment_key.mutate({ cluster_name: DEMO_CLUSTER, name: 'npm run demo', uses_remaining: count, expired_at: new Date(Date.now() + READY_MS_MAX).toISOString() });
+  const { key, id } = await api.create_enrollment_key.mutate({ cluster_name: DEMO_CLUSTER, name: 'npm run demo', uses_remaining: count, expired_at: new Date(Date.now() + READY_MS_MAX).toISOString() });
   const ports = await freePorts(count * PORT_SETTINGS.length);
 
   const agents = Array.from({ length: count }, (_none, index) => {
@@ -58,6 +58,7 @@ export async function startAgents(home: DemoHome, connection: Connection, count:
     return agent;
   });
   await Promise.race([allHealthy(connection, count), ...agents.map(({ failed }) => failed)]);
+  await api.delete_enrollment_key.mutate({ id }); // done with, also when all agents were enrolled before
 }
 
 async function ensureCluster(api: Api): Promise<void> {
