@@ -8,6 +8,7 @@ import { create_enrollment_key, create_public_enrollment_key, delete_enrollment_
 import { explain_event_type, list_event_types, publish_test_event } from './operations/events.ts';
 import { change_node_cluster, create_node_recovery_key, delete_node, delete_node_recovery_key, get_node, list_nodes } from './operations/nodes.ts';
 
+/** Every operation by its name, in the order in which documentation shows them. */
 export const catalogue = {
   create_cluster, list_clusters, get_cluster, update_cluster, delete_cluster,
   create_enrollment_key, create_public_enrollment_key, list_enrollment_keys, get_enrollment_key, update_enrollment_key, delete_enrollment_key,
@@ -19,5 +20,7 @@ export const catalogue = {
   get_admin, check_admin_health,
 } as const;
 
+/** The catalogue as a type: what clients are typed by. */
 export type Catalogue = typeof catalogue;
+/** Names of operations. */
 export type OperationName = keyof Catalogue;

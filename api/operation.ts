@@ -33,6 +33,7 @@ export interface OperationSettings {
   readonly publicEnrollmentKeyEnabled: boolean;
 }
 
+/** What one subsystem check found. `error` is one sentence for an operator, null when healthy. */
 export interface SubsystemCheck {
   readonly name: string;
   readonly healthy: boolean;
@@ -68,6 +69,7 @@ export interface ToolHints {
   readonly openWorld?: boolean;
 }
 
+/** Queries only read; mutations may change something. */
 export type Kind = 'query' | 'mutation';
 
 /** What a handler answers: a page of rows, a resource, or null where REST answers 204. */

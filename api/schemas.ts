@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { AnyOperation } from './operation.ts';
 
+/** A JSON Schema as zod writes it. */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** What a client may send. */

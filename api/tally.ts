@@ -1,6 +1,7 @@
 /** Counts something by address in fixed windows, in bounded memory. */
 import type { Clock } from '../actors/kit/ports.ts';
 
+/** What is counted, for how long, and of how many. */
 export interface TallyLimits {
   /** How many are within limits in one window, at least 1. */
   readonly perWindowMax: number;
@@ -9,6 +10,7 @@ export interface TallyLimits {
   readonly entriesMax: number;
 }
 
+/** Counts by address. */
 export interface Tally {
   /** Counts one more. 0 while within limits, else the ms until the window ends. */
   add(address: string): number;

@@ -40,6 +40,7 @@ const CLOSE_GRACE_MS = 5_000;
 /** Sockets that were taken over get this long to say goodbye, in ms. */
 const UPGRADED_GRACE_MS = 1_000;
 
+/** What the operator decides about the API. */
 export interface ApiSettings {
   readonly gate: GateSettings;
   /** Largest body, in bytes; above it 413. */
@@ -48,6 +49,7 @@ export interface ApiSettings {
   readonly version: string;
 }
 
+/** What the API is made of. */
 export interface ApiKit {
   readonly ports: OperationPorts;
   readonly log: Log;
@@ -65,8 +67,10 @@ export interface MountKit {
   onUpgrade(path: string, handler: UpgradeHandler): void;
 }
 
+/** Puts one more surface on the server. */
 export type Mount = (kit: MountKit) => void;
 
+/** The API server and what shares its port. */
 export interface Api {
   readonly server: Server;
   readonly call: CallOperation;

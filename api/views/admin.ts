@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AdminResource } from '../../actors/resources.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
+/** An admin: the fields of `AdminResource`. */
 export const AdminView: z.ZodType<AdminResource> = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -25,6 +26,7 @@ const CheckView: z.ZodType<SubsystemCheck> = z.object({
   error: z.string().nullable(),
 });
 
+/** The subsystem checks and their sum. */
 export const HealthView: z.ZodType<{ readonly healthy: boolean; readonly checks: readonly SubsystemCheck[] }> = z.object({
   healthy: z.boolean(),
   checks: z.array(CheckView),

@@ -9,6 +9,7 @@ const ClusterNode = z.object({
   enrollment_key_id: z.uuid().nullable(),
 });
 
+/** A cluster: the fields of `ClusterResource`. */
 export const ClusterView: z.ZodType<ClusterResource> = z.object({
   id: z.uuid(),
   name: z.string(),

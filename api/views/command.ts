@@ -19,6 +19,7 @@ const SummaryView: z.ZodType<CommandSummary> = z.object({
   total: count, pending: count, sent: count, completed: count, succeeded: count, failed: count, cancelled: count, expired: count, dropped: count,
 }).describe('How many executions are in each state; succeeded and failed split completed by exit code.');
 
+/** A command: the fields of `CommandResource`. */
 export const CommandView: z.ZodType<CommandResource> = z.object({
   id: z.uuid(),
   command_text: z.string(),
@@ -30,6 +31,7 @@ export const CommandView: z.ZodType<CommandResource> = z.object({
   updated_at: z.iso.datetime(),
 }).meta({ id: 'Command', description: 'A script and the nodes it was meant for.' });
 
+/** An execution: the fields of `ExecutionResource`. */
 export const ExecutionView: z.ZodType<ExecutionResource> = z.object({
   id: z.uuid(),
   command_id: z.uuid(),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { EnrollmentKeyResource } from '../../actors/resources.ts';
 
+/** An enrolment key: the fields of `EnrollmentKeyResource`. */
 export const EnrollmentKeyView: z.ZodType<EnrollmentKeyResource> = z.object({
   id: z.uuid(),
   cluster_name: z.string(),

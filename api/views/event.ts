@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { EventTypeResource } from '../../actors/event-catalogue.ts';
 import { EVENT_TYPES, type Envelope } from '../../actors/events.ts';
 
+/** An event as it is published. */
 export const EnvelopeView: z.ZodType<Envelope> = z.object({
   specversion: z.literal('1.0'),
   id: z.uuid(),
@@ -14,6 +15,7 @@ export const EnvelopeView: z.ZodType<Envelope> = z.object({
   data: z.record(z.string(), z.unknown()),
 }).meta({ id: 'Event', description: 'A CloudEvents 1.0 envelope.' });
 
+/** An entry of the event catalogue. */
 export const EventTypeView: z.ZodType<EventTypeResource> = z.object({
   type: z.enum(EVENT_TYPES),
   description: z.string(),

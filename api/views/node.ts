@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { NODE_STATUSES, type AliasResource, type NodeResource } from '../../actors/resources.ts';
 import { AgentPorts } from '../../transport/protocol/frames.ts';
 
+/** A node: the fields of `NodeResource`. */
 export const NodeView: z.ZodType<NodeResource> = z.object({
   id: z.uuid(),
   cluster_name: z.string(),
@@ -19,6 +20,7 @@ export const NodeView: z.ZodType<NodeResource> = z.object({
   updated_at: z.iso.datetime(),
 }).meta({ id: 'Node', description: 'A machine whose agent is enrolled in a cluster.' });
 
+/** An alias: the fields of `AliasResource`. */
 export const AliasView: z.ZodType<AliasResource> = z.object({
   id: z.uuid(),
   name: z.string(),

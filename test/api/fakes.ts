@@ -18,6 +18,7 @@ export const KEYS = {
   proxy: 'proxy-key-of-the-tests-123456',
 } as const;
 
+/** A UUID that names nothing. */
 export const SOME_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 
 /** An instant that the fake clock shows first. */
@@ -32,6 +33,7 @@ export interface FakeOptions {
   readonly operations?: Partial<OperationPorts['settings']>;
 }
 
+/** A served API and what it did. */
 export interface ServedApi {
   readonly api: Api;
   readonly url: string;
@@ -43,6 +45,7 @@ export interface ServedApi {
   readonly request: (method: string, path: string, options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }) => Promise<Reply>;
 }
 
+/** An answer, its body parsed; null when there was none. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;

@@ -13,6 +13,7 @@ export const ADMIN_KEYS = {
   PROXY_KEY: 'proxy-key-of-the-tests-123456',
 } as const;
 
+/** A running admin and what it logged. */
 export interface TestAdmin extends RunningAdmin {
   readonly log: ReturnType<typeof recordingLog>;
 }

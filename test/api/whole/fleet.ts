@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 
+/** An answer: `data` of a single one, `rows` and `total` of a list. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -12,6 +13,7 @@ export interface Reply {
   readonly error: { readonly code: string; readonly message: string; readonly details: Readonly<Record<string, readonly string[]>> | null } | undefined;
 }
 
+/** An admin and how to use it. */
 export interface Fleet {
   readonly admin: TestAdmin;
   /** A REST call with the API key, below /api/v1. */

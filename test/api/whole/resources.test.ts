@@ -160,7 +160,7 @@ test('a command and its executions', async (t) => {
   t.deepEqual((await request('GET', '/commands')).rows, [made.data]);
 
   const executions = await request('GET', `/command_executions?command_id__in=${String(made.data['id'])}`);
-  t.deepEqual(executions.rows.map((row) => row['node_id']).toSorted(), nodes.toSorted());
+  t.deepEqual(executions.rows.map((row) => String(row['node_id'])).toSorted(), nodes.toSorted());
   const [first] = executions.rows;
   const execution = `/command_executions/${String(first?.['id'])}`;
   t.true(is(ExecutionView, (await request('GET', execution)).data));
