@@ -26,6 +26,9 @@ import { machineTimeline } from './timeline.ts';
 /** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
 export const GOODBYE_MS_MAX = 10_000;
 
+/** Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM, KILL and what follows take 10 s at most. */
+const CLOSE_MS_MAX = 12_000;
+
 /** What the program gives its agent. */
 export interface AgentOptions {
   readonly config: AgentConfig;
@@ -103,7 +106,7 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
-  await executor.close();
+  await Promise.race([executor.close(), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
   }

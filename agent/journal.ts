@@ -237,7 +237,7 @@ export class Journal implements SessionJournal {
   close(): void {
     if (this.#sync !== null) clearTimeout(this.#sync);
     this.#statements.clear();
-    this.#database.close();
+    if (this.#database.isOpen) this.#database.close();
   }
 
   #open(): void {

@@ -269,7 +269,7 @@ export class Session implements LinkOwner {
     if (this.#hasRefused && this.#ports.journal.heal()) return this.#drop(1000, 'ready for what was refused');
     this.#send({ type: 'ping' });
     this.#send({ type: 'report', report: this.#ports.report() });
-    if (nowMs < this.#refreshAtMs) return;
+    if (nowMs + PING_INTERVAL_MS <= this.#refreshAtMs) return; // the next beat would be too late
     this.#refreshAtMs = nowMs + this.#refreshMs;
     this.#send({ type: 'refresh-settings' });
   }
@@ -277,7 +277,7 @@ export class Session implements LinkOwner {
   #armBeat(): void {
     const nowMs = this.#ports.clock.nowMs();
     const silenceMs = this.#heardMs + SESSION_SILENCE_MS_MAX;
-    const dueMs = this.#phase === 'live' ? Math.min(this.#beatMs, silenceMs, this.#refreshAtMs) : silenceMs;
+    const dueMs = this.#phase === 'live' ? Math.min(this.#beatMs, silenceMs) : silenceMs;
     this.#arm(Math.max(1, dueMs - nowMs), () => this.#beat());
   }
 
