@@ -1,0 +1,61 @@
+/** A real `edge-admin serve` that can be killed and started again on its port. */
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import type { Scope } from '../scope.ts';
+import { Program } from './program.ts';
+
+const FILE = new URL('../../../cli/edge-admin.ts', import.meta.url);
+
+/** One admin over all of its runs. */
+export interface AdminProgram {
+  readonly name: string;
+  /** Where it answers, also after a restart. */
+  readonly url: string;
+  /** The run of now. */
+  readonly program: Program;
+  /** All runs, for their logs. */
+  readonly runs: readonly Program[];
+  /** Resolves when it serves. */
+  start(): Promise<void>;
+  /** `kill -9`, and the end of it. */
+  kill(): Promise<void>;
+}
+
+/** Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. */
+export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Record<string, string>>): Promise<AdminProgram> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const runs: Program[] = [];
+  const current = (): Program => {
+    const last = runs.at(-1);
+    if (last === undefined) throw new Error(`${name} was not started`);
+    return last;
+  };
+  return {
+    name,
+    url,
+    runs,
+    get program() {
+      return current();
+    },
+    async start() {
+      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_NAME: name, ADMIN_URLS: url, ...env });
+      runs.push(program);
+      await program.logged('edge-admin is ready');
+    },
+    async kill() {
+      current().kill();
+      await current().exited;
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,95 @@
+/** A real `edge-agent up` that can be killed and started again on its data. */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
+import { Program } from './program.ts';
+
+const FILE = new URL('../../../cli/edge-agent.ts', import.meta.url);
+
+/** One agent over all of its runs. */
+export interface AgentProgram {
+  /** Known once it enrolled. */
+  readonly node: string;
+  readonly dataDirectory: string;
+  readonly program: Program;
+  readonly runs: readonly Program[];
+  /** Starts a run, with other settings if given. Resolves at once. */
+  start(env?: Readonly<Record<string, string>>): void;
+  /** Resolves when the present run is enrolled and its session is live. */
+  live(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Prepares an agent on a data directory of its own below `directory`; `start` starts it. What it and its scripts left running ends with the scope. */
+export function prepareAgent(scope: Scope, directory: string, env: Readonly<Record<string, string>>): AgentProgram {
+  const runs: Program[] = [];
+  const dataDirectory = join(directory, 'data');
+  mkdirSync(directory, { recursive: true });
+  const current = (): Program => {
+    const last = runs.at(-1);
+    if (last === undefined) throw new Error('the agent was not started');
+    return last;
+  };
+  const node = () => enrolledNode(dataDirectory);
+  scope.teardown(() => {
+    const enrolled = node();
+    if (enrolled !== null) endScripts(enrolled);
+  });
+  return {
+    dataDirectory,
+    runs,
+    get node() {
+      return node() ?? '';
+    },
+    get program() {
+      return current();
+    },
+    start(more = {}) {
+      runs.push(Program.start(scope, FILE, ['up'], { AGENT_DATA_DIR: dataDirectory, ...env, ...more }));
+    },
+    async live() {
+      await current().logged('Connected');
+    },
+    async kill() {
+      current().kill();
+      await current().exited;
+    },
+  };
+}
+
+function enrolledNode(dataDirectory: string): string | null {
+  try {
+    const identity = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as { node_id: string; enrollment: object | null };
+    return identity.enrollment === null ? null : identity.node_id;
+  } catch {
+    return null;
+  }
+}
+
+/** Ids of processes that run with this in their environment, as `NAME=value`. */
+export function processesWith(variable: string): number[] {
+  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);
+    } catch {
+      return false; // it ended, or is another user's
+    }
+  });
+}
+
+/** Keepers and scripts outlive their agent on purpose; after a test nobody will take them up. */
+function endScripts(node: string): void {
+  for (const pid of processesWith(`EDGE_NODE_ID=${node}`)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // it ended by itself
+    }
+  }
+}
+
+/** Resolves when no process of this execution is left. */
+export async function processesGone(execution: string, msMax?: number): Promise<void> {
+  await until(`the end of the processes of ${execution}`, () => processesWith(`EDGE_EXECUTION_ID=${execution}`).length === 0, msMax);
+}

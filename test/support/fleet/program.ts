@@ -1,0 +1,91 @@
+/** A real program as a process of its own: what it says, how it ends, and signals to it. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { until } from '../until.ts';
+import type { Scope } from '../scope.ts';
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Variables that a started program gets besides those that are given: enough to find the commands of the system. */
+const INHERITED = ['PATH', 'HOME'];
+
+/** One run of a program. */
+export class Program {
+  readonly pid: number;
+  /** Everything that it wrote to stdout and stderr so far. */
+  output = '';
+  readonly exited: Promise<Exit>;
+  /** Null while it runs. */
+  exit: Exit | null = null;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    this.pid = child.pid ?? 0;
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => { this.output += text; });
+    this.exited = new Promise((resolve) => {
+      child.on('close', (code, signal) => {
+        this.exit = { code, signal };
+        resolve(this.exit);
+      });
+    });
+  }
+
+  /** Starts a program of this repository with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
+  static start(scope: Scope, file: URL, args: readonly string[], env: Readonly<Record<string, string>>): Program {
+    const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name] ?? '']));
+    const program = new Program(spawn(process.execPath, [file.pathname, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    scope.teardown(async () => {
+      program.resume();
+      program.kill();
+      await program.exited;
+    });
+    return program;
+  }
+
+  /** The first log line, old or new, with this message. Rejects when the program ends without it. */
+  async logged(message: string, from = 0): Promise<Readonly<Record<string, unknown>>> {
+    return until(`"${message}" in the log of process ${this.pid}`, () => {
+      const found = this.lines(from).find((line) => line['msg'] === message);
+      if (found === undefined && this.exit !== null) return new Error(`the process ended (${JSON.stringify(this.exit)}): ${this.output.slice(-2_000)}`);
+      return found;
+    }).then((found) => {
+      if (found instanceof Error) throw found;
+      return found;
+    });
+  }
+
+  /** Its log lines from a position of `output` on. What is no JSON is left out. */
+  lines(from = 0): Readonly<Record<string, unknown>>[] {
+    return this.output.slice(from).split('\n').flatMap((line) => {
+      try {
+        return line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : [];
+      } catch {
+        return []; // the rest of a line that is still being written
+      }
+    });
+  }
+
+  /** As `kill -9`. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** As systemd does. */
+  terminate(): void {
+    this.#child.kill('SIGTERM');
+  }
+
+  /** Freezes it: it does nothing, and everything it holds stays open. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    this.#child.kill('SIGCONT');
+  }
+}

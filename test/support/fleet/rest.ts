@@ -1,0 +1,69 @@
+/** A small client of the REST API. */
+
+/** One answer. `data` and `error` are what the envelope holds; both undefined when there is none. */
+export interface Answer<T> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly data: T;
+  readonly error: { readonly code: string; readonly message: string; readonly details: unknown } | undefined;
+  readonly total: number;
+}
+
+/** What a request may carry. */
+export interface Sent {
+  /** Sent as JSON, unless it is text already. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Patience with one answer, in ms: above the longest that an admin may take (invariants.md, L3). */
+const ANSWER_MS_MAX = 15_000;
+
+/** Calls of one admin under one key. Every call rejects only when there is no answer at all. */
+export interface Rest {
+  call<T = Record<string, unknown>>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
+  get<T>(path: string): Promise<T>;
+  /** Creates or acts; rejects unless the answer is a 2xx. */
+  post<T>(path: string, body?: unknown): Promise<T>;
+}
+
+/** A client of the admin that `url` names at the time of each call. A null key sends no credential. */
+export function restClient(url: () => string, key: string | null): Rest {
+  async function call<T>(method: string, path: string, { body, headers }: Sent = {}): Promise<Answer<T>> {
+    const response = await fetch(`${url()}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(key !== null && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, ...envelope<T>(text) };
+  }
+
+  async function good<T>(method: string, path: string, sent?: Sent): Promise<T> {
+    const answer = await call<T>(method, path, sent);
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+    return answer.data;
+  }
+
+  return {
+    call,
+    get: (path) => good('GET', path),
+    post: (path, body) => good('POST', path, { ...(body !== undefined && { body }) }),
+  };
+}
+
+function envelope<T>(text: string): Pick<Answer<T>, 'data' | 'error' | 'total'> {
+  let parsed: { data?: T; error?: Answer<T>['error']; meta?: { pagination?: { total_count?: number } } } = {};
+  try {
+    parsed = JSON.parse(text) as typeof parsed;
+  } catch {
+    // no body, or none of ours
+  }
+  return { data: parsed.data as T, error: parsed.error, total: parsed.meta?.pagination?.total_count ?? 0 };
+}
