@@ -3,6 +3,7 @@ import { startAdmin, type RunningAdmin } from '../../main.ts';
 import { readAdminConfig } from '../../config.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
+import type { TestConnection } from './server.ts';
 
 /** Keys of a test admin, one a scope. */
 export const ADMIN_KEYS = {
@@ -13,9 +14,13 @@ export const ADMIN_KEYS = {
   PROXY_KEY: 'proxy-key-of-the-tests-123456',
 } as const;
 
-/** A running admin and what it logged. */
+/** Under which a test admin seals its secrets. */
+export const ENCRYPTION_KEY = Buffer.from('encryption-key-of-32-bytes-tests').toString('base64');
+
+/** A running admin, what it logged, and where its rows are. */
 export interface TestAdmin extends RunningAdmin {
   readonly log: ReturnType<typeof recordingLog>;
+  readonly database: TestConnection;
 }
 
 /** Starts an admin that ends with the test, on a database of its own. `env` adds settings or replaces those of the tests. */
@@ -30,12 +35,12 @@ export async function startTestAdmin(
     ADMIN_API_PORT: '0',
     ADMIN_NAME: 'test',
     DATABASE_URL: `postgresql://${database.user}@localhost/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`,
-    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ENCRYPTION_KEY,
     ...env,
   });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log = recordingLog();
   const admin = await startAdmin(read.config, log);
   t.teardown(() => admin.stop());
-  return { ...admin, log };
+  return { ...admin, log, database };
 }
