@@ -1,5 +1,4 @@
 /** The admin, put together. The only file that sees every folder; it reads as the boot order. */
-import { v7 } from 'uuid';
 import { createBus } from './actors/kit/bus.ts';
 import type { Log, Reads } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
@@ -7,6 +6,7 @@ import { SESSION_PATH } from './transport/protocol/version.ts';
 import type { SubsystemCheck } from './api/operation.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
+import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { createApi } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
@@ -96,7 +96,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const api = createApi({
     log,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: v7,
+      ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: createIds(() => clock.nowMs()),
       checkHealth: () => checkHealth(reads),
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },

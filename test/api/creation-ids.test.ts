@@ -10,7 +10,7 @@ test('ids made within one ms, more of them than a ms has room for, sort in the o
 
   t.deepEqual(ids.toSorted(), ids);
   t.is(new Set(ids).size, ids.length);
-  t.true(z.uuidv7().safeParse(ids.at(-1)).success);
+  t.true(ids.every((id) => z.uuidv7().safeParse(id).success));
 });
 
 test('a clock that goes back does not disorder ids', (t) => {
