@@ -1,9 +1,9 @@
 /** Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: contract.md, 5. */
 import type { FastifyInstance } from 'fastify';
+import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
-import { instant } from '../../actors/resources.ts';
 import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
 import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
@@ -79,12 +79,6 @@ function isUsedUp(key: EnrollmentKeyRecord, nowMs: number): boolean {
 
 /** Nobody's key: the event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */
 async function unknownKey({ records, clock, newId }: EnrollPorts): Promise<Result<never>> {
-  const atMs = clock.nowMs();
-  await records.publish({
-    type: 'edge.enrollment_key.verified',
-    subject: newId(),
-    atMs,
-    data: { enrollment_key_id: null, cluster_name: null, name: null, uses_remaining: null, result: 'invalid_key', verified_at: instant(atMs) },
-  });
-  return refuse('invalid_key', 'This enrolment key is not known here.');
+  await records.publish(verifiedEvent(null, 'invalid_key', newId(), clock.nowMs()));
+  return refuse('invalid_key', KEY_REFUSALS.invalid_key);
 }
