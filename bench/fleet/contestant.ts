@@ -1,9 +1,13 @@
 /** A fleet under test, the floor's or the product's: both are driven and read in the same way. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMs, rssBytes, treeCpuMs } from '../method/usage.ts';
 import type { Sample } from '../method/interleave.ts';
 import type { Worker } from '../method/worker.ts';
-import type { BenchServer, DatabasePlace } from './database.ts';
+import { withClient, type BenchServer, type DatabasePlace } from './database.ts';
 import { verifyFanout } from './verification.ts';
+
+/** A fan-out that takes longer has hung, in ms. */
+const STALL_MS = 60_000;
 
 /** Simulated agents, in a process of their own. */
 export interface AgentPool {
@@ -35,7 +39,7 @@ export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
   const began = performance.now();
   await side.create(nodes);
   const createdMs = performance.now() - began;
-  await side.agents.confirmed();
+  await Promise.race([side.agents.confirmed(), stalled(side)]);
   const seconds = (performance.now() - began) / 1_000;
   const after = readings(side);
   await verifyFanout(side.database, nodes);
@@ -49,6 +53,13 @@ export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
       server_rss_mib: rssBytes(side.serverPid) / 1_048_576,
     },
   };
+}
+
+/** Rejects when a fan-out does not end, with what was found: a bench that hangs tells nothing. */
+async function stalled(side: Contestant): Promise<never> {
+  await delay(STALL_MS, undefined, { ref: false });
+  const { rows } = await withClient(side.database, (client) => client.query(`select status, count(*) from command_execution group by status`));
+  throw new Error(`${side.name}: no end after ${STALL_MS / 1_000} s. Rows: ${JSON.stringify(rows)}. Agents: ${JSON.stringify(await side.agents.worker.ask('tally'))}`);
 }
 
 function readings(side: Contestant): { server: number; agents: number; postgres: number } {

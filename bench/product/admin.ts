@@ -57,7 +57,7 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
   const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
     stdio: ['ignore', log, log],
     env: {
-      PATH: process.env['PATH'], MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
+      PATH: process.env['PATH'], NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '', MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
       ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
       DATA_DIR: join(BENCH_DIR, 'admin'),
     },

@@ -1,12 +1,16 @@
 /** The product as a contestant: the real admin, and simulated agents that run the real agent's session code. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { withClient, type BenchServer } from '../fleet/database.ts';
 import type { Contestant } from '../fleet/contestant.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
 import { rssBytes } from '../method/usage.ts';
 import { newAdminPlace, startAdmin, type AdminPlace, type AdminProcess } from './admin.ts';
+
+/** Rest before a profile, in ms: what piled up while the product slept is over then. */
+const CATCH_UP_MS = 3_000;
 
 /** The product with what its cases need beyond a contestant. */
 export interface Product extends Contestant {
@@ -25,6 +29,7 @@ export async function profiled(product: Product | undefined, directory: string |
   await mkdir(directory, { recursive: true });
   product.resume();
   const inspector = await product.admin.inspect();
+  await delay(CATCH_UP_MS);
   await inspector.profile(join(directory, `${name}.cpuprofile`), work);
   inspector.close();
 }
