@@ -7,10 +7,10 @@ import { ENTITIES } from './entities/all.ts';
 import { bringUpToDate } from './schema-version.ts';
 
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
-export const CONNECT_MS_MAX = 1_500;
+export const CONNECT_MS_MAX = 2_000;
 
 /** The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot cancel anything itself. */
-export const QUERY_MS_MAX = 3_000;
+export const QUERY_MS_MAX = 2_800;
 
 /** The server cancels a statement after this, in ms: earlier than the client gives up, so that the connection stays usable. */
 export const STATEMENT_MS_MAX = 2_500;

@@ -92,10 +92,12 @@ export class Migration20261121000000_foundation extends Migration {
     this.addSql(`create table "secret_check" ("name" text primary key, "sealed" text not null)`);
 
     // Exact row counts of the long lists without counting a million rows. Sixteen slots a table, so that writers seldom meet.
+    // Deletions are counted apart as well, under the table's name with ':deleted': while that stands still, places in the list only move by inserts.
     this.addSql(`create table "row_count" ("table_name" text not null, "slot" int not null, "n" bigint not null, primary key ("table_name", "slot")) with (fillfactor = 50)`);
     this.addSql(`create function "count_rows"() returns trigger language plpgsql as $$ declare d bigint; begin
       if tg_op = 'INSERT' then select count(*) into d from changed; else select -count(*) into d from changed; end if;
       if d <> 0 then insert into row_count as c values (tg_table_name, pg_backend_pid() % 16, d) on conflict (table_name, slot) do update set n = c.n + excluded.n; end if;
+      if d < 0 then insert into row_count as c values (tg_table_name || ':deleted', pg_backend_pid() % 16, -d) on conflict (table_name, slot) do update set n = c.n + excluded.n; end if;
       return null; end $$`);
     for (const table of ['node', 'command', 'command_execution']) {
       this.addSql(`create trigger "${table}_inserted" after insert on "${table}" referencing new table as changed for each statement execute function "count_rows"()`);

@@ -5,6 +5,9 @@ import { all, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
 
+/** Rows that a page may lie from the nearer end before landmarks are looked for, since they cost a statement more. */
+const NEAR_ROWS = 20_000;
+
 /**
  * One page and the count of all rows that match. Null sorts as the greatest value; the id breaks ties, in the direction of the last
  * sort field. The count and the page are two statements: with rows coming and going between them, a page may be off by those.
@@ -13,19 +16,48 @@ export async function page<T>(source: Source<T>, reading: Reading, query: ListQu
   const where = all(query.filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)));
   const filterJoin = query.filters.some(({ field }) => fieldOf(source, field).cluster === true);
   const totalCount = await count(source, reading, query.filters.length === 0 ? null : where, filterJoin);
-  const offset = (query.page - 1) * query.pageSize;
-  const size = Math.min(query.pageSize, totalCount - offset);
-  if (size <= 0) return { rows: [], totalCount };
+  const span = spanOf(query, totalCount);
+  if (span.size <= 0) return { rows: [], totalCount };
+  if (Math.min(span.offset, span.fromEnd) > NEAR_ROWS && query.filters.length === 0) {
+    const deep = await deepPage(source, reading, query);
+    if (deep !== null) return deep;
+  }
 
-  const fromEnd = totalCount - offset - size;
-  const backwards = fromEnd < offset; // past the middle it is nearer from the other end
+  const backwards = span.fromEnd < span.offset; // past the middle it is nearer from the other end
   const joined = filterJoin || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
-  const ids = await rowsOf<{ id: string }>(reading.pool, 'listing', sql`
+  const ids = await idsOf(reading, sql`
     select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${where}
-    order by ${order(source, query, backwards)} limit ${size}::bigint offset ${backwards ? fromEnd : offset}::bigint`);
-  const inOrder = ids.map(({ id }) => id);
-  if (backwards) inOrder.reverse();
-  return { rows: await source.resources(reading, inOrder, false), totalCount };
+    order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`, backwards);
+  return { rows: await source.resources(reading, ids, false), totalCount };
+}
+
+/** Where a page lies: rows before it, rows in it, rows after it. */
+function spanOf({ page: number, pageSize }: ListQuery, totalCount: number): { readonly offset: number; readonly size: number; readonly fromEnd: number } {
+  const offset = (number - 1) * pageSize;
+  const size = Math.min(pageSize, totalCount - offset);
+  return { offset, size, fromEnd: totalCount - offset - size };
+}
+
+/** A page in order of creation, from the nearest landmark; null when there is none. */
+async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T> | null> {
+  const landmarks = reading.landmarks.get(source);
+  const [sort, ...more] = query.sort;
+  if (landmarks === undefined || more.length > 0 || (sort !== undefined && fieldOf(source, sort.field).creation !== true)) return null;
+  const newestFirst = sort?.descending ?? true;
+  const lowest = (totalCount: number): number => Math.max(0, newestFirst ? spanOf(query, totalCount).fromEnd : spanOf(query, totalCount).offset);
+  const located = await landmarks.locate(lowest);
+  if (located === null) return null;
+  const { place: { after, skip }, totalCount } = located;
+  const { size } = spanOf(query, totalCount);
+  const ids = await idsOf(reading, sql`
+    select ${source.id} as id from ${source.table} where ${after === null ? sql`true` : sql`${source.id} > ${after}::uuid`}
+    order by ${source.id} limit ${Math.max(0, size)}::bigint offset ${skip}::bigint`, newestFirst);
+  return { rows: await source.resources(reading, ids, false), totalCount };
+}
+
+async function idsOf({ pool }: Reading, statement: Sql, backwards: boolean): Promise<readonly string[]> {
+  const ids = (await rowsOf<{ id: string }>(pool, 'listing', statement)).map(({ id }) => id);
+  return backwards ? ids.reverse() : ids;
 }
 
 /** Of a whole long table triggers keep the count; else the rows are counted. */

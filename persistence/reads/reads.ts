@@ -10,6 +10,7 @@ import { ENROLLMENT_KEYS } from './enrollment-keys.ts';
 import { eventsAfter } from './events.ts';
 import { EXECUTIONS } from './executions.ts';
 import { freeRanges, type RangeSettings } from './free-ranges.ts';
+import { createLandmarks, type Landmarks } from './landmarks.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
@@ -37,7 +38,8 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
-  const reading = { pool, vault, domain };
+  const landmarks = new Map<Source<unknown>, Landmarks>([COMMANDS, EXECUTIONS].map((source) => [source, createLandmarks(pool, source)]));
+  const reading = { pool, vault, domain, landmarks };
   const found = lookUps(orm, pool, vault);
   return {
     ...found,

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Vault } from '../../actors/kit/ports.ts';
 import type { ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
+import type { Landmarks } from './landmarks.ts';
 import type { Sql } from './sql.ts';
 
 /** A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by creation. */
@@ -14,6 +15,8 @@ export interface Reading {
   readonly vault: Vault;
   /** Domain of all node host names. */
   readonly domain: string;
+  /** Landmarks of the lists that can be very long. */
+  readonly landmarks: ReadonlyMap<Source<unknown>, Landmarks>;
 }
 
 export interface Source<T> {

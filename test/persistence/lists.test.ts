@@ -73,8 +73,12 @@ test('every page of a long list, from both ends, is the slice of the whole', asy
   const expected = modelList(world, 'command_executions', { filters: [], sort: [] }).map(({ id }) => id);
 
   for (const pageSize of [1, 7, 48, 100]) {
-    const pages = Array.from({ length: Math.ceil(expected.length / pageSize) + 1 }, (_, index) => opened.reads.list('command_executions', { filters: [], sort: [], page: index + 1, pageSize }));
-    t.deepEqual((await Promise.all(pages)).flatMap(({ rows }) => rows.map(({ id }) => id)), expected);
+    const ids: string[] = [];
+    for (let page = 1; page <= Math.ceil(expected.length / pageSize) + 1; page += 1) {
+      const { rows } = await opened.reads.list('command_executions', { filters: [], sort: [], page, pageSize });
+      ids.push(...rows.map(({ id }) => id));
+    }
+    t.deepEqual(ids, expected);
   }
 });
 
