@@ -135,6 +135,12 @@ test('what is not HTTP gets the error body and its connection closed', async (t)
   t.regex(headers, /^HTTP\/1\.1 431 [^]*"code":"bad_request"/u);
 });
 
+test('slow, idle and endless connections have their bounds', async (t) => {
+  const { api: { server } } = await serveApi(t);
+
+  t.like(server, { requestTimeout: 30_000, timeout: 120_000, keepAliveTimeout: 72_000, maxHeadersCount: 100 });
+});
+
 test('an upgrade of an unknown path gets a 404 and its socket closed; a known one is handed over', async (t) => {
   const { api, url } = await serveApi(t);
   api.onUpgrade('/known', (_request, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhello'));
