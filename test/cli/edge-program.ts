@@ -1,0 +1,27 @@
+/** `edge` as a process of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { text } from 'node:stream/consumers';
+
+const EDGE = fileURLToPath(new URL('../../cli/edge.ts', import.meta.url));
+
+export interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running `edge`: `ended` resolves with all that it said. */
+export interface RunningEdge {
+  readonly process: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+/** Starts it. Nothing of this machine's own settings reaches it. */
+export function startEdge(args: readonly string[], env: Readonly<Record<string, string>>, stdin = ''): RunningEdge {
+  const child = spawn(process.execPath, [EDGE, ...args], { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(stdin);
+  const ended = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(([[status], stdout, stderr]): Ended => ({ status: status as number | null, stdout, stderr }));
+  return { process: child, ended };
+}
