@@ -28,6 +28,8 @@ interface Resident {
   place: Place | null;
   cluster: ClusterId | null;
   crashesMs: readonly number[];
+  /** Crashed too often: whoever asks is refused at once until it starts again. */
+  resting: boolean;
   end: () => void;
 }
 
@@ -72,11 +74,11 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map() };
   const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command') };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
-  const effectPorts = { asks, clock, committer, loader, sessions, log, tell: (addressed: Addressed) => void tell(addressed), revive: (address: Address) => void ensure(address), stop, owns };
+  const effectPorts = { asks, clock, committer, loader, sessions, log, tell: (addressed: Addressed) => void tell(addressed), revive: (address: Address) => void ensure(address), stop, whenOwned };
 
   function tell({ to, message }: Addressed): boolean {
     const resident = residents[to.kind].get(to.id) ?? arrive(to, message);
-    if (!resident.mailbox.push(message)) {
+    if ((resident.resting && askerOf(message as { asker?: never }) !== null) || !resident.mailbox.push(message)) {
       deadLetter(to, message, UNAVAILABLE);
       return false;
     }
@@ -105,21 +107,23 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   function enter(address: Address): Resident {
-    const resident: Resident = { address, mailbox: createMailbox(), actor: null, place: null, cluster: null, crashesMs: NO_CRASHES, end: nothing };
+    const resident: Resident = { address, mailbox: createMailbox(), actor: null, place: null, cluster: null, crashesMs: NO_CRASHES, resting: false, end: nothing };
     residents[address.kind].set(address.id, resident);
     return resident;
   }
 
   async function revive(resident: Resident): Promise<void> {
+    resident.resting = false;
     const state = await rowsOf(resident);
     if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.actor !== null) return;
+    if (state === UNREADABLE) return leave(resident, UNAVAILABLE);
     if (state === null) return leave(resident, NOT_FOUND);
     const cluster = kindOf(resident.address).cluster(state);
     if (cluster !== null && !held.holds(cluster)) return leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
     start(resident, state, true);
   }
 
-  /** Null when there is no row, or it cannot be read for a reason that waiting does not cure. */
+  /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
   async function rowsOf(resident: Resident): Promise<unknown> {
     for (;;) {
       try {
@@ -127,7 +131,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
           log.error({ error, kind: resident.address.kind, id: resident.address.id }, 'an actor could not be read from its rows');
-          return null;
+          return UNREADABLE;
         }
         await new Promise<void>((resolve) => {
           clock.after(READ_AGAIN_MS, resolve);
@@ -160,6 +164,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       reload: () => kind.load(address.id),
       refused: ({ change, refusal }) => ({ type: 'refused', write: change.write, refusal }),
       perform: performer.perform,
+      vanished: () => vanished(address),
       crashed: (crash) => crashed(resident, crash),
     });
     if (again) performer.perform(kind.behaviour.owed(state, clock.nowMs()));
@@ -171,6 +176,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     const { kind, id } = resident.address;
     const decision = decideRestart(resident.crashesMs, clock.nowMs());
     resident.crashesMs = decision.crashesMs;
+    resident.resting = decision.escalated;
     if (decision.escalated) counters.escalations += 1;
     // Only type and id: a message may hold secrets.
     log.error({ error: crash.cause, kind, id, message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
@@ -186,6 +192,12 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     residents[address.kind].delete(address.id);
     // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
     for (const message of left) tell({ to: address, message } as Addressed);
+  }
+
+  /** A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are told then. */
+  function vanished(address: Address): void {
+    stop(address);
+    if (address.kind === 'command') clock.after(SECOND_LOOK_MS, () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }));
   }
 
   function vacate(resident: Resident): void {
@@ -207,12 +219,16 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     counters.deadLetters += 1;
     const asker = askerOf(message as { asker?: never });
     if (asker !== null) asks.answer(asker, { ok: false, refusal });
+    // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
+    if (message.type === 'agent-connected') sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
     log.debug({ kind: to.kind, id: to.id, message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 
-  function owns(address: Address): boolean {
-    const cluster = residents[address.kind].get(address.id)?.cluster ?? null;
-    return cluster === null || held.isFresh(cluster);
+  function whenOwned(address: Address, run: () => void): void {
+    const resident = residents[address.kind].get(address.id);
+    if (resident === undefined) return;
+    if (resident.cluster === null) run();
+    else held.whenFresh(resident.cluster, run);
   }
 
   function kindOf(address: Address): AnyKind {
@@ -244,6 +260,12 @@ const NO_CRASHES: readonly number[] = [];
 
 /** Wait between two tries to read an actor's rows while the database is away, in ms. */
 const READ_AGAIN_MS = 250;
+
+/** When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its timeouts end at 3 s). */
+const SECOND_LOOK_MS = 5_000;
+
+/** Rows that are there, and make no state: a bug. */
+const UNREADABLE = Symbol('unreadable');
 
 function nothing(): void {
   // nothing runs yet

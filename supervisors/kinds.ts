@@ -22,6 +22,7 @@ export interface Kinds {
   command: { state: CommandState; message: CommandMessage };
 }
 
+/** What is particular to a kind; everything else about running an actor is the same for all. */
 export interface Kind<S, M> {
   readonly behaviour: Behaviour<S, M>;
   /** State of one that is about to be created; null for a kind that is only ever found in rows. */
@@ -32,6 +33,7 @@ export interface Kind<S, M> {
   cluster(state: S): ClusterId | null;
 }
 
+/** Exhaustive: a new kind of actor does not compile until it has a row here. */
 export type KindTable = { readonly [K in ActorKind]: Kind<Kinds[K]['state'], Kinds[K]['message']> };
 
 /** All kinds. */

@@ -10,6 +10,7 @@ export const BACK_OFF_MS_MIN = 20;
 /** How long an actor that keeps crashing is left alone, in ms. Who asks it in the meantime is told that it is unavailable. */
 export const REST_MS = 60_000;
 
+/** What to do about a crash: start again after so many ms. */
 export interface RestartDecision {
   readonly afterMs: number;
   /** Too many crashes: an operator should look. */

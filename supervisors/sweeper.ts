@@ -37,6 +37,7 @@ export interface SweepPort {
   readonly batchRows: number;
 }
 
+/** What sweeps, and who is told. */
 export interface SweeperPorts {
   readonly sweeps: SweepPort;
   readonly directory: Directory;

@@ -14,6 +14,7 @@ import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';
 import type { LeasePort, Ownership } from './ownership/loop.ts';
 
+/** All that actors reach, implemented by persistence and transport. */
 export interface TreePorts {
   readonly adminId: string;
   readonly settings: NodeSettings;

@@ -14,8 +14,8 @@ export interface EffectPorts {
   readonly sessions: SessionLink;
   readonly log: Log;
   tell(addressed: Addressed): void;
-  /** Whether this admin still holds the lease behind an actor, by its own monotonic clock. */
-  owns(address: Address): boolean;
+  /** Runs while this admin holds the lease behind an actor, by its own monotonic clock: now, when the lease is renewed, or never. */
+  whenOwned(address: Address, run: () => void): void;
   /** Starts an actor from its rows if it is not there. */
   revive(address: Address): void;
   /** Ends an actor that asked for it. */
@@ -37,8 +37,8 @@ export function createPerformer(self: Address, ports: EffectPorts): { perform(ef
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':
-        // A paused owner that wakes after a takeover delivers nothing (O1): the new owner does.
-        if (effect.frame.type === 'deliver' && !ports.owns(self)) return;
+        // A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late delivers when it is renewed.
+        if (effect.frame.type === 'deliver') return ports.whenOwned(self, () => ports.sessions.send(effect.session, effect.frame));
         return ports.sessions.send(effect.session, effect.frame);
       case 'hang-up':
         return ports.sessions.hangUp(effect.session, effect.code, effect.reason);
@@ -72,7 +72,7 @@ export function createPerformer(self: Address, ports: EffectPorts): { perform(ef
     if (loaded !== null) tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
   }
 
-  async function lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage | null): Promise<void> {
+  async function lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage): Promise<void> {
     if (self.kind !== 'node') return;
     const executions = await untilLoaded(() => ports.loader.findOpen(self.id, asked));
     if (executions !== null) tellSelf({ type: 'executions-looked-up', asked, executions, retry });

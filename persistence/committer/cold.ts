@@ -48,11 +48,21 @@ export async function storeCold({ database, vault, adminId }: ColdPorts, lease: 
     });
     return { refusal: null, notices: written.notices };
   } catch (error) {
-    if (error instanceof EnrollmentRefused) await database.orm.em.fork().transactional((em) => insertEvents(em, [error.event]));
+    if (error instanceof EnrollmentRefused) return turnedAway(database, error);
     const refusal = error instanceof GuardRefused ? error.refusal : refusalOf(error);
     if (refusal !== null) return { refusal, notices: [] };
     throw asUnavailable(error, `storing ${change.write.kind}`);
   }
+}
+
+/** The attempt is an event, though nothing else of it is stored (spec, enrollment key verified). */
+async function turnedAway(database: Database, { event, refusal }: EnrollmentRefused): Promise<ColdOutcome> {
+  try {
+    await database.orm.em.fork().transactional((em) => insertEvents(em, [event]));
+  } catch (error) {
+    throw asUnavailable(error, 'storing a failed enrolment');
+  }
+  return { refusal, notices: [{ type: 'events-stored' }] };
 }
 
 function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEvent[], adminId: string): Promise<Written> {

@@ -6,7 +6,7 @@ import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Committer, Log, RefusedChange } from '../../actors/kit/ports.ts';
 import type { Change } from '../../actors/kit/step.ts';
 import { isHot } from '../../actors/writes.ts';
-import { isUnavailable } from '../availability.ts';
+import { isConflict, isUnavailable } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import { storeCold } from './cold.ts';
 import type { ColdPorts } from './cold.ts';
@@ -18,6 +18,9 @@ export const BATCH_CHANGES_MAX = 2_000;
 
 /** How often a lost database is asked whether it is back, in ms. */
 const RETRY_MS = 200;
+
+/** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
+const CONFLICTS_MAX = 3;
 
 interface Waiting {
   readonly unit: Unit;
@@ -54,7 +57,6 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   let back: Promise<void> | null = null;
 
   function commitHot(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
-    if (back !== null) return Promise.reject(new DatabaseUnavailable('the database is not available'));
     return new Promise((resolve, reject) => {
       queue.push({ unit: { lease, changes }, resolve, reject });
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
@@ -63,8 +65,16 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   }
 
   async function run(): Promise<void> {
-    while (queue.length > 0) await storeWaiting(take());
+    while (queue.length > 0) {
+      if (back === null) await storeWaiting(take());
+      else rejectAll(queue.splice(0));
+    }
     running = null;
+  }
+
+  /** While the database is away nobody waits for a timeout of their own (L3). */
+  function rejectAll(waiting: readonly Waiting[]): void {
+    for (const one of waiting) one.reject(new DatabaseUnavailable('The database is not available.'));
   }
 
   function take(): readonly Waiting[] {
@@ -79,21 +89,25 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     return taken;
   }
 
-  async function storeWaiting(waiting: readonly Waiting[]): Promise<void> {
+  async function storeWaiting(waiting: readonly Waiting[], conflicts = 0): Promise<void> {
     try {
       const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)));
       tell(waiting.flatMap((one) => one.unit.changes), [...outcome.values()].flat());
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
-      await failed(waiting, error);
+      await failed(waiting, error, conflicts);
     }
   }
 
-  async function failed(waiting: readonly Waiting[], error: unknown): Promise<void> {
+  async function failed(waiting: readonly Waiting[], error: unknown, conflicts: number): Promise<void> {
     counters.failed += 1;
+    if (isConflict(error) && conflicts < CONFLICTS_MAX) return storeWaiting(waiting, conflicts + 1);
     if (!isUnavailable(error) && waiting.length > 1) {
       // One of them cannot be stored: alone, it fails alone.
-      for (const one of waiting) await storeWaiting([one]);
+      for (const one of waiting) {
+        if (back === null) await storeWaiting([one]);
+        else rejectAll([one]);
+      }
       return;
     }
     if (isUnavailable(error)) wentAway(error);
@@ -114,11 +128,13 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     const refused: RefusedChange[] = [];
     for (const change of changes) {
       try {
+        if (back !== null) throw new DatabaseUnavailable('The database is not available.');
         const outcome = await storeCold(ports, lease, change);
-        if (outcome.refusal === null) tell([change], [], outcome.notices);
-        else refused.push({ change, refusal: outcome.refusal });
+        const without = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
+        refused.push(...without);
+        tell([change], without, outcome.notices);
       } catch (error) {
-        if (isUnavailable(error)) wentAway(error);
+        if (isUnavailable(error) && !isConflict(error)) wentAway(error);
         throw error;
       }
     }

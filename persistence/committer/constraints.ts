@@ -7,6 +7,9 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   cluster_ipv6_overlap: { code: 'conflict', message: 'The IPv6 range overlaps with that of another cluster.' },
   alias_name_taken: { code: 'conflict', message: 'Another node of the cluster has this alias.' },
   idempotency_key_used: { code: 'idempotency_conflict', message: 'Another request with this Idempotency-Key came first.' },
+  node_cluster_id_foreign: { code: 'conflict', message: 'The cluster does not exist any more.' },
+  enrollment_key_cluster_id_foreign: { code: 'conflict', message: 'The cluster does not exist any more.' },
+  node_enrollment_key_id_foreign: { code: 'invalid_key', message: 'The enrollment key is not valid.' },
   node_pkey: { code: 'conflict', message: 'A node with this id is already enrolled.' },
 };
 

@@ -13,9 +13,11 @@ type KeyProblem = keyof typeof KEY_REFUSALS;
 /** The key or the cluster had no room left when it came to the row. The attempt is an event of its own. */
 export class EnrollmentRefused extends GuardRefused {
   readonly event: DomainEvent;
-  constructor(problem: KeyProblem, verified: DomainEvent) {
+  /** `usesRemaining` as the row has it: nothing was spent. A key that is gone is an invalid one, of which nothing is told (spec). */
+  constructor(problem: KeyProblem, verified: DomainEvent, usesRemaining: number | null) {
     super({ code: problem, message: KEY_REFUSALS[problem] });
-    this.event = { ...verified, data: { ...verified.data, result: problem } };
+    const nothing = problem === 'invalid_key' ? { enrollment_key_id: null, cluster_name: null, name: null } : {};
+    this.event = { ...verified, data: { ...verified.data, ...nothing, uses_remaining: usesRemaining, result: problem } };
   }
 }
 
@@ -25,7 +27,7 @@ export async function enrollNode(em: EntityManager, write: NodeEnrolled, events:
   // The node first: of several with the same recovery key or id, one holds its row and wins.
   if (write.existing.type === 'recovery') await consumeRecoveryKey(em, write, write.existing.keyHash);
   const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
-  if (write.existing.type === 'none' && verified !== undefined) await takePlace(em, write, verified);
+  if (write.existing.type === 'none' && verified !== undefined) await takePlace(em, write, verified, usesRemaining ?? null);
   await writeNode(em, write);
   if (write.aliases.length > 0) {
     await em.nativeDelete(Alias, { node: write.node, name: { $in: write.aliases.map((alias) => alias.name) } });
@@ -52,12 +54,13 @@ async function spendUse(em: EntityManager, write: NodeEnrolled, verified: Domain
   );
   if (rows[0] !== undefined) return rows[0].uses_remaining;
   const [key] = await em.execute<{ uses_remaining: number | null }[]>('select uses_remaining from enrollment_key where id = ?', [write.enrollmentKey]);
-  throw new EnrollmentRefused(key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired', verified);
+  throw new EnrollmentRefused(key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired', verified, key?.uses_remaining ?? null);
 }
 
-async function takePlace(em: EntityManager, write: NodeEnrolled, verified: DomainEvent): Promise<void> {
+async function takePlace(em: EntityManager, write: NodeEnrolled, verified: DomainEvent, usesRemaining: number | null): Promise<void> {
   const rows = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.cluster]);
-  if (rows.length === 0) throw new EnrollmentRefused('node_limit_reached', verified);
+  // The use that was just spent is given back with the rest of the transaction.
+  if (rows.length === 0) throw new EnrollmentRefused('node_limit_reached', verified, usesRemaining === null ? null : usesRemaining + Number(write.spendsUse));
 }
 
 async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> {

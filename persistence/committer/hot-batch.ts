@@ -45,6 +45,9 @@ export async function storeBatch(client: Pick<PoolClient, 'query'>, vault: Vault
     const applied = await statement(client, ofKind.map((change) => change.write));
     for (const change of ofKind) if (!applied.has(keyOf(change.write))) refused.set(change, ALREADY);
   }
+  // An execution that is sent and finished in one batch stands or falls as one.
+  const unfinished = new Set([...refused.keys()].flatMap(({ write }) => (write.kind === 'execution-finished' ? [write.execution] : [])));
+  for (const change of changes) if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   await insertEvents(client, changes.filter((change) => !refused.has(change)).flatMap((change) => change.events));
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }

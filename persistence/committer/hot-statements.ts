@@ -1,6 +1,7 @@
 /** Hot writes as set-based statements: one a kind, each guarded by the states it may follow. Each tells which of its writes found their row. */
 import type { PoolClient } from 'pg';
 import type { HotWrite } from '../../actors/writes.ts';
+import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
 
 type Client = Pick<PoolClient, 'query'>;
 type Of<K extends HotWrite['kind']> = Extract<HotWrite, { kind: K }>;
@@ -41,8 +42,8 @@ async function createCommands(client: Client, writes: readonly Of<'command-creat
     name: 'create-commands',
     text: `insert into command (id, command_text, targeting, timeout, expired_at, inserted_at, updated_at)
       select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
-      from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[]) as v(id, text, targeting, timeout, expires, at)`,
-    values: [commands.map((c) => c.id), commands.map((c) => c.text), commands.map((c) => JSON.stringify(c.targeting)), commands.map((c) => c.timeoutMs), commands.map((c) => c.expiredAtMs), commands.map((c) => c.insertedAtMs)],
+      from unnest($1::uuid[], $2::text[], ${jsonTextsOf('$3')}, $4::int[], $5::float8[], $6::float8[]) as v(id, text, targeting, timeout, expires, at)`,
+    values: [plainArray(commands.map((c) => c.id)), commands.map((c) => c.text), jsonTexts(commands.map((c) => c.targeting)), plainArray(commands.map((c) => c.timeoutMs)), plainArray(commands.map((c) => c.expiredAtMs)), plainArray(commands.map((c) => c.insertedAtMs))],
   });
   await createExecutions(client, writes);
   return new Set(commands.map((command) => command.id));
@@ -70,7 +71,7 @@ async function createExecutions(client: Client, writes: readonly Of<'command-cre
       from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[]) as v(id, command, node, cluster)
       join (select n, id, target_all, to_timestamp(expires / 1000.0) as expires, to_timestamp(at / 1000.0) as at
         from unnest($5::uuid[], $6::boolean[], $7::float8[], $8::float8[]) with ordinality as u(id, target_all, expires, at, n)) as c on c.n = v.command`,
-    values: [ids, commands, nodes, clusters, writes.map((w) => w.command.id), writes.map((w) => w.command.targeting.type === 'all'), writes.map((w) => w.command.expiredAtMs), writes.map((w) => w.command.insertedAtMs)],
+    values: [plainArray(ids), plainArray(commands), plainArray(nodes), plainArray(clusters), plainArray(writes.map((w) => w.command.id)), plainArray(writes.map((w) => w.command.targeting.type === 'all')), plainArray(writes.map((w) => w.command.expiredAtMs)), plainArray(writes.map((w) => w.command.insertedAtMs))],
   });
 }
 
@@ -79,7 +80,7 @@ async function sendExecutions(client: Client, writes: readonly Of<'execution-sen
     name: 'send-executions',
     text: `update command_execution e set status = 'sent', sent_at = to_timestamp(v.at / 1000.0), updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.id = v.id and e.status = 'pending' returning e.id as key`,
-    values: [writes.map((w) => w.execution), writes.map((w) => w.atMs)],
+    values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.atMs))],
   });
 }
 
@@ -93,7 +94,7 @@ async function finishExecutions(client: Client, writes: readonly Of<'execution-f
       finished_at = to_timestamp(v.at / 1000.0), updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::int[], $6::boolean[], $7::float8[], $8::float8[]) as v(id, status, exit_code, output, parts, truncated, sent, at)
       where e.id = v.id and e.finished_at is null returning e.id as key`,
-    values: [writes.map((w) => w.execution), writes.map((w) => w.status), writes.map((w) => w.ending.exitCode), writes.map((w) => storable(w.ending.output)), writes.map((w) => w.ending.parts), writes.map((w) => w.ending.truncated), writes.map((w) => w.sentAtMs), writes.map((w) => w.atMs)],
+    values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.status)), plainArray(writes.map((w) => w.ending.exitCode)), writes.map((w) => storable(w.ending.output)), plainArray(writes.map((w) => w.ending.parts)), plainArray(writes.map((w) => w.ending.truncated)), plainArray(writes.map((w) => w.sentAtMs)), plainArray(writes.map((w) => w.atMs))],
   });
   const joined = writes.filter((write) => write.ending.parts > 0).map((write) => write.execution);
   if (joined.length > 0) await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
@@ -115,7 +116,7 @@ async function requestCancel(client: Client, writes: readonly Of<'execution-canc
     name: 'request-cancel',
     text: `update command_execution e set cancel_requested_at = coalesce(e.cancel_requested_at, to_timestamp(v.at / 1000.0))
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.id = v.id and e.finished_at is null returning e.id as key`,
-    values: [writes.map((w) => w.execution), writes.map((w) => w.atMs)],
+    values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.atMs))],
   });
 }
 
@@ -135,7 +136,7 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
     name: 'set-status',
     text: `update node n set status = v.status, updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
       from unnest($1::uuid[], $2::text[], $3::float8[]) as v(id, status, at) where n.id = v.id returning n.id as key`,
-    values: [last.map((w) => w.node), last.map((w) => w.status), last.map((w) => w.atMs)],
+    values: [plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs))],
   });
 }
 

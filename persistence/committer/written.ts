@@ -20,5 +20,6 @@ export class GuardRefused extends Error {
   }
 }
 
+/** A write whose change already says all there is. */
 export const NOTHING_TO_TELL: Written = { notices: [] };
 

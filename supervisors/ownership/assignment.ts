@@ -1,5 +1,6 @@
 /** Which free cluster goes to which admin. Pure and deterministic: every admin that sees the same rows comes to the same answer. */
 
+/** A live admin: nodes it has room for, and what it owns already. */
 export interface AdminLoad {
   readonly id: string;
   readonly capacity: number;
@@ -7,6 +8,7 @@ export interface AdminLoad {
   readonly nodes: number;
 }
 
+/** A cluster without an owner. */
 export interface ClusterSize {
   readonly cluster: string;
   readonly name: string;

@@ -8,10 +8,12 @@ export interface HeldLeases {
   holds(cluster: ClusterId): boolean;
   /** Held, and not run out by this machine's own clock. */
   isFresh(cluster: ClusterId): boolean;
+  /** Runs at once while the lease is fresh, else when it is renewed; never when it is lost. */
+  whenFresh(cluster: ClusterId, run: () => void): void;
   /** Granted or renewed by a request that was sent at `sentAtMs` (monotonic). */
   hold(cluster: ClusterId, epoch: number, sentAtMs: number): void;
   lose(cluster: ClusterId): void;
-  all(): readonly ClusterId[];
+  all(): readonly { readonly cluster: ClusterId; readonly epoch: number }[];
 }
 
 /** No epoch of the database is below 0. */
@@ -20,17 +22,33 @@ const NO_EPOCH = -1;
 /** Nothing is held at first. `leaseMs` must be what the database grants. */
 export function createHeldLeases(leaseMs: number, monotonicMs: () => number): HeldLeases {
   const held = new Map<ClusterId, { readonly lease: Lease; readonly untilMs: number }>();
+  const waiting = new Map<ClusterId, (() => void)[]>();
+  const isFresh = (cluster: ClusterId): boolean => (held.get(cluster)?.untilMs ?? 0) > monotonicMs();
   return {
     leaseOf: (cluster) => held.get(cluster)?.lease ?? { cluster, epoch: NO_EPOCH },
     holds: (cluster) => held.has(cluster),
-    isFresh: (cluster) => (held.get(cluster)?.untilMs ?? 0) > monotonicMs(),
+    isFresh,
+    whenFresh(cluster, run) {
+      if (isFresh(cluster)) return run();
+      if (!held.has(cluster)) return;
+      const runs = waiting.get(cluster);
+      if (runs === undefined) waiting.set(cluster, [run]);
+      else runs.push(run);
+    },
     hold(cluster, epoch, sentAtMs) {
       const known = held.get(cluster)?.lease;
       // The same lease object for the same epoch: the committer compares by reference first.
       const lease = known?.epoch === epoch ? known : { cluster, epoch };
       held.set(cluster, { lease, untilMs: sentAtMs + leaseMs });
+      const runs = isFresh(cluster) ? waiting.get(cluster) : undefined;
+      if (runs === undefined) return;
+      waiting.delete(cluster);
+      for (const run of runs) run();
     },
-    lose: (cluster) => void held.delete(cluster),
-    all: () => [...held.keys()],
+    lose(cluster) {
+      held.delete(cluster);
+      waiting.delete(cluster);
+    },
+    all: () => [...held].map(([cluster, { lease }]) => ({ cluster, epoch: lease.epoch })),
   };
 }

@@ -10,14 +10,20 @@ import type { HeldLeases } from './held.ts';
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;
 
+/** A cluster under the epoch that its owner holds. */
+interface Owned {
+  readonly cluster: ClusterId;
+  readonly epoch: number;
+}
+
 /** What the loop needs of the database. Implemented by persistence. */
 export interface LeasePort {
   /** Says that this admin is there. */
   checkIn(): Promise<unknown>;
-  renew(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
-  retake(adminId: string): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
-  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly { readonly cluster: ClusterId; readonly epoch: number }[]>;
-  release(adminId: string): Promise<void>;
+  renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
+  retake(adminId: string): Promise<readonly Owned[]>;
+  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  release(adminId: string, owned: readonly Owned[]): Promise<void>;
   survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[] }>;
 }
 
@@ -50,14 +56,16 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   let degraded = false;
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
+  /** Held, and their actors are not all here: reading their rows failed. */
+  const unsettled = new Set<ClusterId>();
 
   async function compare(): Promise<void> {
     const sentAtMs = ports.monotonicMs();
     await leases.checkIn();
-    const renewed = await leases.renew(adminId);
+    const before = held.all(); // not those that are created while the renewal is under way
+    const renewed = await leases.renew(adminId, before);
     const still = new Set(renewed.map((owned) => owned.cluster));
-    // A cluster created while the renewal was under way is not in its answer: it is fresh by its own grant.
-    for (const cluster of held.all()) if (!still.has(cluster) && !held.isFresh(cluster)) lost(cluster);
+    for (const { cluster } of before) if (!still.has(cluster)) lost(cluster);
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
     const { admins, free } = await leases.survey();
     const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
@@ -65,7 +73,8 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const assigned = assign(free, roomy);
     const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
     const claimedAtMs = ports.monotonicMs();
-    await gained(await leases.claim(adminId, mine), claimedAtMs);
+    gained(await leases.claim(adminId, mine), claimedAtMs);
+    await settle();
   }
 
   function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
@@ -75,17 +84,26 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     degraded = now;
   }
 
-  async function gained(owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[], sentAtMs: number): Promise<void> {
-    if (owned.length === 0) return;
-    for (const { cluster, epoch } of owned) held.hold(cluster, epoch, sentAtMs);
-    const ids = owned.map((one) => one.cluster);
-    for (const state of await loader.clusters(ids)) directory.settle({ kind: 'cluster', id: state.id }, state);
-    for (const state of await loader.nodes(ids)) directory.settle({ kind: 'node', id: state.record.id }, state);
-    log.info({ clusters: owned.length }, 'clusters are owned by this admin now');
+  function gained(owned: readonly Owned[], sentAtMs: number): void {
+    for (const { cluster, epoch } of owned) {
+      held.hold(cluster, epoch, sentAtMs);
+      unsettled.add(cluster);
+    }
+    if (owned.length > 0) log.info({ clusters: owned.length }, 'clusters are owned by this admin now');
+  }
+
+  /** Brings the actors of new clusters to life. What fails is tried again in the next round. */
+  async function settle(): Promise<void> {
+    const ids = [...unsettled];
+    if (ids.length === 0) return;
+    for (const state of await loader.clusters(ids)) if (held.holds(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    for (const state of await loader.nodes(ids)) if (held.holds(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
+    for (const id of ids) unsettled.delete(id);
   }
 
   function lost(cluster: ClusterId): void {
     held.lose(cluster);
+    unsettled.delete(cluster);
     directory.evict(cluster);
     log.warn({ cluster }, 'a cluster is not owned by this admin any more');
   }
@@ -106,7 +124,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     isDegraded: () => degraded,
     async start() {
       const sentAtMs = ports.monotonicMs();
-      await gained(await leases.retake(adminId), sentAtMs);
+      gained(await leases.retake(adminId), sentAtMs);
       await compare();
       schedule();
     },
@@ -117,7 +135,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
       stopped = true;
       cancel();
       await round;
-      await leases.release(adminId);
+      await leases.release(adminId, held.all());
     },
   };
 }

@@ -1,18 +1,22 @@
 /** Branded identifiers: a node's id cannot be passed where an execution's is wanted. */
 import { z } from 'zod';
 
+/** A UUID as a client may write it, in either case; what comes out is lower-case. */
 export const Uuid = z.uuid().transform((text) => text.toLowerCase());
 
-export const NodeId = Uuid.brand<'NodeId'>();
+/** A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks fastest. */
+const WrittenUuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+
+export const NodeId = WrittenUuid.brand<'NodeId'>();
 export type NodeId = z.infer<typeof NodeId>;
 
-export const ClusterId = Uuid.brand<'ClusterId'>();
+export const ClusterId = WrittenUuid.brand<'ClusterId'>();
 export type ClusterId = z.infer<typeof ClusterId>;
 
-export const CommandId = Uuid.brand<'CommandId'>();
+export const CommandId = WrittenUuid.brand<'CommandId'>();
 export type CommandId = z.infer<typeof CommandId>;
 
-export const ExecutionId = Uuid.brand<'ExecutionId'>();
+export const ExecutionId = WrittenUuid.brand<'ExecutionId'>();
 export type ExecutionId = z.infer<typeof ExecutionId>;
 
 /** One WebSocket connection of one agent. Made by the admin, never sent to anyone. */

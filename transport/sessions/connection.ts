@@ -1,11 +1,12 @@
 /** One agent's WebSocket on the admin: numbered frames in and out, quotas, and when it was last heard. Decides nothing. */
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
 import { BUFFERED_BYTES_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+import { textFrame } from './text-frame.ts';
 
 /** What a message from an agent turned out to be. */
 export type Received = { readonly ok: true; readonly frame: AgentFrame } | { readonly ok: false; readonly problem: string };
@@ -57,17 +58,22 @@ export class Connection {
   send(body: AdminFrameBody): boolean {
     if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
     this.#sentSeq += 1;
-    this.#socket.send(encodeFrame(body, this.#sentSeq));
+    this.#write(encodeFrame(body, this.#sentSeq));
     return true;
   }
 
   close(code: CloseCode, reason: string): void {
-    this.#socket.close(code, Buffer.from(reason).subarray(0, CLOSE_REASON_BYTES_MAX));
+    this.#socket.close(code, closeReason(reason));
   }
 
   /** Ends it now: the peer does not answer. */
   terminate(): void {
     this.#socket.terminate();
+  }
+
+  /** Whether its socket is not read for now. */
+  get isPaused(): boolean {
+    return this.#socket.isPaused;
   }
 
   pause(): void {
@@ -99,6 +105,13 @@ export class Connection {
     return bytes;
   }
 
+  /** Past `ws` to its stream, as one buffer: the session uses no compression, so nothing of `ws` waits in between. */
+  #write(text: string): void {
+    const stream = (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
+    if (this.#socket.readyState !== this.#socket.OPEN || !stream) return;
+    stream.write(textFrame(text));
+  }
+
   #withinRate(nowMs: number): boolean {
     this.#frames = Math.min(FRAMES_BURST_MAX, this.#frames + ((nowMs - this.#framesAtMs) * FRAMES_PER_SECOND_MAX) / 1_000) - 1;
     this.#framesAtMs = nowMs;
@@ -109,5 +122,11 @@ export class Connection {
 /** A close frame has 125 bytes, two of them the code. Source: RFC 6455, 5.5. */
 const CLOSE_REASON_BYTES_MAX = 123;
 
-/** What ends a session that broke the contract. */
-export const POLICY = CLOSE.policy;
+/** A reason as a close frame takes it: cut to its bound between two characters, since half a character is refused by the peer. */
+export function closeReason(reason: string): Buffer {
+  const bytes = Buffer.from(reason);
+  if (bytes.length <= CLOSE_REASON_BYTES_MAX) return bytes;
+  let end = CLOSE_REASON_BYTES_MAX;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end);
+}

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../actors/kit/ports.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
 import { SESSION_SUBPROTOCOL } from '../protocol/version.ts';
-import { WS_FRAGMENTS_MAX } from './limits.ts';
+import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface GatePorts {
@@ -22,6 +22,26 @@ export interface GatePorts {
   ownerUrl(cluster: ClusterId): Promise<string | null>;
 }
 
+/** What fits a close frame beside its code, in bytes. Source: RFC 6455, 5.5. */
+const URL_BYTES_MAX = 123;
+
+/** Codes that `ws` closes with by itself. Source: `kStatusCode` in ws/lib/receiver.js. */
+const REFUSED_BY_WS: Readonly<Record<number, string>> = {
+  1002: 'a broken WebSocket frame',
+  1007: 'text that is not UTF-8',
+  1008: 'too many fragments',
+  1009: `a frame over ${FRAME_BYTES_MAX} bytes`,
+};
+
+/** What `ws` itself refuses (too large, not UTF-8, a broken frame) and closes with a code of RFC 6455, closed as the contract says instead. */
+class AgentSocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    const problem = code === undefined ? undefined : REFUSED_BY_WS[code];
+    if (problem === undefined || reason !== undefined) super.close(code, reason);
+    else super.close(CLOSE.policy, problem);
+  }
+}
+
 /** Handles upgrades of the session path. Never throws: what is refused gets a status, what belongs elsewhere a close code. */
 export function createSessionGate(ports: GatePorts): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
@@ -29,6 +49,7 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     maxPayload: FRAME_BYTES_MAX,
     perMessageDeflate: false,
     clientTracking: false,
+    WebSocket: AgentSocket,
     ...({ maxFragments: WS_FRAGMENTS_MAX } as object),
     handleProtocols: (offered) => (offered.has(SESSION_SUBPROTOCOL) ? SESSION_SUBPROTOCOL : false),
   });
@@ -43,7 +64,9 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     server.handleUpgrade(request, socket, head, (ws) => {
       if (elsewhere === null) return ports.sessions.accept(ws, known.node, known.cluster);
       ws.on('error', () => ws.terminate());
-      ws.close(CLOSE.elsewhere, elsewhere);
+      // A URL that is cut leads nowhere; without one the agent tries the next that it knows.
+      ws.close(CLOSE.elsewhere, Buffer.byteLength(elsewhere) <= URL_BYTES_MAX ? elsewhere : '');
+      setTimeout(() => ws.terminate(), CLOSE_GRACE_MS).unref();
     });
   }
 

@@ -13,6 +13,9 @@ export const UNSTORED_BYTES_MAX = 67_108_864;
 /** Frames shorter than this are not counted towards UNSTORED_BYTES_MAX, in bytes. */
 export const COUNTED_FRAME_BYTES_MIN = 4_096;
 
+/** How long a peer has to read why it is closed before its socket is destroyed, in ms. */
+export const CLOSE_GRACE_MS = 1_000;
+
 /** How often sessions are looked over for silence, in ms. */
 export const SWEEP_MS = 1_000;
 

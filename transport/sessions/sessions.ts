@@ -10,7 +10,7 @@ import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
-import { REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
+import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
 import { createUnstored } from './unstored.ts';
 
@@ -54,6 +54,8 @@ export function createSessions(ports: SessionPorts): Sessions {
     const connection = ofNode.get(node);
     return connection !== undefined && transmit(connection, frame);
   });
+  /** Nodes whose session ended since `heard` was last called, and when each was last heard. One entry a node. */
+  const left = new Map<NodeId, number>();
   let last = 0;
   let heardSinceMs = 0;
   let closed = false;
@@ -155,12 +157,14 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (!connections.delete(connection.id)) return;
     unstored.ended(connection);
     if (ofNode.get(connection.node) === connection) ofNode.delete(connection.node);
+    if (connection.greeted) left.set(connection.node, connection.heardMs);
     if (connection.greeted) ports.tell({ to: { kind: 'node', id: connection.node }, message: { type: 'agent-disconnected', session: connection.id, lastHeardMs: connection.heardMs } });
   }
 
   function sweep(): void {
     const nowMs = clock.nowMs();
     for (const connection of connections.values()) {
+      if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
       const silentMs = nowMs - connection.heardMs;
       if (silentMs > SESSION_SILENCE_MS_MAX || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
         connection.terminate();
@@ -199,11 +203,17 @@ export function createSessions(ports: SessionPorts): Sessions {
     heard() {
       const since = heardSinceMs;
       heardSinceMs = clock.nowMs();
-      return [...ofNode.values()].filter((connection) => connection.heardMs >= since).map((connection) => ({ node: connection.node, atMs: connection.heardMs }));
+      const heard = new Map(left);
+      left.clear();
+      for (const connection of ofNode.values()) if (connection.heardMs >= since) heard.set(connection.node, connection.heardMs);
+      return [...heard].map(([node, atMs]) => ({ node, atMs }));
     },
     close() {
       closed = true;
-      for (const connection of [...connections.values()]) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+      for (const connection of [...connections.values()]) {
+        connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+        clock.after(CLOSE_GRACE_MS, () => connection.terminate());
+      }
     },
   };
 }
@@ -213,6 +223,3 @@ const CONNECTION = Symbol('connection');
 type Tagged = WebSocket & { [CONNECTION]?: Connection };
 
 const PONG: AdminFrameBody = { type: 'pong' };
-
-/** How long a peer has to read the close code before its socket is destroyed, in ms. */
-const CLOSE_GRACE_MS = 1_000;
