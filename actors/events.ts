@@ -19,6 +19,7 @@ export const EVENT_TYPES = [
   'edge.ssh_username.verified',
   'edge.core.test',
 ] as const;
+/** One of them. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs` when the change happened. */

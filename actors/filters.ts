@@ -18,6 +18,7 @@ export interface Filter {
   readonly value: string | number | boolean | readonly string[];
 }
 
+/** One key of an order. Ties are broken by id, so that pages never overlap. */
 export interface Sort {
   readonly field: string;
   readonly descending: boolean;
@@ -31,6 +32,7 @@ export interface ListQuery {
   readonly pageSize: number;
 }
 
+/** What one list offers: fields to filter by, and those of them that it can be sorted by. */
 export interface ListSpec {
   readonly fields: Readonly<Record<string, FilterField>>;
   readonly sortable: readonly string[];
@@ -74,6 +76,7 @@ export const LISTS = {
   },
 } as const satisfies Record<string, ListSpec>;
 
+/** A list that can be read. */
 export type ListName = keyof typeof LISTS;
 
 /** What targeting may filter nodes and clusters by. Source: spec.md, targeting object. */

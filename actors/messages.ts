@@ -4,11 +4,13 @@ import type { ClusterMessage } from './cluster/messages.ts';
 import type { CommandMessage } from './command/messages.ts';
 import type { NodeMessage } from './node/messages.ts';
 
+/** Where a message goes. An id is enough: the directory finds the actor, or starts it from its rows. */
 export type Address =
   | { readonly kind: 'node'; readonly id: NodeId }
   | { readonly kind: 'cluster'; readonly id: ClusterId }
   | { readonly kind: 'command'; readonly id: CommandId };
 
+/** A kind of actor. */
 export type ActorKind = Address['kind'];
 
 /** A message with its addressee. */
@@ -17,4 +19,5 @@ export type Addressed =
   | { readonly to: Extract<Address, { kind: 'cluster' }>; readonly message: ClusterMessage }
   | { readonly to: Extract<Address, { kind: 'command' }>; readonly message: CommandMessage };
 
+/** Anything that can be said to any actor. */
 export type Message = Addressed['message'];

@@ -4,6 +4,7 @@ import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/pro
 import type { ExecutionStatus, NodeStatus } from './resources.ts';
 import type { Targeting } from './targeting.ts';
 
+/** A cluster's row. `nodeCount` is kept in the transaction of every change of membership; `nodeLimit` null means none. */
 export interface ClusterRecord {
   readonly id: ClusterId;
   readonly name: string;
@@ -15,6 +16,7 @@ export interface ClusterRecord {
   readonly updatedAtMs: number;
 }
 
+/** An enrolment key's row, without the key itself. `usesRemaining` null means unlimited, 0 means spent. */
 export interface EnrollmentKeyRecord {
   readonly id: string;
   readonly cluster: ClusterId;
@@ -27,11 +29,13 @@ export interface EnrollmentKeyRecord {
   readonly updatedAtMs: number;
 }
 
+/** An alias of a node, as its node holds it. */
 export interface AliasRecord {
   readonly id: string;
   readonly name: string;
 }
 
+/** A node's row. `lastSeenAtMs` is null until its first session, and is stored in batches: a live session knows better. */
 export interface NodeRecord {
   readonly id: NodeId;
   readonly cluster: ClusterId;
@@ -47,6 +51,7 @@ export interface NodeRecord {
   readonly updatedAtMs: number;
 }
 
+/** A command's row: what runs, where it was aimed at, and until when it may start. It never changes. */
 export interface CommandRecord {
   readonly id: CommandId;
   readonly text: string;

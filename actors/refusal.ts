@@ -29,6 +29,7 @@ export interface Refusal {
   readonly retryAfterSeconds?: number;
 }
 
+/** What an ask comes to: a value, or the reason why not. */
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
 
 /** Success with its value. */

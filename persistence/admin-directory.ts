@@ -17,6 +17,7 @@ export interface AdminSelf {
   readonly maxWireguardPeers: number;
 }
 
+/** The AdminDirectory port, and how this admin comes to be in it. */
 export interface AdminRegistry extends AdminDirectory {
   /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as renewing leases does. */
   checkIn(): Promise<string>;

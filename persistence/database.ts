@@ -32,6 +32,7 @@ export type Connection =
   | { readonly host: string; readonly port?: number; readonly user: string; readonly database: string; readonly password?: string }
   | { readonly url: string };
 
+/** How a database is opened. */
 export interface DatabaseOptions {
   readonly connection: Connection;
   /** Most connections in all, at least 2. */

@@ -15,6 +15,7 @@ export interface NodeCredentials {
   readonly sealedProxyPassword: string;
 }
 
+/** Requests in the imperative, facts in the past tense. Times are Unix ms; an `asker` is answered exactly once. */
 export type ClusterMessage =
   | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
   | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }

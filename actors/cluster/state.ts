@@ -2,6 +2,7 @@
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { ClusterRecord } from '../records.ts';
 
+/** The state of one cluster. Its nodes are actors of their own; only their number is known here. */
 export interface ClusterState {
   readonly id: ClusterId;
   readonly record: ClusterRecord | null;

@@ -16,6 +16,7 @@ export interface ExecutionChange {
   readonly exitCode: number | null;
 }
 
+/** Requests in the imperative, facts in the past tense. An `asker` is answered exactly once. */
 export type CommandMessage =
   /** The targets are the filter evaluated in one snapshot (C2); `executionIds` has one id a target. */
   | { readonly type: 'create'; readonly asker: Asker; readonly command: CommandRecord; readonly targets: readonly Target[]; readonly executionIds: readonly ExecutionId[]; readonly idempotency: Idempotency | null }

@@ -9,6 +9,7 @@ export interface OpenAt {
   readonly status: 'pending' | 'sent';
 }
 
+/** The state of one command. `summary` counts every execution, `open` holds those that are not terminal: when it is empty, the actor ends. */
 export interface CommandState {
   readonly id: CommandId;
   /** Null only before its creation is stored. */
@@ -17,4 +18,5 @@ export interface CommandState {
   readonly open: ReadonlyMap<ExecutionId, OpenAt>;
 }
 
+/** The summary of a command that targets nothing, and of one that is not stored yet. */
 export const EMPTY_SUMMARY: CommandSummary = { total: 0, pending: 0, sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 };

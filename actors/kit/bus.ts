@@ -2,6 +2,7 @@
 import type { Notice } from './notice.ts';
 import type { Log } from './ports.ts';
 
+/** Hears the notices of one commit together, in order. Must return at once; what it throws is logged. */
 export type NoticeListener = (notices: readonly Notice[]) => void;
 
 /** Publishes what was stored to every listener. */

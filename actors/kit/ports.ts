@@ -24,6 +24,7 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+/** Structured lines. `fields` come first and may hold anything but secrets' own names, which are blanked; the message is constant, so that lines can be counted by it. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

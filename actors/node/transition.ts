@@ -11,6 +11,7 @@ import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silent } from './session.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
+/** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
   /** Silence after which a node without a session is unreachable, in ms. */
   readonly unreachableAfterMs: number;

@@ -9,4 +9,5 @@ import { Alias, Node, RecoveryKey } from './node.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
 
+/** All of them; MikroORM knows no other. */
 export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, ExecutionOutputPart, IdempotencyKey, Node, RecoveryKey, RowCount, SecretCheck];

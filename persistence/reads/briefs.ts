@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import { rowsOf, sql } from './sql.ts';
 
+/** An execution as feeds of a command tell of it. */
 export interface ExecutionBriefRow {
   readonly id: string;
   readonly node_id: string;

@@ -8,6 +8,7 @@ import { rowsOf, sql } from './sql.ts';
 /** What lists show instead of the blob. */
 export const MASKED_KEY = '********';
 
+/** The list, with its SQL of each filter. The key itself is opened only for a single read. */
 export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
   spec: LISTS.enrollment_keys,
   counted: null,

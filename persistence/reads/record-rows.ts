@@ -9,6 +9,7 @@ import { sql } from './sql.ts';
 export const NODE_COLUMNS = sql`n.id, n.cluster_id, c.name as cluster_name, n.status, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
   n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, n.last_seen_at, n.inserted_at, n.updated_at`;
 
+/** A row of NODE_COLUMNS. */
 export interface NodeRow extends AgentPorts {
   readonly id: NodeId;
   readonly cluster_id: ClusterId;
@@ -51,6 +52,7 @@ export function nodeRecord(row: NodeRow): NodeRecord {
 /** What `enrollmentKeyRecord` wants of `enrollment_key k join cluster c`. */
 export const ENROLLMENT_KEY_COLUMNS = sql`k.id, k.cluster_id, c.name as cluster_name, k.name, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at`;
 
+/** A row of ENROLLMENT_KEY_COLUMNS. */
 export interface EnrollmentKeyRow {
   readonly id: string;
   readonly cluster_id: ClusterId;

@@ -11,6 +11,7 @@ import { sql } from '../reads/sql.ts';
 export const EXECUTION_COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at as command_inserted_at,
   e.status, e.exit_code, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at`;
 
+/** A row of EXECUTION_COLUMNS. */
 export interface ExecutionRow {
   readonly id: ExecutionId;
   readonly command_id: CommandId;

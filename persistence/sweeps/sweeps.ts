@@ -10,6 +10,7 @@ export const SWEEP_ROWS_MAX = 1_000;
 
 const DAY_MS = 86_400_000;
 
+/** How long what is over is kept, in days. */
 export interface Retention {
   /** EXECUTION_RETENTION_DAYS */
   readonly executionDays: number;
@@ -17,6 +18,7 @@ export interface Retention {
   readonly eventDays: number;
 }
 
+/** What one batch deleted. */
 export interface Pruned {
   readonly executions: readonly ExecutionId[];
   readonly commands: readonly CommandId[];
