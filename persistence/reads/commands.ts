@@ -5,7 +5,6 @@ import type { Targeting } from '../../actors/targeting.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
-import { summaries } from './summaries.ts';
 
 export const COMMANDS: Source<CommandResource> = {
   spec: LISTS.commands,
@@ -36,12 +35,12 @@ interface CommandRow {
   readonly updated_at: Date;
 }
 
-async function resources({ pool }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
+async function resources({ pool, summaries }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
   const [rows, counts] = await Promise.all([
     rowsOf<CommandRow>(pool, 'reading commands', sql`
       select m.id, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at, m.updated_at
       from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command m on m.id = page.id order by page.place`),
-    summaries(pool, ids),
+    summaries(ids),
   ]);
   return rows.map((row) => ({
     id: row.id,

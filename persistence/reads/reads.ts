@@ -15,6 +15,7 @@ import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
 import { isUuid, type Source } from './source.ts';
+import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
 
 export interface ReadsOptions {
@@ -39,7 +40,7 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
   const landmarks = new Map<Source<unknown>, Landmarks>([COMMANDS, EXECUTIONS].map((source) => [source, createLandmarks(pool, source)]));
-  const reading = { pool, vault, domain, landmarks };
+  const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool) };
   const found = lookUps(orm, pool, vault);
   return {
     ...found,

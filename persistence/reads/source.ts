@@ -5,6 +5,7 @@ import type { ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
 import type { Landmarks } from './landmarks.ts';
 import type { Sql } from './sql.ts';
+import type { Summaries } from './summaries.ts';
 
 /** A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by creation. */
 export type Field = Filterable & { readonly cluster?: boolean; readonly creation?: boolean };
@@ -15,6 +16,8 @@ export interface Reading {
   readonly vault: Vault;
   /** Domain of all node host names. */
   readonly domain: string;
+  /** How far commands are. */
+  readonly summaries: Summaries;
   /** Landmarks of the lists that can be very long. */
   readonly landmarks: ReadonlyMap<Source<unknown>, Landmarks>;
 }

@@ -100,6 +100,20 @@ test('the total follows inserts and deletes, also those rolled back', async (t) 
   t.is(await total(), 0);
 });
 
+test('the counts of a command follow its executions, also when finished ones are deleted', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const id = world.commands[0]!.id;
+  const summary = async () => (await opened.reads.get('commands', id))!.summary;
+  const { total, pending, sent, completed, failed, expired } = await summary();
+
+  await opened.pool.query(`update command_execution set status = 'expired', finished_at = now() where command_id = $1 and finished_at is null`, [id]);
+  t.like(await summary(), { total, pending: 0, sent: 0, expired: expired + pending + sent });
+  t.like(await summary(), { total, completed });
+  await opened.pool.query(`delete from command_execution where command_id = $1 and status = 'completed' and exit_code = 0`, [id]);
+  t.like(await summary(), { total: total - completed + failed, completed: failed, succeeded: 0, failed });
+});
+
 test('a page of large outputs shows those that fit its budget, and says of the others that they are cut', async (t) => {
   const { pool, reads, ...opened } = await openedDatabase(t);
   const world = await storeWorld({ pool, reads, ...opened });
