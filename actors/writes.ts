@@ -48,7 +48,7 @@ export interface NodeEnrolled {
   readonly node: NodeId;
   readonly cluster: ClusterId;
   readonly enrollmentKey: string;
-  /** False for a retry after a lost answer and for a recovery: no second use is spent. */
+  /** False for a retry after a lost answer: its use is spent already (E1). A recovery spends one, or a spent key could let in any number. */
   readonly spendsUse: boolean;
   /** What makes an existing node acceptable: `none` wants a new id, `retry` one that never connected, `recovery` a recovery key with this hash, consumed here (E2). */
   readonly existing: { readonly type: 'none' } | { readonly type: 'retry' } | { readonly type: 'recovery'; readonly keyHash: Uint8Array };

@@ -7,6 +7,9 @@ const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 /** Single SQLSTATEs: read-only after a failover, idle-in-transaction timeout, serialization failure, deadlock, lock timeout. */
 const UNAVAILABLE_STATES = new Set(['25006', '25P03', '40001', '40P01', '55P03']);
 
+/** SQLSTATEs of a transaction that another one stood in the way of, and that was rolled back whole: serialization failure, deadlock. */
+const CONFLICT_STATES = new Set(['40001', '40P01']);
+
 /** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
 const SOCKET_ERRORS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES']);
 
@@ -22,6 +25,13 @@ export function isUnavailable(error: unknown): boolean {
   if (DRIVER_MESSAGES.test(error.message)) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable); // every address of a host name refused
   return isUnavailable(error.cause);
+}
+
+/** Whether another transaction stood in the way: nothing was stored, and the same may succeed at once. */
+export function isConflict(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return (typeof code === 'string' && CONFLICT_STATES.has(code)) || isConflict(error.cause);
 }
 
 function isUnavailableState(code: string): boolean {

@@ -35,16 +35,19 @@ export interface Owned {
 }
 
 export interface Leases {
-  /** Renews what this admin owns, also what ran out and nobody took. Returns what it still owns: a cluster that is missing was taken over. */
-  renew(adminId: string): Promise<readonly Owned[]>;
+  /**
+   * Renews what this process owns, also what ran out and nobody took. Returns what it still owns: a cluster that is missing was
+   * taken over. Epochs count, not only the admin: another process of the same name has taken everything up under new ones.
+   */
+  renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
   /** Live admins and free clusters, in one snapshot. */
   survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
   /** Takes those of the clusters that are still free; each gets the next epoch. */
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   /** At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old self can write. */
   retake(adminId: string): Promise<readonly Owned[]>;
-  /** Lets everything go at once, for a drain. */
-  release(adminId: string): Promise<void>;
+  /** Lets these go at once, for a drain. */
+  release(adminId: string, owned: readonly Owned[]): Promise<void>;
   /** Who owns a cluster, and where; null when nobody does. */
   ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null>;
 }
@@ -59,10 +62,15 @@ export function createLeases(pool: Pool): Leases {
     }
   }
 
+  async function changed(doing: string, text: string, values: unknown[]): Promise<readonly Owned[]> {
+    const rows = await query<{ cluster_id: ClusterId; epoch: string }>(doing, text, values);
+    return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+  }
+
   return {
-    async renew(adminId) {
-      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('renewing leases', `update cluster_ownership set lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
-      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+    renew(adminId, owned) {
+      return changed('renewing leases', `with mine as (${MINE})
+        update cluster_ownership o set lease_until = clock_timestamp() + $4 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`, [...named(adminId, owned), LEASE_MS]);
     },
     async survey() {
       const rows = await query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>('looking for clusters without owner', `select
@@ -74,19 +82,30 @@ export function createLeases(pool: Pool): Leases {
     },
     async claim(adminId, clusters) {
       if (clusters.length === 0) return [];
-      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('claiming clusters', `update cluster_ownership set admin_id = $1, epoch = epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() returning cluster_id, epoch::text`, [adminId, clusters, LEASE_MS]);
-      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+      return changed('claiming clusters', `with free as (select cluster_id from cluster_ownership where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() order by cluster_id for update)
+        update cluster_ownership o set admin_id = $1, epoch = o.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' from free where o.cluster_id = free.cluster_id returning o.cluster_id, o.epoch::text`, [adminId, clusters, LEASE_MS]);
     },
-    async retake(adminId) {
-      const rows = await query<{ cluster_id: ClusterId; epoch: string }>('taking up leases again', `update cluster_ownership set epoch = epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 ms' where admin_id = $1 returning cluster_id, epoch::text`, [adminId, LEASE_MS]);
-      return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+    retake(adminId) {
+      return changed('taking up leases again', `with mine as (select cluster_id from cluster_ownership where admin_id = $1 order by cluster_id for update)
+        update cluster_ownership o set epoch = o.epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`, [adminId, LEASE_MS]);
     },
-    async release(adminId) {
-      await query('releasing leases', 'update cluster_ownership set lease_until = clock_timestamp() where admin_id = $1 and lease_until > clock_timestamp()', [adminId]);
+    async release(adminId, owned) {
+      await query('releasing leases', `with mine as (${MINE}) update cluster_ownership o set lease_until = clock_timestamp() from mine where o.cluster_id = mine.cluster_id and o.lease_until > clock_timestamp()`, named(adminId, owned));
     },
     async ownerOf(cluster) {
       const rows = await query<{ id: string; url: string }>('looking for the owner of a cluster', 'select a.id, a.url from cluster_ownership w join admin a on a.id = w.admin_id where w.cluster_id = $1 and w.lease_until > clock_timestamp()', [cluster]);
       return rows[0] === undefined ? null : { adminId: rows[0].id, url: rows[0].url };
     },
   };
+}
+
+/**
+ * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (lease-check.ts): in another order
+ * a renewal and a batch that writes for several clusters would wait for each other.
+ */
+const MINE = `select o.cluster_id from cluster_ownership o join unnest($2::uuid[], $3::bigint[]) as v(id, epoch) on v.id = o.cluster_id and v.epoch = o.epoch
+  where o.admin_id = $1 order by o.cluster_id for update of o`;
+
+function named(adminId: string, owned: readonly Owned[]): unknown[] {
+  return [adminId, owned.map((one) => one.cluster), owned.map((one) => one.epoch)];
 }

@@ -36,17 +36,19 @@ export function verifiedEvent(key: EnrollmentKeyRecord | null, result: Verificat
 export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, settings: AgentSettings, nowMs: number): Step<ClusterState> {
   const existing = existingOf(message);
   if (existing === null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.' })]);
-  const problem = problemOf(record, message, existing, nowMs);
+  const problem = problemOf(message, existing, nowMs);
   if (problem !== null) return turnedAway(state, message, problem, nowMs);
 
   const node = joined(record, message, nowMs);
   const spendsUse = existing.type !== 'retry';
   const used = { ...message.key, usesRemaining: message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1 };
-  const registered: DomainEvent = { type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) };
+  const events: DomainEvent[] = [verifiedEvent(used, 'verified', node.id, nowMs), { type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) }];
+  const previous = message.existing?.node.version;
+  if (existing.type === 'recovery' && previous !== undefined && previous !== node.version) events.push({ type: 'edge.node.version_changed', subject: node.id, atMs: nowMs, data: { ...nodeSnapshot(node), previous_version: previous } });
   const change: Change = {
     write: writeOf(record, message, existing, spendsUse, nowMs),
     // A retry was registered when its first answer was lost.
-    events: existing.type === 'retry' ? [] : [verifiedEvent(used, 'verified', node.id, nowMs), registered],
+    events: existing.type === 'retry' ? [] : events,
     notices: [{ type: 'node-changed', node: node.id }, { type: 'events-stored' }],
   };
   const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;
@@ -66,12 +68,12 @@ function existingOf(message: Enroll): NodeEnrolled['existing'] | null {
   return !message.existing.everConnected && message.existing.node.enrollmentKeyId === message.key.id ? { type: 'retry' } : null;
 }
 
-function problemOf(record: ClusterRecord, message: Enroll, existing: NodeEnrolled['existing'], nowMs: number): keyof typeof KEY_REFUSALS | null {
+/** What is certain from here. The uses and the node limit are decided by the rows, where several agents meet. */
+function problemOf(message: Enroll, existing: NodeEnrolled['existing'], nowMs: number): keyof typeof KEY_REFUSALS | null {
   if (existing.type === 'retry') return null;
   const { key } = message;
   if (key.expiredAtMs !== null && key.expiredAtMs <= nowMs) return 'key_expired';
   if (key.usesRemaining === 0) return 'key_spent';
-  if (existing.type === 'none' && record.nodeLimit !== null && record.nodeCount >= record.nodeLimit) return 'node_limit_reached';
   return null;
 }
 
@@ -93,7 +95,7 @@ function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeReco
     ports: request.ports,
     selfUpdateEnabled: request.self_update_enabled,
     enrollmentKeyId: message.key.id,
-    lastSeenAtMs: null,
+    lastSeenAtMs: message.existing?.node.lastSeenAtMs ?? null,
     insertedAtMs: message.existing?.node.insertedAtMs ?? nowMs,
     updatedAtMs: nowMs,
   };

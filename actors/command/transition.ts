@@ -49,6 +49,7 @@ function owed(state: CommandState): readonly Effect[] {
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
 function create(state: CommandState, message: Said<'create'>, nowMs: number): Step<CommandState> {
+  if (state.record !== null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The command exists already.' })]);
   const { command: record, targets, executionIds } = message;
   const open = new Map<ExecutionId, OpenAt>();
   const executions: { readonly id: ExecutionId; readonly node: OpenAt['node']; readonly clusterName: string }[] = [];
@@ -82,7 +83,7 @@ function counted(state: CommandState, message: Said<'executions-changed'>): Step
     if (change.status === 'sent') open.set(change.execution, { node: known.node, status: 'sent' });
     else open.delete(change.execution);
   }
-  if (summary === state.summary) return unchanged(state);
+  if (summary === state.summary && open.size > 0) return unchanged(state);
   // Finished: its rows tell the rest, and a later cancel or delete starts it again from them.
   return step({ ...state, summary, open }, [], open.size === 0 ? [{ type: 'stop' }] : []);
 }
@@ -97,7 +98,7 @@ function cancel(state: CommandState, record: CommandRecord, message: Said<'cance
 
 /** Deletes the command with its executions, without events (spec). Refused while one is open. */
 function remove(state: CommandState, message: Said<'delete'>): Step<CommandState> {
-  if (state.open.size > 0) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: `${state.open.size} executions have not finished. Cancel the command first.` })]);
+  // Whether all have finished is for the rows to say: news of the last one may be lost with the database.
   return step(state, [{ write: { kind: 'command-deleted', command: state.id }, events: [], notices: [{ type: 'command-removed', command: state.id }] }], [answer(message.asker, ok(null)), { type: 'stop' }]);
 }
 

@@ -37,12 +37,12 @@ export class TransitionFailed<M> extends Error {
  * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for one commit.
  * A message with an asker and a cold write stand alone, so that their refusal has one owner.
  */
-export function decideRound<S, M extends KitMessage>(behaviour: Behaviour<S, M>, state: S, mailbox: Mailbox<M>, nowMs: number): Round<S, M> {
+export function decideRound<S, M extends KitMessage>(behaviour: Behaviour<S, M>, state: S, mailbox: Mailbox<M>, nowMs: number, messagesMax: number = ROUND_MESSAGES_MAX): Round<S, M> {
   const messages: M[] = [];
   let changes: readonly Change[] = [];
   let effects: readonly Effect[] = [];
   let next = state;
-  for (let message = mailbox.peek(); message !== undefined && messages.length < ROUND_MESSAGES_MAX; message = mailbox.peek()) {
+  for (let message = mailbox.peek(); message !== undefined && messages.length < messagesMax; message = mailbox.peek()) {
     const asks = message.asker !== undefined && message.asker !== null;
     if (asks && messages.length > 0) break;
     const decided = decide(behaviour, next, message, nowMs, mailbox, messages);

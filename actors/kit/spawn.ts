@@ -23,6 +23,11 @@ export interface Crash {
 /** Wait between two tries to read rows while the database is away, in ms. */
 const RECOVER_MS = 100;
 
+/** Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's round. */
+const STALE_MS = 250;
+
+const INTERNAL_ERROR: Refusal = { code: 'internal_error', message: 'Something went wrong. The log has it under the request id.' };
+
 /** A write was refused because another admin owns the cluster now. */
 export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
 
@@ -40,6 +45,8 @@ export interface ActorPlan<S, M extends KitMessage> {
   /** A message that tells the behaviour of a refused write, after the reload. */
   refused(change: RefusedChange): M;
   perform(effects: readonly Effect[]): void;
+  /** Its rows are gone, or were never stored. */
+  vanished(): void;
   crashed(crash: Crash): void;
 }
 
@@ -53,6 +60,8 @@ export interface RunningActor {
 export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): RunningActor {
   let scheduled = false;
   let stopped = false;
+  /** So many rounds hold one message each, to find the one that cannot be stored. */
+  let oneByOne = 0;
 
   const ref: Ref<'wake'> = nactSpawn(plan.parent as ActorSystemRef, (state: S, _wake: 'wake') => handle(state), plan.name, {
     initialState: plan.state,
@@ -86,16 +95,32 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
   }
 
   async function committed(state: S, round: Round<S, M>): Promise<S> {
+    let refused: readonly RefusedChange[];
     try {
-      const refused = await plan.committer.commit(plan.lease(state), round.changes);
-      return refused.length === 0 ? performed(round) : await afterRefusal(state, round, refused);
+      refused = await plan.committer.commit(plan.lease(state), round.changes);
     } catch (error) {
-      // Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have.
-      for (const message of round.messages) answerAsker(message, UNAVAILABLE);
-      plan.mailbox.putBack(round.messages.filter((message) => message.asker === undefined || message.asker === null));
-      if (!(error instanceof DatabaseUnavailable)) throw error;
-      return recovered(state);
+      return error instanceof DatabaseUnavailable ? inDoubt(state, round) : unstorable(state, round, error);
     }
+    return refused.length === 0 ? performed(round) : afterRefusal(state, round, refused);
+  }
+
+  /** Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have. */
+  function inDoubt(state: S, round: Round<S, M>): Promise<S> {
+    for (const message of round.messages) answerAsker(message, UNAVAILABLE);
+    plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
+    return recovered(state);
+  }
+
+  /** One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided again alone, and the one that fails alone crashes its actor once. */
+  function unstorable(state: S, round: Round<S, M>, error: unknown): S {
+    const [first] = round.messages;
+    if (first === undefined || round.messages.length === 1) {
+      if (first !== undefined) answerAsker(first, INTERNAL_ERROR);
+      throw new NotStorable(first?.type ?? null, error);
+    }
+    plan.mailbox.putBack(round.messages);
+    oneByOne = round.messages.length;
+    return state;
   }
 
   /** The state from rows, as soon as the database is back; a live session stays. */
@@ -104,8 +129,9 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
       try {
         await plan.committer.ready();
         const rows = await plan.reload();
+        if (stopped) return live;
         if (rows === null) {
-          plan.perform([{ type: 'stop' }]);
+          plan.vanished();
           return live;
         }
         const state = plan.behaviour.refreshed(live, rows);
@@ -113,39 +139,53 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
         return state;
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
-        await new Promise<void>((resolve) => {
-          plan.clock.after(RECOVER_MS, resolve);
-        });
+        await pause(RECOVER_MS);
+        if (stopped) return live;
       }
     }
   }
 
   function decideOrDrop(state: S): Round<S, M> {
+    const messagesMax = oneByOne > 0 ? 1 : undefined;
+    oneByOne = Math.max(0, oneByOne - 1);
     try {
-      return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs());
+      return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs(), messagesMax);
     } catch (error) {
       if (error instanceof TransitionFailed) {
         plan.mailbox.putBack(error.before as M[]);
-        answerAsker(error.poison as M, { code: 'internal_error', message: 'Something went wrong. The log has it under the request id.' });
+        answerAsker(error.poison as M, INTERNAL_ERROR);
       }
       throw error;
     }
   }
 
   async function afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
-    const first = refused[0]?.refusal ?? UNAVAILABLE;
-    if (round.alone && round.messages[0]?.asker !== undefined && round.messages[0].asker !== null) {
-      answerAsker(round.messages[0], first);
+    const refusal = refused[0]?.refusal ?? UNAVAILABLE;
+    const [first] = round.messages;
+    const isStale = refusal === STALE_EPOCH;
+    if (round.alone && first !== undefined && isAsked(first)) {
+      answerAsker(first, refusal);
+      return isStale ? before : recovered(before);
+    }
+    if (isStale) {
+      // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over, and the ownership loop ends this actor.
+      plan.mailbox.putBack(round.messages);
+      await pause(STALE_MS);
       return before;
     }
-    if (first === STALE_EPOCH) return before; // the ownership loop ends this actor; nothing is performed for a cluster that is not ours
     plan.perform(round.effects);
-    plan.mailbox.putBack(refused.map(plan.refused));
+    plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
     return recovered(round.state);
   }
 
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      plan.clock.after(ms, resolve);
+    });
+  }
+
   function answerAsker(message: M, refusal: Refusal): void {
-    if (message.asker !== undefined && message.asker !== null) plan.perform([refuseAsker(message.asker satisfies Asker, refusal)]);
+    if (isAsked(message)) plan.perform([refuseAsker(message.asker, refusal)]);
   }
 
   function wake(): void {
@@ -165,7 +205,22 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
   };
 }
 
+/** The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once. */
+class NotStorable extends Error {
+  override readonly name = 'NotStorable';
+  readonly messageType: string | null;
+  constructor(messageType: string | null, cause: unknown) {
+    super('a change cannot be stored', { cause });
+    this.messageType = messageType;
+  }
+}
+
+function isAsked<M extends KitMessage>(message: M): message is M & { readonly asker: Asker } {
+  return message.asker !== undefined && message.asker !== null;
+}
+
 function crashOf(error: unknown): Crash {
+  if (error instanceof NotStorable) return { cause: error.cause, messageType: error.messageType };
   if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type };
   return { cause: error, messageType: null };
 }

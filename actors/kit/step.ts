@@ -30,7 +30,7 @@ export type Effect =
   /** The next open executions of this node, in creation order, come back as `executions-loaded`. */
   | { readonly type: 'load-open'; readonly limit: number; readonly except: readonly string[] }
   /** Are these open? They come back as `executions-looked-up`, with the message that asked. */
-  | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage | null }
+  | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage }
   /** A node of this cluster appeared or vanished: its actor is started from rows. */
   | { readonly type: 'revive'; readonly address: Address }
   | { readonly type: 'stop' };

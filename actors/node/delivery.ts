@@ -26,11 +26,28 @@ export function withOpen(state: NodeState, executions: readonly OpenExecution[],
   return { ...state, open, backlog };
 }
 
+/** Without executions that are over. */
+export function without(state: NodeState, over: readonly ExecutionId[]): NodeState {
+  if (over.length === 0) return state;
+  const open = new Map(state.open);
+  for (const id of over) open.delete(id);
+  if (state.session === null) return { ...state, open };
+  const delivered = new Set(state.session.delivered);
+  for (const id of over) delivered.delete(id);
+  return { ...state, open, session: { ...state.session, delivered } };
+}
+
+/** Rows were stored that a load under way may have missed. */
+export function missed(state: NodeState): Step<NodeState> {
+  return state.loading === 'asked' ? step({ ...state, loading: 'more' }, []) : unchanged(state);
+}
+
 /** Reads what is stored and not held here. */
 export function rescan(state: NodeState): Step<NodeState> {
+  if (state.loading !== false) return missed(state);
   const limit = OPEN_EXECUTIONS_MAX - state.open.size;
-  if (state.loading || limit <= 0) return unchanged(state);
-  return step({ ...state, loading: true }, [], [{ type: 'load-open', limit, except: [...state.open.keys()] }]);
+  if (limit <= 0) return state.backlog ? unchanged(state) : step({ ...state, backlog: true }, []);
+  return step({ ...state, loading: 'asked' }, [], [{ type: 'load-open', limit, except: [...state.open.keys()] }]);
 }
 
 /** Sends what may go now, and asks for the next of the backlog when there is room. */
@@ -45,9 +62,9 @@ export function deliver(state: NodeState, nowMs: number): Step<NodeState> {
     next = { ...state, session: { ...state.session, delivered } };
     effects.push({ type: 'send', session: state.session.id, frame: { type: 'deliver', deliveries: chosen.map((execution) => delivery(execution, nowMs)) } });
   }
-  if (next.backlog && !next.loading && next.open.size <= OPEN_EXECUTIONS_MAX / 2) {
+  if (next.backlog && next.loading === false && next.open.size <= OPEN_EXECUTIONS_MAX / 2) {
     effects.push({ type: 'load-open', limit: OPEN_EXECUTIONS_MAX - next.open.size, except: [...next.open.keys()] });
-    next = { ...next, loading: true };
+    next = { ...next, loading: 'asked' };
   }
   return step(next, [], effects);
 }

@@ -1,57 +1,66 @@
 /** What happens to the executions of a node: acknowledged, finished, cancelled, expired, found again. */
-import type { ExecutionResult } from '../../transport/protocol/frames.ts';
-import { EXIT_CANCELLED } from '../../transport/protocol/limits.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { Notice } from '../kit/notice.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step, unchanged } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
-import { deliver, withOpen } from './delivery.ts';
+import { deliver, missed, rescan, withOpen, without } from './delivery.ts';
+import { cancelledHere, ending, lost, sent } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
-import { executionSnapshot } from './snapshots.ts';
 import type { NodeState } from './state.ts';
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
-const EVENTS_STORED: Notice = { type: 'events-stored' };
-
 /** New executions for this node. They are stored already. */
 export function run(state: NodeState, message: Said<'run'>, nowMs: number): Step<NodeState> {
-  // Behind a backlog the order of creation is kept by loading, not by adding here.
-  if (state.backlog) return unchanged(state);
+  // Behind a backlog the order of creation is kept by loading, not by adding here. Beside a load, only its answer may add:
+  // it could show as open what was told here and has finished since, and that would run twice.
+  if (state.backlog || state.loading !== false) return missed(state);
   return deliver(withOpen(state, message.executions, state.backlog), nowMs);
 }
 
-/** The next open executions, as asked for. */
+/** The next open executions, as asked for. Each is taken up as its row has it: one that was cancelled meanwhile, or that the agent lost, is over. */
 export function loaded(state: NodeState, message: Said<'executions-loaded'>, nowMs: number): Step<NodeState> {
-  return deliver(withOpen({ ...state, loading: false }, message.executions, message.more), nowMs);
+  if (state.loading === false) return deliver(state, nowMs); // rows were read anew since it was asked for
+  if (state.loading === 'stale') return rescan({ ...state, loading: false });
+  const more = message.more || state.loading === 'more';
+  const changes: Change[] = [];
+  const settle: ExecutionId[] = [];
+  const open: OpenExecution[] = [];
+  for (const execution of message.executions) {
+    if (state.open.has(execution.id)) continue;
+    if (execution.status === 'pending' && execution.cancelRequestedAtMs !== null) {
+      changes.push(cancelledHere(execution, nowMs));
+      settle.push(execution.id);
+    } else if (isLost(state, execution)) changes.push(lost(execution, nowMs));
+    else open.push(execution);
+  }
+  const next = deliver(withOpen({ ...state, loading: false }, open, more), nowMs);
+  return step(next.state, changes, [...toAgent(state, 'settle', settle), ...cancelsOwed(next.state, open.map((execution) => execution.id)), ...next.effects]);
 }
 
 /** The agent has these in its journal: they are sent (C4). */
 export function acknowledged(state: NodeState, message: Said<'executions-acknowledged'>, nowMs: number): Step<NodeState> {
   const known = message.executions.filter((id) => state.open.has(id));
   const lookUp = unknown(state, message.executions, message);
-  const sent = markSent(state, known, nowMs);
-  const next = deliver(sent.state, nowMs);
-  return step(next.state, sent.changes, [...lookUp, ...cancelsOwed(next.state, known), ...next.effects]);
+  const marked = markSent(state, known, nowMs);
+  const next = deliver(marked.state, nowMs);
+  return step(next.state, marked.changes, [...lookUp, ...cancelsOwed(next.state, known), ...next.effects]);
 }
 
 /** Results: stored with the state they found, then confirmed (C5). A pending row becomes sent and completed at once (C6). */
 export function finished(state: NodeState, message: Said<'results-arrived'>, nowMs: number): Step<NodeState> {
-  const open = new Map(state.open);
   const changes: Change[] = [];
-  const confirmed: ExecutionId[] = [];
+  const confirmed = new Set<ExecutionId>();
   for (const result of message.results) {
-    const execution = open.get(result.execution);
-    if (execution === undefined) continue;
-    open.delete(result.execution);
-    confirmed.push(result.execution);
+    const execution = state.open.get(result.execution);
+    if (execution === undefined || confirmed.has(result.execution)) continue;
+    confirmed.add(result.execution);
     changes.push(ending(execution, result, nowMs));
   }
   const lookUp = unknown(state, message.results.map((result) => result.execution), message);
-  const next = deliver({ ...state, open }, nowMs);
-  const confirm: readonly Effect[] = confirmed.length === 0 ? [] : [{ type: 'send', session: message.session, frame: { type: 'confirm', executions: confirmed } }];
+  const next = deliver(without(state, [...confirmed]), nowMs);
+  const confirm: readonly Effect[] = confirmed.size === 0 ? [] : [{ type: 'send', session: message.session, frame: { type: 'confirm', executions: [...confirmed] } }];
   return step(next.state, changes, [...confirm, ...lookUp, ...next.effects]);
 }
 
@@ -65,16 +74,42 @@ export function outputPart(state: NodeState, message: Said<'output-part-arrived'
 
 /** What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it (C8). */
 export function lookedUp(state: NodeState, message: Said<'executions-looked-up'>, nowMs: number, decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>): Step<NodeState> {
+  const { asked, retry } = message;
   const found = new Set(message.executions.map((execution) => execution.id));
+  const gone = asked.filter((id) => !found.has(id));
+  const told = toAgent(state, retry.type === 'results-arrived' ? 'confirm' : 'settle', gone);
+  // What an older session named, the agent may have lost since.
+  const isHeld = 'session' in retry && retry.session === state.session?.id;
+  const adopted = adopt(without(state, gone), message.executions, isHeld, nowMs);
+  const rest = withoutGone(retry, gone);
+  const retried = rest === null ? deliver(adopted.state, nowMs) : retryOf(adopted.state, rest, nowMs, decide);
+  return step(retried.state, [...adopted.changes, ...retried.changes], [...told, ...retried.effects]);
+}
+
+/** Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those that it should have and has not are lost. */
+function adopt(state: NodeState, executions: readonly OpenExecution[], isHeld: boolean, nowMs: number): Step<NodeState> {
   const open = new Map(state.open);
-  // Beyond the bound on purpose: the agent holds these, and it holds no more than was delivered to it.
-  for (const execution of message.executions) open.set(execution.id, execution);
-  const known: NodeState = { ...state, open };
-  const gone = message.asked.filter((id) => !found.has(id));
-  const told = tellGone(known, gone, message.retry);
-  const rest = without(message.retry, gone);
-  const retry = rest === null ? deliver(known, nowMs) : decide(known, rest, nowMs);
-  return step(retry.state, retry.changes, [...told, ...retry.effects]);
+  const delivered = new Set(state.session?.delivered);
+  const changes: Change[] = [];
+  for (const execution of executions) {
+    if (open.has(execution.id)) continue; // what is known here is newer than what was read
+    if (!isHeld && isLost(state, execution)) {
+      changes.push(lost(execution, nowMs));
+      continue;
+    }
+    // Beyond the bound on purpose: the agent holds these, and it holds no more than was delivered to it.
+    open.set(execution.id, execution);
+    if (isHeld) delivered.add(execution.id);
+  }
+  // A load under way may show these as open after they have ended.
+  const loading = executions.length > 0 && state.loading !== false ? 'stale' : state.loading;
+  return step({ ...state, open, loading, session: state.session === null ? null : { ...state.session, delivered } }, changes);
+}
+
+/** A cancel that someone waits for comes back as a message of its own: then a refusal of its write is its answer. */
+function retryOf(state: NodeState, rest: NodeMessage, nowMs: number, decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>): Step<NodeState> {
+  if (rest.type !== 'cancel' || rest.asker === null || rest.executions.length === 0) return decide(state, rest, nowMs);
+  return step(state, [], [{ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: rest } }]);
 }
 
 /** Asked to cancel. What never reached the agent is cancelled here; the rest when its process group is gone. */
@@ -89,7 +124,6 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
     const execution = open.get(id);
     if (execution === undefined) continue;
     if (execution.status === 'pending') {
-      open.delete(id);
       changes.push(cancelledHere(execution, nowMs));
       settle.push(id);
     } else {
@@ -98,20 +132,16 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
       toCancel.push(id);
     }
   }
-  const effects: Effect[] = message.asker === null ? [] : [answerCancel(message.asker, settle.length + toCancel.length)];
-  if (state.session !== null && settle.length > 0) effects.push({ type: 'send', session: state.session.id, frame: { type: 'settle', executions: settle } });
-  if (state.session !== null && toCancel.length > 0) effects.push({ type: 'send', session: state.session.id, frame: { type: 'cancel', executions: toCancel } });
-  const next = deliver({ ...state, open }, nowMs);
-  return step(next.state, changes, [...effects, ...next.effects]);
+  const answered: readonly Effect[] = message.asker === null ? [] : [answerCancel(message.asker, settle.length + toCancel.length)];
+  const next = deliver(without({ ...state, open }, settle), nowMs);
+  return step(next.state, changes, [...answered, ...toAgent(state, 'settle', settle), ...toAgent(state, 'cancel', toCancel), ...next.effects]);
 }
 
-/** The sweep stored their expiry: the agent ends and forgets them (C7, C8). */
+/** The sweep stored their end: the agent ends and forgets them (C7, C8). */
 export function expired(state: NodeState, message: Said<'executions-expired'>, nowMs: number): Step<NodeState> {
-  const open = new Map(state.open);
-  for (const id of message.executions) open.delete(id);
-  const settle: readonly Effect[] = state.session === null ? [] : [{ type: 'send', session: state.session.id, frame: { type: 'settle', executions: [...message.executions] } }];
-  const next = deliver({ ...state, open }, nowMs);
-  return step(next.state, [], [...settle, ...next.effects]);
+  const loading = state.loading !== false && message.executions.some((id) => !state.open.has(id)) ? 'stale' : state.loading;
+  const next = deliver(without({ ...state, loading }, message.executions), nowMs);
+  return step(next.state, [], [...toAgent(state, 'settle', message.executions), ...next.effects]);
 }
 
 /** Pending executions that the agent has: sent, each with its event. */
@@ -122,91 +152,46 @@ export function markSent(state: NodeState, executions: readonly ExecutionId[], n
     const execution = open.get(id);
     if (execution?.status !== 'pending') continue;
     open.set(id, { ...execution, status: 'sent', sentAtMs: nowMs, updatedAtMs: nowMs });
-    changes.push({ write: { kind: 'execution-sent', execution: id, atMs: nowMs }, events: [sentEvent(execution, nowMs)], notices: [changed(execution, 'sent', null), EVENTS_STORED] });
+    changes.push(sent(execution, nowMs));
   }
   return changes.length === 0 ? unchanged(state) : step({ ...state, open }, changes);
 }
 
-/** The change that ends an execution as the agent reported it. */
-export function ending(execution: OpenExecution, result: ExecutionResult, nowMs: number): Change {
-  const status = result.outcome;
-  const sentAtMs = execution.sentAtMs ?? nowMs;
-  const moment = { status, exitCode: result.exit_code, sentAtMs, completedAtMs: status === 'completed' ? nowMs : null, cancelledAtMs: status === 'cancelled' ? nowMs : null, updatedAtMs: nowMs };
-  const event = { type: `edge.command_execution.${status}` as const, subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) };
-  return {
-    write: { kind: 'execution-finished', execution: execution.id, status, atMs: nowMs, sentAtMs, ending: { exitCode: result.exit_code, output: result.output, parts: result.parts, truncated: result.output_truncated } },
-    events: execution.status === 'pending' ? [sentEvent(execution, nowMs), event] : [event],
-    notices: [changed(execution, status, result.exit_code), EVENTS_STORED],
-  };
-}
-
 /** Cancel frames for sent executions that someone asked to cancel while the agent was away. */
 export function cancelsOwed(state: NodeState, among: readonly ExecutionId[]): readonly Effect[] {
-  if (state.session === null) return [];
-  const executions = among.filter((id) => {
+  return toAgent(state, 'cancel', among.filter((id) => {
     const execution = state.open.get(id);
     return execution?.status === 'sent' && execution.cancelRequestedAtMs !== null;
-  });
-  return executions.length === 0 ? [] : [{ type: 'send', session: state.session.id, frame: { type: 'cancel', executions } }];
+  }));
 }
 
-/** A cancel that never reached an agent: no process ran, the code is that of a cancel. */
-function cancelledHere(execution: OpenExecution, nowMs: number): Change {
-  const moment = { status: 'cancelled' as const, exitCode: EXIT_CANCELLED, sentAtMs: null, completedAtMs: null, cancelledAtMs: nowMs, updatedAtMs: nowMs };
-  return {
-    write: { kind: 'execution-finished', execution: execution.id, status: 'cancelled', atMs: nowMs, sentAtMs: null, ending: { exitCode: EXIT_CANCELLED, output: null, parts: 0, truncated: false } },
-    events: [{ type: 'edge.command_execution.cancelled', subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) }],
-    notices: [changed(execution, 'cancelled', EXIT_CANCELLED), EVENTS_STORED],
-  };
+/** Sent on an earlier session, and not among what the agent of this one has. */
+function isLost(state: NodeState, execution: OpenExecution): boolean {
+  return execution.status === 'sent' && state.session !== null && !state.session.delivered.has(execution.id);
 }
 
-function sentEvent(execution: OpenExecution, nowMs: number): Change['events'][number] {
-  const moment = { status: 'sent' as const, exitCode: null, sentAtMs: nowMs, completedAtMs: null, cancelledAtMs: null, updatedAtMs: nowMs };
-  return { type: 'edge.command_execution.sent', subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) };
-}
-
-function changed(execution: OpenExecution, status: 'sent' | 'completed' | 'cancelled', exitCode: number | null): Notice {
-  return { type: 'execution-changed', execution: execution.id, command: execution.command.id, node: execution.node, clusterName: execution.clusterName, status, exitCode };
+function toAgent(state: NodeState, type: 'settle' | 'cancel' | 'confirm', executions: readonly ExecutionId[]): readonly Effect[] {
+  return state.session === null || executions.length === 0 ? [] : [{ type: 'send', session: state.session.id, frame: { type, executions: [...executions] } }];
 }
 
 /** Executions that this actor does not hold, once: after the look-up they are known or gone. */
 function unknown(state: NodeState, executions: readonly ExecutionId[], retry: NodeMessage): readonly Effect[] {
-  const asked = executions.filter((id) => !state.open.has(id));
+  const asked = [...new Set(executions)].filter((id) => !state.open.has(id));
   return asked.length === 0 ? [] : [{ type: 'look-up', executions: asked, retry: only(retry, asked) }];
 }
 
 /** The part of a message that waits for the look-up. A cancel waits whole: its asker has one answer. */
 function only(message: NodeMessage, executions: readonly ExecutionId[]): NodeMessage {
-  switch (message.type) {
-    case 'executions-acknowledged':
-      return { ...message, executions };
-    case 'results-arrived':
-      return { ...message, results: message.results.filter((result) => executions.includes(result.execution)) };
-    default:
-      return message;
-  }
+  if (message.type === 'executions-acknowledged') return { ...message, executions };
+  if (message.type === 'results-arrived') return { ...message, results: message.results.filter((result) => executions.includes(result.execution)) };
+  return message;
 }
 
 /** What is left of a message when these executions are gone; null when nothing is. */
-function without(message: NodeMessage | null, gone: readonly ExecutionId[]): NodeMessage | null {
-  if (message === null) return null;
-  switch (message.type) {
-    case 'executions-acknowledged':
-    case 'cancel':
-      return { ...message, executions: message.executions.filter((id) => !gone.includes(id)) };
-    case 'results-arrived':
-      return { ...message, results: message.results.filter((result) => !gone.includes(result.execution)) };
-    case 'output-part-arrived':
-      return gone.includes(message.execution) ? null : message;
-    default:
-      return message;
-  }
-}
-
-function tellGone(state: NodeState, gone: readonly ExecutionId[], retry: NodeMessage | null): readonly Effect[] {
-  if (gone.length === 0 || state.session === null) return [];
-  const type = retry?.type === 'results-arrived' ? 'confirm' : 'settle';
-  return [{ type: 'send', session: state.session.id, frame: { type, executions: [...gone] } }];
+function withoutGone(message: NodeMessage, gone: readonly ExecutionId[]): NodeMessage | null {
+  if (message.type === 'executions-acknowledged' || message.type === 'cancel') return { ...message, executions: message.executions.filter((id) => !gone.includes(id)) };
+  if (message.type === 'results-arrived') return { ...message, results: message.results.filter((result) => !gone.includes(result.execution)) };
+  return message.type === 'output-part-arrived' && gone.includes(message.execution) ? null : message;
 }
 
 function answerCancel(asker: NonNullable<Said<'cancel'>['asker']>, count: number): Effect {

@@ -31,8 +31,8 @@ export type NodeMessage =
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
-  /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is decided again with that knowledge. */
-  | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage | null }
+  /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message that asked, decided again with that knowledge. */
+  | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }

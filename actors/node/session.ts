@@ -1,15 +1,15 @@
 /** What connecting, reporting and going away do to a node. The newest session wins; news of an older one is ignored, because agents reconnect mid-flight. */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings, Registration } from '../../transport/protocol/frames.ts';
-import { EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
-import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { NodeRecord } from '../records.ts';
 import { deliver } from './delivery.ts';
-import { cancelsOwed, ending, markSent } from './executions.ts';
+import { cancelsOwed, markSent } from './executions.ts';
+import { lost } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
@@ -25,7 +25,7 @@ export function connected(state: NodeState, message: Said<'agent-connected'>, se
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);
   const status = inStatus(registered.state, statusOf(session), nowMs);
-  const reconciled = reconcile(status.state, hello.holding, nowMs);
+  const reconciled = reconcile(status.state, id, hello.holding, nowMs);
   const delivery = deliver(reconciled.state, nowMs);
 
   const welcome: Effect = { type: 'send', session: id, frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings } };
@@ -60,7 +60,7 @@ export function silent(state: NodeState, nowMs: number): Step<NodeState> {
  * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: the machine lost it, so it is
  * over with 137 and never runs again (C3). Held and not open here: looked up, then ended at the agent.
  */
-function reconcile(state: NodeState, holding: readonly ExecutionId[], nowMs: number): Step<NodeState> {
+function reconcile(state: NodeState, session: SessionId, holding: readonly ExecutionId[], nowMs: number): Step<NodeState> {
   const held = new Set(holding);
   const sent = markSent(state, holding, nowMs);
   const open = new Map(sent.state.open);
@@ -68,10 +68,11 @@ function reconcile(state: NodeState, holding: readonly ExecutionId[], nowMs: num
   for (const execution of sent.state.open.values()) {
     if (execution.status !== 'sent' || held.has(execution.id)) continue;
     open.delete(execution.id);
-    changes.push(ending(execution, { execution: execution.id, outcome: 'cancelled', exit_code: EXIT_INTERRUPTED, output: '', parts: 0, output_truncated: false }, nowMs));
+    changes.push(lost(execution, nowMs));
   }
   const strange = holding.filter((id) => !state.open.has(id));
-  const lookUp: readonly Effect[] = strange.length === 0 ? [] : [{ type: 'look-up', executions: strange, retry: null }];
+  // The agent has them, as if it acknowledged them now: those that are open become sent, and get the cancel that they missed.
+  const lookUp: readonly Effect[] = strange.length === 0 ? [] : [{ type: 'look-up', executions: strange, retry: { type: 'executions-acknowledged', session, executions: strange } }];
   const next = { ...sent.state, open };
   return step(next, changes, [...lookUp, ...cancelsOwed(next, [...open.keys()])]);
 }

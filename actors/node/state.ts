@@ -6,7 +6,7 @@ import type { AliasRecord, NodeRecord, OpenExecution } from '../records.ts';
 /** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
 export const OPEN_EXECUTIONS_MAX = 256;
 
-/** The live session, as far as behaviour cares. `delivered` are executions sent on this session or held by the agent. */
+/** The live session, as far as behaviour cares. `delivered` are executions sent on this session or held by the agent, until they are over: it grows no larger than what is open. */
 export interface LiveSession {
   readonly id: SessionId;
   readonly report: HealthReport;
@@ -22,9 +22,14 @@ export interface NodeState {
   readonly open: ReadonlyMap<ExecutionId, OpenExecution>;
   /** More open executions wait in the database than `open` holds. */
   readonly backlog: boolean;
-  /** A `load-open` is under way. */
-  readonly loading: boolean;
+  readonly loading: Loading;
 }
+
+/**
+ * Whether a `load-open` is under way. `more`: rows were stored since it was asked for, so that it must be asked for again.
+ * `stale`: an execution ended that the load may still show as open, so that its answer is worth nothing.
+ */
+export type Loading = false | 'asked' | 'more' | 'stale';
 
 /** A node's own id. */
 export function nodeId(state: NodeState): NodeId {

@@ -1,4 +1,5 @@
 /** The group commit: steps that wait together are stored in one transaction, so that hundreds of actors share one fsync. */
+import { setImmediate } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lease } from '../../actors/kit/behaviour.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
@@ -60,11 +61,12 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     return new Promise((resolve, reject) => {
       queue.push({ unit: { lease, changes }, resolve, reject });
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
-      running ??= new Promise<void>((done) => setImmediate(() => void run().then(done)));
+      running ??= run();
     });
   }
 
   async function run(): Promise<void> {
+    await setImmediate();
     while (queue.length > 0) {
       if (back === null) await storeWaiting(take());
       else rejectAll(queue.splice(0));
@@ -118,10 +120,13 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   function wentAway(error: unknown): void {
     if (back !== null) return;
     log.warn({ error }, 'the database is not available: waiting for it');
-    back = waitForDatabase(pool).then(() => {
-      back = null;
-      log.info({}, 'the database is back');
-    });
+    back = waitUntilBack();
+  }
+
+  async function waitUntilBack(): Promise<void> {
+    await waitForDatabase(pool);
+    back = null;
+    log.info({}, 'the database is back');
   }
 
   async function commitCold(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]> {
