@@ -2,10 +2,14 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { Targeting } from './targeting.ts';
 
+/** All statuses of a node, best first. Source: spec.md, node status. */
 export const NODE_STATUSES = ['healthy', 'unhealthy', 'unreachable'] as const;
+/** How a node is. Source: contract.md, 4. */
 export type NodeStatus = (typeof NODE_STATUSES)[number];
 
+/** All statuses of an execution; the first two are open, the others terminal. Source: spec.md, command execution. */
 export const EXECUTION_STATUSES = ['pending', 'sent', 'completed', 'cancelled', 'expired', 'dropped'] as const;
+/** How far an execution is. */
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
 /** States that never change again. Source: invariants.md C6. */
@@ -16,6 +20,7 @@ export function isTerminal(status: ExecutionStatus): boolean {
 /** An instant as ISO 8601, UTC, milliseconds, `Z`. */
 export type Instant = string;
 
+/** A cluster, as clients see it. */
 export interface ClusterResource {
   readonly id: string;
   readonly name: string;
@@ -31,6 +36,7 @@ export interface ClusterResource {
   readonly updated_at: Instant;
 }
 
+/** A node, as its cluster lists it. */
 export interface ClusterNode {
   readonly id: string;
   readonly status: NodeStatus;
@@ -38,6 +44,7 @@ export interface ClusterNode {
   readonly enrollment_key_id: string | null;
 }
 
+/** An enrolment key, as clients see it. `uses_remaining` null means unlimited. */
 export interface EnrollmentKeyResource {
   readonly id: string;
   readonly cluster_name: string;
@@ -51,6 +58,7 @@ export interface EnrollmentKeyResource {
   readonly updated_at: Instant;
 }
 
+/** A node, as clients see it. Never with `api_token`, `proxy_password`, `vpn_host_id` or any VPN address (E4, R3). */
 export interface NodeResource extends AgentPorts {
   readonly id: string;
   readonly cluster_name: string;
@@ -66,6 +74,7 @@ export interface NodeResource extends AgentPorts {
   readonly updated_at: Instant;
 }
 
+/** An alias, as clients see it. */
 export interface AliasResource {
   readonly id: string;
   readonly name: string;
@@ -89,6 +98,7 @@ export interface CommandSummary {
   readonly dropped: number;
 }
 
+/** A command, as clients see it. `timeout` is in ms. */
 export interface CommandResource {
   readonly id: string;
   readonly command_text: string;
@@ -100,6 +110,7 @@ export interface CommandResource {
   readonly updated_at: Instant;
 }
 
+/** An execution, as clients see it. `timeout` is in ms; `output` is null until it is over, and on a page of a list that would grow too large with it (then `output_truncated` is true). */
 export interface ExecutionResource {
   readonly id: string;
   readonly command_id: string;
@@ -120,6 +131,7 @@ export interface ExecutionResource {
   readonly updated_at: Instant;
 }
 
+/** An admin, as clients see it. `edge_node_capacity` is `max_wireguard_peers` without its peers. */
 export interface AdminResource {
   readonly id: string;
   readonly name: string;

@@ -63,6 +63,7 @@ export interface NodeEnrolled {
   readonly atMs: number;
 }
 
+/** Any write. `hot` ones are stored with those of other actors, `cold` ones in a transaction each. */
 export type Write = HotWrite | ColdWrite;
 
 const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status']);

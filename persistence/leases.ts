@@ -29,6 +29,7 @@ export interface FreeCluster {
   readonly nodes: number;
 }
 
+/** A cluster under the epoch at which this admin owns it. */
 export interface Owned {
   readonly cluster: ClusterId;
   readonly epoch: number;

@@ -33,6 +33,7 @@ interface Resident {
   end: () => void;
 }
 
+/** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {
   readonly system: ActorSystemRef;
   readonly kinds: KindTable;

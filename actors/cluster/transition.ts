@@ -14,6 +14,7 @@ import type { ClusterState } from './state.ts';
 
 type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
+/** What a cluster's behaviour depends on besides its state. */
 export interface ClusterSettings {
   readonly vpnDomain: string;
   /** Handed to every agent that enrols. */

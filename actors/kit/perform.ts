@@ -6,6 +6,7 @@ import { DatabaseUnavailable } from './ports.ts';
 import type { Clock, Committer, Loader, Log, SessionLink } from './ports.ts';
 import type { Effect } from './step.ts';
 
+/** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
 export interface EffectPorts {
   readonly asks: Asks;
   readonly clock: Clock;

@@ -31,6 +31,7 @@ const INTERNAL_ERROR: Refusal = { code: 'internal_error', message: 'Something we
 /** A write was refused because another admin owns the cluster now. */
 export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
 
+/** All that one actor needs: its behaviour, its state as loaded, where it writes, and whom it tells of its end. */
 export interface ActorPlan<S, M extends KitMessage> {
   readonly parent: ActorSystemRef | Ref<unknown>;
   readonly name: string;
@@ -50,6 +51,7 @@ export interface ActorPlan<S, M extends KitMessage> {
   crashed(crash: Crash): void;
 }
 
+/** A started actor, as its supervisor holds it. */
 export interface RunningActor {
   /** Says that the mailbox has something. */
   wake(): void;

@@ -16,6 +16,7 @@ export interface Hello {
   readonly holding: readonly ExecutionId[];
 }
 
+/** What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an older one is ignored. */
 export type NodeMessage =
   | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
   | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number }

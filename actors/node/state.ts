@@ -14,6 +14,7 @@ export interface LiveSession {
   readonly delivered: ReadonlySet<ExecutionId>;
 }
 
+/** The state of one node. `open` is bounded by OPEN_EXECUTIONS_MAX. */
 export interface NodeState {
   readonly record: NodeRecord;
   readonly aliases: readonly AliasRecord[];

@@ -37,12 +37,14 @@ export interface CommitCounters {
   failed: number;
 }
 
+/** The Committer port, with what shutdown and metrics ask of it. */
 export interface GroupCommitter extends Committer {
   readonly counters: Readonly<CommitCounters>;
   /** Resolves when nothing waits to be stored. */
   drained(): Promise<void>;
 }
 
+/** What a committer writes to, and whom it tells. */
 export interface CommitterPorts extends ColdPorts {
   readonly log: Log;
   readonly committed: (notices: readonly Notice[]) => void;

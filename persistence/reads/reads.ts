@@ -18,6 +18,7 @@ import { isUuid, type Source } from './source.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
 
+/** What reads need: connections, the vault that opens keys, and how names and ranges are made. */
 export interface ReadsOptions {
   readonly orm: MikroORM;
   readonly pool: Pool;

@@ -2,6 +2,7 @@
 import type { Lease } from '../../actors/kit/behaviour.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 
+/** What this admin may write for, and whether it may still deliver (O1). */
 export interface HeldLeases {
   /** The lease to write under; an impossible epoch when the cluster is not held, so that the write is refused. */
   leaseOf(cluster: ClusterId): Lease;

@@ -27,6 +27,7 @@ export interface LeasePort {
   survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[] }>;
 }
 
+/** What the loop compares, and what it acts on. */
 export interface OwnershipPorts {
   readonly adminId: string;
   readonly leases: LeasePort;
@@ -38,6 +39,7 @@ export interface OwnershipPorts {
   monotonicMs(): number;
 }
 
+/** The running loop. */
 export interface Ownership {
   /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
   start(): Promise<void>;
