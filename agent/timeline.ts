@@ -27,6 +27,7 @@ export function machineTimeline(): Timeline {
   };
 }
 
+/** This instant, in a form that can be stored and still be measured from after a restart or a reboot. */
 export function stampNow(timeline: Timeline): Stamp {
   return { bootId: timeline.bootId, monotonicMs: timeline.monotonicMs(), wallMs: timeline.wallMs() };
 }

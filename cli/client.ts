@@ -4,12 +4,18 @@ import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import type { AppRouter } from '../api/trpc/router.ts';
 import type { Connection } from './connection.ts';
 
+/** Every operation and subscription, typed. */
 export type Api = TRPCClient<AppRouter>;
+/** What operations take, by name. */
 export type Inputs = inferRouterInputs<AppRouter>;
+/** What operations answer, by name. */
 export type Outputs = inferRouterOutputs<AppRouter>;
 
+/** A node, as the service answers it. */
 export type Node = Outputs['get_node'];
+/** An execution, as the service answers it. */
 export type Execution = Outputs['get_command_execution'];
+/** A command, as the service answers it. */
 export type Command = Outputs['get_command'];
 
 /** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */

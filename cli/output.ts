@@ -1,7 +1,9 @@
 /** Data on stdout, and nothing else there: a table for people, JSON for programs. */
 import { EXIT, Problem } from './problem.ts';
 
+/** What `-o` takes: a table for people, one JSON document, or one JSON object a line. */
 export const FORMATS = ['table', 'json', 'ndjson'] as const;
+/** One of them. */
 export type Format = (typeof FORMATS)[number];
 
 /** Columns of a table: heading and cell. */

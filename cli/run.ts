@@ -8,6 +8,7 @@ import { createProgress } from './progress.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';
 import { followCommand, type CommandState, type WatchedExecution } from './watch.ts';
 
+/** What to run, and where: the input of `create_command`. */
 export type NewCommand = Inputs['create_command'];
 
 /** How the results are told. */

@@ -1,6 +1,7 @@
 /** The real clock. Timers never keep the process alive. */
 import type { Clock } from '../actors/kit/ports.ts';
 
+/** Time of this machine. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   after(ms, run) {

@@ -20,6 +20,7 @@ export type CommandMessage =
   | { readonly type: 'changed'; readonly summary: CommandSummary; readonly executions: readonly Patch<ExecutionBrief>[] }
   | { readonly type: 'removed' };
 
+/** The feed behind `commands.watch`. */
 export interface CommandsFeed {
   /** Refuses an unknown command, and one with more than WATCHED_EXECUTIONS_MAX executions. */
   watch(command: CommandId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<CommandMessage>, void, undefined>>>;

@@ -10,6 +10,7 @@ export type EventsMessage =
   | { readonly type: 'started' }
   | { readonly type: 'events'; readonly events: readonly Envelope[] };
 
+/** The feed behind `events.watch`. */
 export interface EventsFeed {
   /** All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept. */
   watch(types: readonly EventType[], subscriber: Subscriber): AsyncGenerator<Tracked<EventsMessage>, void, undefined>;

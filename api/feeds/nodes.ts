@@ -19,6 +19,7 @@ export type NodesMessage =
   | { readonly type: 'snapshot'; readonly page: number; readonly pages: number; readonly total: number; readonly nodes: readonly NodeResource[] }
   | { readonly type: 'changed'; readonly nodes: readonly Patch<NodeResource>[]; readonly removed: readonly string[] };
 
+/** The feed behind `nodes.watch`. */
 export interface NodesFeed {
   /**
    * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes nothing,

@@ -1,6 +1,7 @@
 /** Runs a task soon after it is asked for, at most once an interval, never twice at a time. */
 import type { Clock } from '../../actors/kit/ports.ts';
 
+/** A task with its own rhythm. */
 export interface Pacer {
   /** There is something to do: now when the last run is long enough ago, else as soon as it is. */
   poke(): void;

@@ -19,6 +19,7 @@ export interface FeedReads extends Pick<Reads, 'list' | 'get' | 'eventsAfter'> {
   executionsOf(command: CommandId, limit: number): Promise<readonly ExecutionBrief[]>;
 }
 
+/** What feeds are made of: notices of this admin, and rows for whatever notices leave out. */
 export interface FeedPorts {
   readonly bus: Bus;
   readonly reads: FeedReads;

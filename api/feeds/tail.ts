@@ -16,6 +16,7 @@ export type TailMessage =
   | { readonly type: 'output'; readonly offset: number; readonly text: string }
   | { readonly type: 'end'; readonly status: ExecutionStatus; readonly exit_code: number | null; readonly output_truncated: boolean };
 
+/** The feed behind `executions.tail`. */
 export interface TailFeed {
   /** Refuses an unknown execution. */
   tail(execution: ExecutionId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;

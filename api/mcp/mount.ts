@@ -17,6 +17,7 @@ const BATCH_MESSAGES_MAX = 32;
 /** Streams for news of the tool list, which never has any. */
 const LISTENERS_MAX = 64;
 
+/** What MCP depends on besides the catalogue. */
 export interface McpOptions {
   /** Hosts from whose pages browsers may call, beside this machine's own: the protocol asks servers to check Origin, against DNS rebinding. */
   readonly originHosts: readonly string[];

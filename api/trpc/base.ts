@@ -18,6 +18,7 @@ export interface RouterKit {
 const SSE_PING_MS = 10_000;
 const SSE_SILENCE_MS_MAX = 25_000;
 
+/** The tRPC instance of this API. Errors carry our refusals and never a stack. */
 export const trpc = initTRPC.context<TrpcContext>().create({
   isDev: false,
   errorFormatter: ({ shape, error, path }) => errorShape(error, path, shape.code),

@@ -39,6 +39,7 @@ const ROOM_POLL_MS = 20;
 const PING_MS = 20_000;
 const PONG_MS_MAX = 10_000;
 
+/** tRPC over WebSocket, as the server mounts it. */
 export interface TrpcSockets {
   readonly onUpgrade: UpgradeHandler;
   /** Hangs up on everyone (1001): clients reconnect and go on where they were. */

@@ -1,6 +1,7 @@
 /** What the command line may ask of a case. */
 import type { Report } from '../method/report.ts';
 
+/** The options of a run, as every case gets them. */
 export interface CaseOptions {
   readonly report: Report;
   /** Sizes of the fleet; empty: the case's own. */

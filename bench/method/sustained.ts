@@ -1,5 +1,6 @@
 /** A closed loop of independent operations: a fixed number in flight, each on a random node, for a fixed time. Used by both sides. */
 
+/** How much load, for how long. */
 export interface SustainedLoad {
   readonly seconds: number;
   /** Operations under way at any time. */

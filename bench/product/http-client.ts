@@ -1,6 +1,7 @@
 /** A small REST client for single requests, on kept-alive connections. Sustained load has its own (load-client.ts). */
 import { Agent, request } from 'node:http';
 
+/** An answer, whatever its status. */
 export interface HttpAnswer {
   readonly status: number;
   readonly body: string;

@@ -9,6 +9,7 @@ import { Problem } from '../problem.ts';
 const LOOK_MS = 100;
 const LOOKS_MAX = 150;
 
+/** The opened directory. */
 export interface DemoHome {
   readonly directory: string;
   /** MASTER_KEY of the demo's admin: made once. */

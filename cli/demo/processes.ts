@@ -14,6 +14,7 @@ const TOLD_LINES = 5;
 /** What our programs need of the environment; settings of a real installation must not reach the demo. */
 const PASSED_VARIABLES = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'NODE_OPTIONS'] as const;
 
+/** A program that the demo started. */
 export interface RunningProgram {
   readonly name: string;
   readonly pid: number;

@@ -12,6 +12,7 @@ import type { Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
 import { temporaryDirectory } from './agent-process.ts';
 
+/** How an execution ended, with the output that the journal kept. */
 export interface Result extends Finished {
   readonly output: string;
 }
@@ -19,6 +20,7 @@ export interface Result extends Finished {
 /** Drops every line. */
 export const silentLog: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** An executor with a real journal and real processes, in a directory of its own. */
 export class Rig {
   readonly directory: string;
   readonly journal: Journal;

@@ -6,8 +6,10 @@ import { decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 
+/** Settings as an admin sends them. */
 export const SETTINGS: AgentSettings = { admin_urls: ['http://a.test'], derp_map_urls: [], refresh_ms: 600_000 };
 
+/** The node whose session it is. */
 export const NODE = NodeId.parse('6f2c6a52-8d2b-4a3e-9f54-0d6c1f3f7a01');
 
 /** A well-formed execution id that ends in `n`. */
@@ -15,6 +17,7 @@ export function executionId(n: number): ExecutionId {
   return ExecutionId.parse(`00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
 }
 
+/** A delivery of `true` that never expires, unless `more` says otherwise. */
 export function delivery(n: number, more: Partial<Delivery> = {}): Delivery {
   return { execution: executionId(n), command_text: 'true', timeout_ms: null, expires_in_ms: null, ...more };
 }

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 
 const EDGE = fileURLToPath(new URL('../../cli/edge.ts', import.meta.url));
 
+/** All that an `edge` said, and its exit status. */
 export interface Ended {
   readonly status: number | null;
   readonly stdout: string;

@@ -12,4 +12,5 @@ export const CLOSE = {
   elsewhere: 4010,
 } as const;
 
+/** One of them. */
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];

@@ -8,6 +8,7 @@ export interface BadFrame {
   readonly ok: false;
   readonly problem: string;
 }
+/** A frame, or why it is none. */
 export type Decoded<F> = { readonly ok: true; readonly frame: F } | BadFrame;
 
 /** Reads a message from an agent. */

@@ -9,6 +9,7 @@ export const ClusterName = z.string().max(24).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0
 /** Alias of a node. Source: contract.md, create_alias. */
 export const AliasName = z.string().min(1).max(63).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, and start and end with a letter or digit');
 
+/** What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source: contract.md, 5. */
 export const EnrollRequest = z.object({
   enrollment_key: z.string().min(1).max(8_192),
   recovery_key: z.string().min(1).max(512).nullish(),

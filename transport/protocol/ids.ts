@@ -7,15 +7,19 @@ export const Uuid = z.uuid().transform((text) => text.toLowerCase());
 /** A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks fastest. */
 const WrittenUuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 
+/** A node: made by its agent, kept in its data directory. */
 export const NodeId = WrittenUuid.brand<'NodeId'>();
 export type NodeId = z.infer<typeof NodeId>;
 
+/** A cluster. Clients name it by its name. */
 export const ClusterId = WrittenUuid.brand<'ClusterId'>();
 export type ClusterId = z.infer<typeof ClusterId>;
 
+/** A command. */
 export const CommandId = WrittenUuid.brand<'CommandId'>();
 export type CommandId = z.infer<typeof CommandId>;
 
+/** One command on one node. */
 export const ExecutionId = WrittenUuid.brand<'ExecutionId'>();
 export type ExecutionId = z.infer<typeof ExecutionId>;
 

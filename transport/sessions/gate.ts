@@ -11,6 +11,7 @@ import { SESSION_SUBPROTOCOL } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
 
+/** Whom the gate asks before it opens. */
 export interface GatePorts {
   readonly sessions: Sessions;
   readonly log: Log;

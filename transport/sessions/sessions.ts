@@ -14,6 +14,7 @@ import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
 import { createUnstored } from './unstored.ts';
 
+/** What sessions reach. */
 export interface SessionPorts {
   readonly clock: Clock;
   readonly log: Log;
@@ -31,6 +32,7 @@ export interface SessionCounters {
   framesOut: number;
 }
 
+/** The live sessions, for actors (SessionLink), feeds (`tails`) and metrics. */
 export interface Sessions extends SessionLink {
   readonly tails: Tails;
   readonly counters: Readonly<SessionCounters>;

@@ -15,6 +15,7 @@ export interface FakeClock extends Clock {
   advance(ms: number): void;
 }
 
+/** It begins at an arbitrary time. */
 export function createFakeClock(): FakeClock {
   let nowMs = 1_000_000;
   let timers: { readonly atMs: number; readonly run: () => void }[] = [];
@@ -34,6 +35,7 @@ export function createFakeClock(): FakeClock {
   };
 }
 
+/** Everything that feeds see, for the test to change. */
 export interface World {
   readonly bus: Bus;
   readonly clock: FakeClock;
@@ -49,6 +51,7 @@ export interface World {
   failing: boolean;
 }
 
+/** A world without nodes, commands, executions and events. */
 export function createWorld(): World {
   const clock = createFakeClock();
   const bus = createBus(silentLog);
@@ -93,6 +96,7 @@ export function createWorld(): World {
   return world;
 }
 
+/** When everything here happened. */
 export const AT = '2026-11-21T09:00:00.000Z';
 
 /** A v4-shaped id out of a small number. */
@@ -100,10 +104,12 @@ export function idOf(n: number): string {
   return `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 }
 
+/** Ids out of small numbers. */
 export const nodeId = (n: number): NodeId => NodeId.parse(idOf(n));
 export const commandId = (n: number): CommandId => CommandId.parse(idOf(n));
 export const executionId = (n: number): ExecutionId => ExecutionId.parse(idOf(n));
 
+/** A healthy node. */
 export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeResource {
   return {
     id: idOf(n), cluster_name: 'demo', status: 'healthy', version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${idOf(n)}.demo.edge.internal`, aliases: [],
@@ -112,10 +118,12 @@ export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeReso
   };
 }
 
+/** A command on all nodes. */
 export function commandOf(n: number): CommandResource {
   return { id: idOf(n), command_text: 'true', targeting: { type: 'all' }, timeout: null, expired_at: null, summary: { total: 0, pending: 0, sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 }, inserted_at: AT, updated_at: AT };
 }
 
+/** A pending execution of a command, on a node of its own. */
 export function executionOf(n: number, command: number, changes: Partial<ExecutionResource> = {}): ExecutionResource {
   return {
     id: idOf(n), command_id: idOf(command), node_id: idOf(n + 1_000), cluster_name: 'demo', command_text: 'true', timeout: null, status: 'pending', exit_code: null, output: null, output_truncated: false,

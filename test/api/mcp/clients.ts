@@ -4,18 +4,21 @@ import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
 
+/** What a tool answered, in either form of the protocol. */
 export interface ToolAnswer {
   readonly isError?: boolean | undefined;
   readonly structuredContent?: unknown;
   readonly content: readonly { readonly type: string; readonly text?: string }[];
 }
 
+/** A tool, as it is listed. */
 export interface ToolListed {
   readonly name: string;
   readonly inputSchema: { readonly type: string };
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** A connected client. */
 export interface McpClient {
   tools(): Promise<readonly ToolListed[]>;
   call(name: string, input?: Record<string, unknown>): Promise<ToolAnswer>;

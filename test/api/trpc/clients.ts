@@ -5,6 +5,7 @@ import { EventSource } from 'eventsource';
 import { WebSocket } from 'ws';
 import type { AppRouter } from '../../../api/trpc/router.ts';
 
+/** A client that knows every procedure by its type. */
 export type Client = TRPCClient<AppRouter>;
 
 /** One request a call, subscriptions as server-sent events. */
