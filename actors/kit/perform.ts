@@ -38,9 +38,7 @@ export function createPerformer(self: Address, ports: EffectPorts): { perform(ef
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':
-        // A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late delivers when it is renewed.
-        if (effect.frame.type === 'deliver') return ports.whenOwned(self, () => ports.sessions.send(effect.session, effect.frame));
-        return ports.sessions.send(effect.session, effect.frame);
+        return send(effect);
       case 'hang-up':
         return ports.sessions.hangUp(effect.session, effect.code, effect.reason);
       case 'remind':
@@ -56,6 +54,17 @@ export function createPerformer(self: Address, ports: EffectPorts): { perform(ef
       default:
         throw new Error(`no such effect: ${JSON.stringify(effect satisfies never)}`);
     }
+  }
+
+  /** A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8). */
+  function send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
+    if (frame.type !== 'deliver') return ports.sessions.send(session, frame);
+    let isLate = false;
+    ports.whenOwned(self, () => {
+      if (isLate) tellSelf({ type: 'delivery-withheld', session, executions: frame.deliveries.map((delivery) => delivery.execution) });
+      else ports.sessions.send(session, frame);
+    });
+    isLate = true;
   }
 
   function remind(key: string, afterMs: number, message: Message): void {

@@ -5,7 +5,7 @@ import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
 import { OPEN_EXECUTIONS_MAX } from './state.ts';
-import type { NodeState } from './state.ts';
+import type { LiveSession, NodeState } from './state.ts';
 
 /** Executions sent and not acknowledged yet, at most. Bounds what one socket buffers: 32 scripts of 128 KiB. */
 export const UNACKNOWLEDGED_MAX = 32;
@@ -67,6 +67,13 @@ export function deliver(state: NodeState, nowMs: number): Step<NodeState> {
     next = { ...next, loading: 'asked' };
   }
   return step(next, [], effects);
+}
+
+/** Sends again what was decided and not sent. */
+export function withheld(state: NodeState, session: LiveSession, executions: readonly ExecutionId[], nowMs: number): Step<NodeState> {
+  const delivered = new Set(session.delivered);
+  for (const id of executions) if (state.open.get(id)?.status === 'pending') delivered.delete(id);
+  return deliver({ ...state, session: { ...session, delivered } }, nowMs);
 }
 
 function choose(state: NodeState): readonly OpenExecution[] {

@@ -34,6 +34,8 @@ export type NodeMessage =
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
   /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message that asked, decided again with that knowledge. */
   | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage }
+  /** These were not sent, for the lease of the cluster was late; it is renewed now. */
+  | { readonly type: 'delivery-withheld'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }

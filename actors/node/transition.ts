@@ -5,7 +5,7 @@ import type { Behaviour } from '../kit/behaviour.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged, unreachable } from '../kit/step.ts';
 import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revoked, setRecoveryKey } from './administration.ts';
-import { deliver, rescan } from './delivery.ts';
+import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silent } from './session.ts';
@@ -52,6 +52,10 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return loaded(state, message, nowMs);
       case 'executions-looked-up':
         return lookedUp(state, message, nowMs, transition);
+      case 'delivery-withheld': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : withheld(state, session, message.executions, nowMs);
+      }
       case 'executions-expired':
         return expired(state, message, nowMs);
       case 'cancel':
