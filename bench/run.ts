@@ -5,12 +5,14 @@ import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { sessions } from './cases/sessions.ts';
 import { sustained } from './cases/sustained.ts';
+import { watch } from './cases/watch.ts';
 import { createReport } from './method/report.ts';
 
 const CASES: Readonly<Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>> = {
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
+  watch: { about: 'live feeds: one change, and a storm', run: watch },
   list: { about: 'pages of long lists', run: list },
 };
 

@@ -31,7 +31,9 @@ export async function startWorker(module: URL, nodeArguments: readonly string[] 
   const ask = async <T>(name: string, argument: unknown = null): Promise<T> => new Promise<unknown>((resolve, reject) => {
     lastId += 1;
     waiting.set(lastId, { resolve, reject });
-    child.send({ id: lastId, name, argument } satisfies Question);
+    child.send({ id: lastId, name, argument } satisfies Question, (error) => {
+      if (error) reject(error);
+    });
   }) as Promise<T>;
   await ask('hello');
   return { pid: child.pid ?? 0, ask, pause: () => void child.kill('SIGSTOP'), resume: () => void child.kill('SIGCONT'), end: () => endChild(child) };

@@ -1,5 +1,6 @@
 /** Worker: thousands of simulated agents in one process. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { nowMs } from '../method/moment.ts';
 import { sustain, type SustainedLoad } from '../method/sustained.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { nodeId } from '../fleet/nodes.ts';
@@ -92,9 +93,11 @@ serveQuestions({
     live: agents.filter(({ session }) => session.isLive).length, confirmed,
     executions: runs.size, ranTwice: [...runs.values()].filter((times) => times > 1).length,
   }),
-  /** Nodes from … to - 1 report themselves healthy or not. */
-  report: ({ from, to, healthy }: { from: number; to: number; healthy: boolean }) => {
-    for (const agent of agents.slice(from, to)) agent.report(healthy);
+  /** Nodes from … to - 1 report the opposite of what they reported before. Answers when that began: Unix time in ms. */
+  flip: ({ from, to }: { from: number; to: number }) => {
+    const began = nowMs();
+    for (const agent of agents.slice(from, to)) agent.flip();
+    return began;
   },
   stop: () => {
     for (const { session } of agents) session.stop();

@@ -20,6 +20,8 @@ const REGISTRATION: Registration = {
 
 const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
 
+const UNHEALTHY: HealthReport = { services: [{ name: 'runner', healthy: false, detail: null }] };
+
 /** What happens in a pool of simulated agents. */
 export interface Ledger {
   /** An execution was started. */
@@ -33,8 +35,8 @@ export interface Ledger {
 /** A session, and the health that it reports. */
 export interface SimulatedAgent {
   readonly session: Session;
-  /** Changes what the agent says of itself, and says it. */
-  report(healthy: boolean): void;
+  /** Turns what the agent says of its health into the opposite, and says it. */
+  flip(): void;
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
@@ -75,8 +77,8 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger, real
   );
   return {
     session,
-    report: (healthy) => {
-      report = { services: [{ name: 'runner', healthy, detail: null }] };
+    flip: () => {
+      report = report === HEALTHY ? UNHEALTHY : HEALTHY;
       session.reportNow();
     },
   };

@@ -1,0 +1,99 @@
+/**
+ * Worker: many subscribers in one process, lean on purpose: a message is searched, not parsed, except where the first
+ * subscriber stands for all (every message is the same text for all of them but for the call's id).
+ */
+import { WebSocket } from 'ws';
+import { nowMs } from '../method/moment.ts';
+import { serveQuestions } from '../method/worker.ts';
+import { sourceAddress } from './addresses.ts';
+
+/** Subscriptions that are opened at once. */
+const OPENS_AT_ONCE = 32;
+
+interface Watcher {
+  ready: boolean;
+  /** The id of the last message, and when it came. */
+  lastId: string;
+  atMs: number;
+  /** When the awaited text came; 0 before. */
+  hitMs: number;
+}
+
+const watchers: Watcher[] = [];
+let wanted = '';
+let hits = 0;
+let allHit: (() => void) | undefined;
+let flipped = new Set<string>();
+let heard: (() => void) | undefined;
+
+interface Changed { readonly result?: { readonly data?: { readonly data?: { readonly type: string; readonly nodes: readonly { readonly id: string }[] } } } }
+
+function hear(watcher: Watcher, text: string, isFirst: boolean, opened: () => void): void {
+  watcher.atMs = nowMs();
+  watcher.lastId = /"type":"data","id":"([^"]+)"/u.exec(text.slice(0, 300))?.[1] ?? watcher.lastId;
+  if (!watcher.ready) {
+    const [, page, pages] = /"type":"snapshot","page":(\d+),"pages":(\d+)/u.exec(text) ?? [];
+    if (page === undefined || page !== pages) return;
+    watcher.ready = true;
+    return opened();
+  }
+  if (wanted !== '' && watcher.hitMs === 0 && text.includes(wanted)) {
+    watcher.hitMs = watcher.atMs;
+    hits += 1;
+    if (hits === watchers.length) allHit?.();
+  }
+  if (isFirst) for (const { id } of (JSON.parse(text) as Changed).result?.data?.data?.nodes ?? []) flipped.add(id);
+  heard?.();
+}
+
+async function open(url: string, key: string, input: object, index: number): Promise<void> {
+  const watcher: Watcher = { ready: false, lastId: '', atMs: 0, hitMs: 0 };
+  watchers[index] = watcher;
+  const socket = new WebSocket(url, { perMessageDeflate: false, headers: { authorization: `Bearer ${key}` }, localAddress: sourceAddress(index), skipUTF8Validation: true });
+  await new Promise<void>((resolve, reject) => {
+    socket.on('open', () => socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })));
+    socket.on('message', (data: Buffer) => {
+      const text = data.toString();
+      if (text === 'PING') return socket.send('PONG');
+      if (text.startsWith('{"id":1,"error"')) reject(new Error(text.slice(0, 300)));
+      hear(watcher, text, index === 0, resolve);
+    });
+    socket.on('error', reject);
+  });
+}
+
+serveQuestions({
+  /** Opens the subscriptions; answers when each has its whole snapshot. */
+  watch: async ({ url, key, input, subscribers }: { url: string; key: string; input: object; subscribers: number }) => {
+    let next = 0;
+    const opener = async (): Promise<void> => {
+      for (let index = next; index < subscribers; index = next) {
+        next += 1;
+        await open(url, key, input, index);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(OPENS_AT_ONCE, subscribers) }, opener));
+  },
+  /** From now on this text is awaited by every subscriber. */
+  expect: (text: string) => {
+    wanted = text;
+    hits = 0;
+    for (const watcher of watchers) watcher.hitMs = 0;
+  },
+  /** Answers when the last one has it: Unix time of that, in ms. */
+  arrived: async () => {
+    if (hits < watchers.length) await new Promise<void>((resolve) => { allHit = resolve; });
+    return Math.max(...watchers.map(({ hitMs }) => hitMs));
+  },
+  /** Forgets which nodes changed. */
+  forget: () => {
+    flipped = new Set();
+  },
+  /** Answers when the first subscriber was told of this many nodes and all others are at the same message: Unix time of that, in ms. */
+  consistent: async (nodes: number) => {
+    const isDone = (): boolean => flipped.size >= nodes && watchers.every(({ lastId }) => lastId === watchers[0]?.lastId);
+    if (!isDone()) await new Promise<void>((resolve) => { heard = () => { if (isDone()) resolve(); }; });
+    heard = undefined;
+    return Math.max(...watchers.map(({ atMs }) => atMs));
+  },
+});
