@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
 import type { ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource } from '../../actors/resources.ts';
-import { prepareAdmin, type AdminProgram } from './fleet/admin-program.ts';
+import { prepareAdmin, type AdminProgram, type Door } from './fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
@@ -34,8 +34,8 @@ export interface FleetOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   /** A database to use instead of a fresh one on the server of the tests. */
   readonly connection?: TestConnection;
-  /** URLs that the agents are given, when they should not be those of the admins. */
-  readonly agentUrls?: (admins: readonly AdminProgram[]) => Promise<readonly string[]>;
+  /** Puts something between the agents and each admin. */
+  readonly door?: Door;
 }
 
 /** What to run, besides the script. Without a targeting: everything. */
@@ -81,12 +81,11 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
   const url = `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
   const env = { ...FLEET_KEYS, DATABASE_URL: url, DATABASE_POOL_MAX: '6', ENCRYPTION_KEY: randomBytes(32).toString('base64'), ...options.env };
   const admins: AdminProgram[] = [];
-  for (let index = 1; index <= (options.admins ?? 1); index += 1) admins.push(await prepareAdmin(scope, `admin-${index}`, env));
+  for (let index = 1; index <= (options.admins ?? 1); index += 1) admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));
   await Promise.all(admins.map((admin) => admin.start()));
-  const agentUrls = await options.agentUrls?.(admins) ?? admins.map((admin) => admin.url);
 
   const agents: AgentProgram[] = [];
-  const fleet = createFleet({ admins, agents, directory, pool, scope, agentEnv: { ADMIN_URLS: agentUrls.join(','), ...options.agentEnv } });
+  const fleet = createFleet({ admins, agents, directory, pool, scope, agentEnv: { ADMIN_URLS: admins.map(({ door }) => door).join(','), ...options.agentEnv } });
   await fleet.rest.post<ClusterResource>('/clusters', { name: CLUSTER });
   for (let index = 0; index < (options.agents ?? 0); index += 1) await fleet.addAgent();
   await Promise.all(agents.map((agent) => agent.live()));

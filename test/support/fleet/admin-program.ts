@@ -11,6 +11,8 @@ export interface AdminProgram {
   readonly name: string;
   /** Where it answers, also after a restart. */
   readonly url: string;
+  /** Where agents are told to reach it: its URL, or something that stands before it. */
+  readonly door: string;
   /** The run of now. */
   readonly program: Program;
   /** All runs, for their logs. */
@@ -21,10 +23,14 @@ export interface AdminProgram {
   kill(): Promise<void>;
 }
 
+/** Puts something before an admin, and tells the URL of that. */
+export type Door = (adminUrl: string) => Promise<string>;
+
 /** Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. */
-export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Record<string, string>>): Promise<AdminProgram> {
+export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Record<string, string>>, before: Door = async (adminUrl) => Promise.resolve(adminUrl)): Promise<AdminProgram> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  const door = await before(url);
   const runs: Program[] = [];
   const current = (): Program => {
     const last = runs.at(-1);
@@ -34,12 +40,13 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
   return {
     name,
     url,
+    door,
     runs,
     get program() {
       return current();
     },
     async start() {
-      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_NAME: name, ADMIN_URLS: url, ...env });
+      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_NAME: name, ADMIN_URLS: door, ...env });
       runs.push(program);
       await program.logged('edge-admin is ready');
     },

@@ -15,6 +15,8 @@ const INHERITED = ['PATH', 'HOME'];
 /** One run of a program. */
 export class Program {
   readonly pid: number;
+  /** When it was started, as `performance.now()`. */
+  readonly startedMs = performance.now();
   /** Everything that it wrote to stdout and stderr so far. */
   output = '';
   readonly exited: Promise<Exit>;

@@ -1,0 +1,204 @@
+/** What chaos is let loose on: a database, admins and agents as real processes, a wire between them, and the books that tell what must be true. */
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startFleet, type Fleet } from '../test/support/fleet.ts';
+import type { AgentProgram } from '../test/support/fleet/agent-program.ts';
+import type { AdminProgram } from '../test/support/fleet/admin-program.ts';
+import type { Scope } from '../test/support/scope.ts';
+import { startTestServer, type TestServer } from '../test/support/server.ts';
+import { until } from '../test/support/until.ts';
+import type { ExecutionResult } from '../transport/protocol/frames.ts';
+import { prepareHolds } from './commit-hold.ts';
+import { openWire, type Frame, type Wire } from './wire.ts';
+
+/** Agents of a world. Enough that a command has something to fan out to, few enough for two cores. */
+const AGENTS = 3;
+
+/** An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill and is tested elsewhere. */
+const PATIENCE_MS = 1_500;
+
+/** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
+const YOUTH_MS = 6_000;
+
+/** A create that was asked for. */
+export interface Attempt {
+  /** In the script of this command and of no other. */
+  readonly mark: string;
+  /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
+  answer: 'stored' | 'refused' | 'none';
+  id: string | null;
+  readonly outputOf: (execution: string) => string;
+}
+
+/** A world, with the books of everything that was asked and said. */
+export interface World {
+  readonly fleet: Fleet;
+  readonly postgres: TestServer;
+  /** Before each admin, in their order. */
+  readonly wires: readonly Wire[];
+  readonly attempts: readonly Attempt[];
+  /** Where every script writes its execution's id when it runs. */
+  readonly ledger: string;
+  /** Results that admins confirmed to agents, by execution. */
+  readonly confirmed: ReadonlyMap<string, ExecutionResult>;
+  /** Confirmations that contradict an earlier one. Must stay empty. */
+  readonly contradictions: readonly string[];
+  /** How many processes were killed. */
+  kills: number;
+  /** Asks for a command on every node; resolves when it was answered or the connection broke. */
+  create(kind?: ScriptKind): Promise<Attempt>;
+  /** The lines of the ledger. */
+  runs(): readonly string[];
+  killAdmin(admin?: AdminProgram): Promise<void>;
+  killAgent(agent?: AgentProgram): Promise<void>;
+  /** `kill -9` of the database server; it is started again by itself. */
+  killPostgres(): Promise<void>;
+  /** Freezes the database server with all of its processes; the returned function lets it go on. */
+  pausePostgres(): Promise<() => void>;
+  /** Brings everything back that was killed, and resolves when every execution is over. */
+  recover(): Promise<void>;
+}
+
+/** Scripts: over at once, taking a moment, or with an output of several parts. */
+export type ScriptKind = 'quick' | 'slow' | 'long';
+
+/** Opens a world of its own. */
+export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?: number } = {}): Promise<World> {
+  const postgres = await startTestServer();
+  scope.teardown(() => postgres.stop());
+  const wires: Wire[] = [];
+  const fleet = await startFleet(scope, {
+    admins, agents: AGENTS, connection: postgres.connection, env: { LOG_LEVEL: 'info' },
+    door: async (adminUrl) => {
+      const wire = await openWire(scope, adminUrl);
+      wires.push(wire);
+      return wire.url;
+    },
+  });
+  await prepareHolds(postgres.connection);
+  const ledger = join(fleet.directory, 'ledger');
+  appendFileSync(ledger, '');
+
+  const attempts: Attempt[] = [];
+  const books = keepBooks(wires);
+  const world: World = {
+    fleet, postgres, wires, attempts, ledger, kills: 0,
+    ...books,
+    create: (kind = 'quick') => create(world, attempts, kind),
+    runs: () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean),
+    async killAdmin(admin = fleet.admins[0]) {
+      world.kills += 1;
+      await admin?.kill();
+    },
+    async killAgent(agent = fleet.agents[0]) {
+      world.kills += 1;
+      await agent?.kill();
+    },
+    async killPostgres() {
+      const pid = await postgres.pid();
+      if (pid === undefined) return;
+      world.kills += 1;
+      process.kill(pid, 'SIGKILL');
+      await until('another server', async () => {
+        const next = await postgres.pid();
+        return next !== undefined && next !== pid;
+      });
+    },
+    async pausePostgres() {
+      const pid = await postgres.pid();
+      const frozen = pid === undefined ? [] : [pid, ...childrenOf(pid)];
+      signalAll(frozen, 'SIGSTOP');
+      return () => signalAll(frozen, 'SIGCONT');
+    },
+    recover: () => recover(world),
+  };
+  return world;
+}
+
+async function create(world: World, attempts: Attempt[], kind: ScriptKind): Promise<Attempt> {
+  const mark = `mark-${attempts.length}-${kind}`;
+  const filler = 150_000;
+  const body: Record<ScriptKind, string> = { quick: '', slow: 'sleep 0.3', long: `head -c ${filler} /dev/zero | tr "\\0" o; echo` };
+  const attempt: Attempt = {
+    mark, answer: 'none', id: null,
+    outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(filler)}\n` : ''}`,
+  };
+  attempts.push(attempt);
+  const script = `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body[kind]}`;
+  try {
+    const answer = await world.fleet.rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } } });
+    attempt.answer = answer.status < 300 ? 'stored' : 'refused';
+    attempt.id = answer.data?.id ?? null;
+  } catch {
+    // the admin was killed before it answered
+  }
+  return attempt;
+}
+
+/** Notes what admins confirmed: the last result that went up before the confirmation came down. */
+function keepBooks(wires: readonly Wire[]): { confirmed: Map<string, ExecutionResult>; contradictions: string[] } {
+  const reported = new Map<string, ExecutionResult>();
+  const confirmed = new Map<string, ExecutionResult>();
+  const contradictions: string[] = [];
+  const seen = (frame: Frame) => {
+    if (frame.type === 'result') for (const result of frame.results) reported.set(result.execution, result);
+    if (frame.type !== 'confirm') return;
+    for (const execution of frame.executions) {
+      const result = reported.get(execution);
+      const before = confirmed.get(execution);
+      if (result === undefined) contradictions.push(`${execution} was confirmed and never reported`);
+      else if (before !== undefined && JSON.stringify(before) !== JSON.stringify(result)) contradictions.push(`${execution} was confirmed with two results`);
+      else confirmed.set(execution, result);
+    }
+  };
+  for (const wire of wires) wire.watch(seen);
+  return { confirmed, contradictions };
+}
+
+async function recover(world: World): Promise<void> {
+  const { fleet } = world;
+  for (const admin of fleet.admins) if (admin.program.exit !== null) await admin.start();
+  for (const agent of fleet.agents) if (agent.program.exit !== null) agent.start();
+  const sinceMs = performance.now();
+  let backMs = sinceMs;
+  await until('the end of every execution', async () => {
+    const [row] = await fleet.sql<{ open: number }>('select count(*)::int as open from command_execution where finished_at is null');
+    if (row?.open === 0) return true;
+    if (performance.now() - backMs < PATIENCE_MS) return false;
+    backMs = performance.now();
+    for (const agent of fleet.agents) {
+      if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;
+      await world.killAgent(agent);
+      agent.start();
+    }
+    return false;
+  }, 60_000);
+}
+
+/** Whether the last that the agent said of its session is that it is live. */
+function isLive(agent: AgentProgram): boolean {
+  const said = agent.program.lines().map((line) => String(line['msg'])).findLast((message) => ['Connected', 'The session ended', 'The admin cannot be reached', 'Another admin owns this cluster'].includes(message));
+  return said === 'Connected' && agent.program.exit === null;
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).map(Number).filter((pid) => {
+    const path = `/proc/${pid}/stat`;
+    try {
+      const stat = existsSync(path) ? readFileSync(path, 'latin1') : '';
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
+    } catch {
+      return false; // it ended meanwhile
+    }
+  });
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // it ended by itself
+    }
+  }
+}

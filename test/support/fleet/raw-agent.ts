@@ -1,0 +1,81 @@
+/** An agent by hand: enrolled like any other, and on its session it says whatever a test makes it say. */
+import { randomUUID } from 'node:crypto';
+import { WebSocket } from 'ws';
+import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/frames.ts';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
+import type { Fleet } from '../fleet.ts';
+import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
+
+const PORTS = { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 };
+
+/** How a session ended. */
+export interface Closed {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** One session. */
+export interface RawSession {
+  readonly frames: readonly AdminFrame[];
+  readonly closed: Promise<Closed>;
+  /** Sends a proper frame, numbered like those of a real agent. */
+  send(body: AgentFrameBody): void;
+  /** Sends anything. */
+  sendRaw(data: string | Buffer): void;
+  /** The first frame of this type, once it is there. */
+  frame<T extends AdminFrame['type']>(type: T): Promise<Extract<AdminFrame, { type: T }>>;
+}
+
+/** An enrolled node without a program. */
+export interface RawAgent extends EnrollAnswer {
+  /** Opens a session; with `greets`, says hello and waits for the welcome. */
+  connect(options?: { readonly greets?: boolean; readonly holding?: readonly string[] }): Promise<RawSession>;
+}
+
+/** What an agent posts to enrol. */
+export function enrollment(key: string, node: string = randomUUID()): Record<string, unknown> {
+  return { enrollment_key: key, node_id: node, id_type: 'persistent', version: '0.0.1', ports: PORTS, self_update_enabled: false };
+}
+
+/** Enrols with a fresh key. Its sessions end with the scope. */
+export async function enrollRaw(scope: Scope, fleet: Fleet): Promise<RawAgent> {
+  const answer = await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fleet.key()).key));
+  return {
+    ...answer,
+    async connect({ greets = true, holding = [] } = {}) {
+      const session = await openSession(scope, fleet.admins[0]?.url ?? '', answer.api_token);
+      if (greets) {
+        session.send({ type: 'hello', protocol: 1, node: answer.node_id, registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false }, report: { services: [] }, holding: [...holding] as never });
+        await session.frame('welcome');
+      }
+      return session;
+    },
+  };
+}
+
+async function openSession(scope: Scope, url: string, token: string): Promise<RawSession> {
+  const socket = new WebSocket(url.replace('http', 'ws') + SESSION_PATH, SESSION_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` } });
+  scope.teardown(() => socket.terminate());
+  const frames: AdminFrame[] = [];
+  let seq = 0;
+  socket.on('message', (data) => frames.push(JSON.parse((data as Buffer).toString('utf8')) as AdminFrame));
+  const closed = new Promise<Closed>((resolve) => {
+    socket.on('close', (code, reason) => resolve({ code, reason: reason.toString('utf8') }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve).once('error', reject);
+  });
+  socket.on('error', () => {}); // `close` follows
+  return {
+    frames,
+    closed,
+    send(body) {
+      seq += 1;
+      socket.send(JSON.stringify({ seq, ...body }));
+    },
+    sendRaw: (data) => socket.send(data),
+    frame: async <T extends AdminFrame['type']>(type: T) => until(`a ${type} frame`, () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined),
+  };
+}
