@@ -31,7 +31,7 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
   switch ((error as { readonly statusCode?: unknown } | null)?.statusCode) {
     case 400: return MALFORMED;
-    case 404: return NO_ROUTE;
+    case 404: case 414: return NO_ROUTE; // 414: a path parameter longer than is matched
     case 413: return TOO_LARGE;
     case 415: return NOT_JSON;
     default: return INTERNAL_ERROR;
