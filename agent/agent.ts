@@ -16,6 +16,7 @@ import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import type { Journal } from './journal.ts';
 import { scriptEnvironment } from './keepers.ts';
+import { trimMemory } from './memory.ts';
 import { openJournal } from './open-journal.ts';
 import type { AgentLog, SessionClock } from './ports.ts';
 import { AgentProblem, EXIT_STATUS } from './problem.ts';
@@ -28,6 +29,9 @@ export const GOODBYE_MS_MAX = 10_000;
 
 /** Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM, KILL and what follows take 10 s at most. */
 const CLOSE_MS_MAX = 12_000;
+
+/** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
+const TRIM_AFTER_MS = 2_000;
 
 /** What the program gives its agent. */
 export interface AgentOptions {
@@ -82,6 +86,7 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
   const { config, log, signal, version } = options;
   let current = identity;
   let confirmed = () => {};
+  let trim: NodeJS.Timeout | null = null;
   const revoked = Promise.withResolvers<ExitStatus>();
 
   const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
@@ -97,6 +102,7 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
     adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
     onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
     onConfirmed: () => confirmed(),
+    onLive: () => { trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref(); },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
   }, { journal, runner: executor, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 

@@ -1,5 +1,4 @@
 /** Bytes of a process to the text that is stored: UTF-8 with what is invalid replaced, cut to a limit, and split between code points. */
-import { TextDecoder } from 'node:util';
 import type { OutputPiece } from './ports.ts';
 
 /** Stands where the middle of an output was cut out. */
@@ -21,7 +20,7 @@ export interface CapturedBytes {
 }
 
 /** A decoder that replaces invalid bytes by U+FFFD and keeps a byte order mark. */
-export function utf8Decoder(): TextDecoder {
+export function utf8Decoder(): InstanceType<typeof TextDecoder> {
   return new TextDecoder('utf-8', { ignoreBOM: true });
 }
 
