@@ -3,7 +3,8 @@ import { createBus } from './actors/kit/bus.ts';
 import type { Log, Reads } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
 import { SESSION_PATH } from './transport/protocol/version.ts';
-import type { SubsystemCheck } from './api/operation.ts';
+import { HealthProblem, runChecks } from './api/health-checks.ts';
+import type { HealthCheck } from './api/health-checks.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
 import { createIds } from './api/creation-ids.ts';
@@ -24,6 +25,7 @@ import { executionsOf } from './persistence/reads/briefs.ts';
 import { createReads } from './persistence/reads/reads.ts';
 import { createRecords } from './persistence/records.ts';
 import { checkEncryptionKey } from './persistence/secret-check.ts';
+import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { createVault } from './persistence/vault.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
@@ -37,6 +39,9 @@ import { createSessions } from './transport/sessions/sessions.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
 const SETTINGS_REFRESH_MS = 300_000;
+
+/** Leases that were not renewed for so long make this admin unhealthy, in ms. Source: invariants, O2. */
+const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
 /** A running admin. */
 export interface RunningAdmin {
@@ -97,7 +102,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     log,
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: createIds(() => clock.nowMs()),
-      checkHealth: () => checkHealth(reads),
+      checkHealth: () => runChecks(healthChecks(reads, tree)),
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
@@ -120,7 +125,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   // Life.
   await tree.ownership.start();
   const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS });
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
   return { url, tree, stop: () => unwind.run() };
 }
@@ -133,8 +138,15 @@ function gateSettings(config: AdminConfig): GateSettings {
   };
 }
 
-async function checkHealth(reads: Pick<Reads, 'ping'>): Promise<readonly SubsystemCheck[]> {
-  const startedMs = performance.now();
-  const error = await reads.ping().then(() => null, () => 'the database does not answer');
-  return [{ name: 'database', healthy: error === null, duration_ms: Math.round(performance.now() - startedMs), error }];
+/** The subsystems that exist so far. The VPN, the proxies and the broker add theirs. */
+function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree): readonly HealthCheck[] {
+  return [
+    { name: 'database', check: () => reads.ping().catch(() => { throw new HealthProblem('the database does not answer'); }) },
+    {
+      name: 'ownership_metadata',
+      async check() {
+        if (tree.ownership.quietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
+      },
+    },
+  ];
 }

@@ -12,6 +12,9 @@ export const EXPIRY_EVERY_MS = 1_000;
 /** Time between two looks for executions whose node is gone, in ms. They are rare: a command that raced with the deletion of a node. */
 export const ORPHANS_EVERY_MS = 5_000;
 
+/** Time between two looks for executions that another admin stored for a cluster of ours, in ms. */
+export const FORGOTTEN_EVERY_MS = 2_000;
+
 /** Time between two rounds of pruning, in ms; a round that found a full batch is followed at once. */
 export const PRUNE_EVERY_MS = 60_000;
 
@@ -33,6 +36,8 @@ export interface SweepPort {
   dropOrphans(): Promise<readonly Ended[]>;
   prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number }>;
   storePresence(): Promise<void>;
+  /** Open executions of our clusters that stand still although their node is there. */
+  findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[] }>;
   /** Rows of one batch. As many found: there are more. */
   readonly batchRows: number;
 }
@@ -82,6 +87,12 @@ export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPort
 
   every(EXPIRY_EVERY_MS, 'expiry', async () => ended(await sweeps.expireDue()));
   every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
+  every(FORGOTTEN_EVERY_MS, 'forgotten executions', async () => {
+    const { pending, cancels } = await sweeps.findForgotten();
+    for (const id of pending) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'rescan' } });
+    for (const { node: id, execution } of cancels) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'cancel', executions: [execution], asker: null } });
+    return false;
+  });
   every(PRESENCE_EVERY_MS, 'presence', async () => {
     await sweeps.storePresence();
     return false;

@@ -47,6 +47,8 @@ export interface Ownership {
   created(cluster: ClusterId, epoch: number): void;
   /** More nodes than the live admins together have room for, as of the last round. */
   isDegraded(): boolean;
+  /** How long ago the last round succeeded, in ms. */
+  quietMs(): number;
   /** Stops the loop and gives every lease back. */
   stop(): Promise<void>;
 }
@@ -56,6 +58,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   const { adminId, leases, held, directory, loader, clock, log } = ports;
   let stopped = false;
   let degraded = false;
+  let succeededAtMs = ports.monotonicMs();
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
   /** Held, and their actors are not all here: reading their rows failed. */
@@ -77,6 +80,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const claimedAtMs = ports.monotonicMs();
     gained(await leases.claim(adminId, mine), claimedAtMs);
     await settle();
+    succeededAtMs = ports.monotonicMs();
   }
 
   function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
@@ -124,6 +128,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
 
   return {
     isDegraded: () => degraded,
+    quietMs: () => ports.monotonicMs() - succeededAtMs,
     async start() {
       const sentAtMs = ports.monotonicMs();
       gained(await leases.retake(adminId), sentAtMs);
