@@ -77,7 +77,7 @@ async function adminBeforeEvents(world: World): Promise<void> {
 }
 
 async function adminAtAnyMoment(world: World): Promise<void> {
-  const created = [world.create(), world.create('slow'), world.create()];
+  const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
   await world.killAdmin();
   await Promise.all(created);
@@ -100,7 +100,7 @@ async function agentsAtStart(world: World): Promise<void> {
 }
 
 async function agentsAtAnyMoment(world: World): Promise<void> {
-  const created = [world.create(), world.create('slow')];
+  const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
   await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
   await Promise.all(created);
@@ -123,14 +123,14 @@ async function machineDown(world: World): Promise<void> {
 }
 
 async function everything(world: World): Promise<void> {
-  const created = [world.create(), world.create('slow')];
+  const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
   await Promise.all([...world.fleet.agents.map((agent) => world.killAgent(agent)), world.killAdmin(), world.killPostgres()]);
   await Promise.all(created);
 }
 
 async function postgresUnderLoad(world: World): Promise<void> {
-  const created = [world.create(), world.create('slow'), world.create(), world.create('long')];
+  const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
   await world.killPostgres();
   await Promise.all(created);
@@ -142,6 +142,12 @@ async function postgresInCommit(world: World): Promise<void> {
   await hold.caught;
   await world.killPostgres();
   await hold.release();
+}
+
+/** One command on its way, and more that are being created when this resolves. */
+async function load(world: World): Promise<Promise<unknown>[]> {
+  await world.create('slow');
+  return [world.create(), world.create('long'), world.create('slow'), world.create()];
 }
 
 async function caught(held: Held | undefined, type: string): Promise<Frame> {

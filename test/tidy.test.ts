@@ -40,7 +40,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
 /** Packages that only some parts may import. */
 const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   nact: ['actors/kit/', 'supervisors/'],
-  pg: ['persistence/', 'bench/', 'test/'],
+  pg: ['persistence/', 'bench/', 'chaos/', 'test/'],
   '@mikro-orm/core': ['persistence/', 'test/'],
   '@mikro-orm/postgresql': ['persistence/', 'test/'],
   '@mikro-orm/migrations': ['persistence/', 'test/'],

@@ -1,0 +1,63 @@
+/** The judge of the chaos tests sees every breach that it is there for. */
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { breaches, type Evidence, type Row } from '../../chaos/invariants.ts';
+import type { Attempt } from '../../chaos/world.ts';
+
+const NODES = ['node-a', 'node-b'];
+const COMMAND = randomUUID();
+
+const attempt: Attempt = { mark: 'mark-0-quick', answer: 'stored', id: COMMAND, outputOf: (execution) => `mark-0-quick ${execution}\n` };
+
+function row(node: string, more: Partial<Row> = {}): Row {
+  const id = `execution-on-${node}`;
+  return { id, command_id: COMMAND, command_text: 'echo mark-0-quick $EDGE_EXECUTION_ID; ', node_id: node, status: 'completed', exit_code: 0, output: `mark-0-quick ${id}\n`, sent: true, completed: true, cancelled: false, ...more };
+}
+
+/** A round in which all went well, but for what is given. */
+function evidence(more: Partial<Evidence> = {}): Evidence {
+  const rows = more.rows ?? NODES.map((node) => row(node));
+  const all = ['created', 'sent', 'completed'].map((name) => `edge.command_execution.${name}`);
+  return {
+    attempts: [attempt], nodes: NODES, rows, contradictions: [],
+    runs: rows.map(({ id }) => id),
+    events: new Map(rows.map(({ id }) => [id, all])),
+    confirmed: new Map(rows.map((one) => [one.id, { execution: one.id as never, outcome: 'completed' as const, exit_code: 0, output: one.output ?? '', parts: 0, output_truncated: false }])),
+    ...more,
+  };
+}
+
+test('a round in which all went well has no breach', (t) => {
+  t.deepEqual(breaches(evidence()), []);
+});
+
+test('a create that nobody answered may have left nothing', (t) => {
+  t.deepEqual(breaches(evidence({ attempts: [{ ...attempt, answer: 'none', id: null }], rows: [] })), []);
+});
+
+const first = row('node-a');
+const rest = [row('node-b')];
+const without = (id: string) => evidence().runs.filter((run) => run !== id);
+for (const [what, broken, pattern] of [
+  ['a stored command that is gone', { rows: [] }, /^C1: mark-0-quick \(stored\) has 0 executions/u],
+  ['a command that is stored for one node of two', { rows: rest, attempts: [{ ...attempt, answer: 'none', id: null }] }, /^C1: .* has 1 executions/u],
+  ['a command that is stored twice', { rows: [first, ...rest, row('node-a', { id: 'again', command_id: randomUUID(), output: 'mark-0-quick again\n' })] }, /^C1: .* has 3 executions of 2 commands/u],
+  ['a command under another id than was answered', { attempts: [{ ...attempt, id: randomUUID() }] }, /^C1: .* under another id/u],
+  ['a run of nothing that is stored', { runs: [...without(''), 'stranger'] }, /^C1: stranger ran/u],
+  ['a script that ran twice', { runs: [...without(''), first.id] }, /^C3: it ran more than once/u],
+  ['a completed execution that never ran', { runs: without(first.id) }, /^C3: it is completed and did not run once/u],
+  ['an execution that is not over', { rows: [row('node-a', { status: 'sent', completed: false }), ...rest] }, /^C6: it is not over/u],
+  ['a cancel that nobody asked for', { rows: [row('node-a', { status: 'cancelled', exit_code: 143, completed: false, cancelled: true }), ...rest] }, /^C7: nobody cancelled it/u],
+  ['a completion without its moment', { rows: [row('node-a', { completed: false }), ...rest] }, /^C7: its moments/u],
+  ['a failure of a script that cannot fail', { rows: [row('node-a', { exit_code: 1 }), ...rest] }, /^C7: a script that cannot fail/u],
+  ['an output that lost something', { rows: [row('node-a', { output: 'mark-0-quick' }), ...rest] }, /^C10: its output/u],
+  ['a row that is not what was confirmed', { confirmed: new Map([[first.id, { execution: first.id as never, outcome: 'cancelled' as const, exit_code: 137, output: '', parts: 0, output_truncated: false }]]) }, /^C5: its row is not the result/u],
+  ['two confirmed results', { contradictions: ['x was confirmed with two results'] }, /^C5: x was confirmed/u],
+  ['an event that is missing', { events: new Map() }, /^V1: its events are/u],
+] as const) {
+  test(`${what} is a breach`, (t) => {
+    const found = breaches(evidence(broken as Partial<Evidence>));
+
+    t.true(found.some((breach) => pattern.test(breach)), found.join('\n'));
+  });
+}

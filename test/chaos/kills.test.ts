@@ -1,0 +1,36 @@
+/** Twenty kills and more of real programs, one aimed at every moment that matters. `npm run chaos` goes on for hundreds. */
+import test from 'ava';
+import { KILL_POINTS } from '../../chaos/kill-points.ts';
+import { frozenPostgres } from '../../chaos/pauses.ts';
+import { playRound, wholeStory } from '../../chaos/round.ts';
+import { openWorld, type World } from '../../chaos/world.ts';
+import { createScope } from '../support/scope.ts';
+
+/** The database stands still for this long, in ms: longer than a lease and than any call may take. The minute of the full proof is in `npm run chaos`. */
+const FREEZE_MS = 7_000;
+
+/** Time for one round, in ms. */
+const ROUND_MS_MAX = 90_000;
+
+const scope = createScope();
+let world: World;
+
+test.before('a world opens', async () => {
+  world = await openWorld(scope);
+});
+test.after.always('it closes', () => scope.end());
+
+const points = [...KILL_POINTS, { name: 'PostgreSQL is frozen for a while', strike: (whole: World) => frozenPostgres(whole, FREEZE_MS) }];
+for (const point of points) {
+  test.serial(`kill -9: ${point.name}`, async (t) => {
+    t.timeout(ROUND_MS_MAX);
+
+    t.deepEqual((await playRound(world, point)).breaches, []);
+  });
+}
+
+test.serial('after all of it everything that was ever acknowledged is there, once', async (t) => {
+  t.true(world.kills >= 20, `${world.kills} kills`);
+  t.true(world.confirmed.size >= 50, `${world.confirmed.size} confirmed results`);
+  t.deepEqual(await wholeStory(world), []);
+});
