@@ -1,0 +1,96 @@
+/** Rows, states and messages for tests of actors, with everything that a test does not speak of filled in. */
+import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../../actors/records.ts';
+import type { Asker } from '../../actors/kit/asker.ts';
+import type { NodeState } from '../../actors/node/state.ts';
+import type { NodeSettings } from '../../actors/node/transition.ts';
+import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
+
+/** An id that is the same in every run: `id('a', 3)`. The letter must be a hex digit. */
+export function id<T extends string>(kind: string, number: number): T {
+  return `${kind.repeat(8)}-0000-7000-8000-${number.toString(16).padStart(12, '0')}` as T;
+}
+
+/** When the rows of these tests were made. */
+export const MADE_MS = Date.UTC(2026, 0, 15, 10, 0, 0);
+
+/** When the tests happen: a minute later. */
+export const NOW_MS = MADE_MS + 60_000;
+
+export const CLUSTER = id<ClusterId>('c', 1);
+export const OTHER_CLUSTER = id<ClusterId>('c', 2);
+export const NODE = id<NodeId>('b', 1);
+export const ASKER = 77 as Asker;
+
+/** Session `number`. */
+export function session(number: number): SessionId {
+  return number as SessionId;
+}
+
+/** Execution `number`. */
+export function execution(number: number): ExecutionId {
+  return id<ExecutionId>('e', number);
+}
+
+export const SETTINGS: NodeSettings = {
+  unreachableAfterMs: 30_000,
+  vpnDomain: 'edge.test',
+  agent: { admin_urls: ['http://admin.test:44000'], derp_map_urls: [], refresh_ms: 300_000 },
+};
+
+export const PORTS = { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 };
+
+export const REGISTRATION: Registration = { version: '1.0.0', id_type: 'persistent', ports: PORTS, self_update_enabled: false };
+export const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
+export const UNHEALTHY: HealthReport = { services: [{ name: 'runner', healthy: false, detail: 'the disk is full' }] };
+
+/** A node's row: enrolled, heard of, out of reach. */
+export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
+  return {
+    id: NODE, cluster: CLUSTER, clusterName: 'factory', status: 'unreachable', version: '1.0.0', idType: 'persistent', ports: PORTS, selfUpdateEnabled: false,
+    enrollmentKeyId: id('d', 1), lastSeenAtMs: MADE_MS, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more,
+  };
+}
+
+/** A node without a session and without executions. */
+export function nodeState(more: Partial<NodeState> = {}): NodeState {
+  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, loading: false, ...more };
+}
+
+/** A healthy node with live session 1. */
+export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
+  return nodeState({
+    record: nodeRecord({ status: 'healthy' }),
+    session: { id: session(1), report: HEALTHY, reportLate: false, delivered: new Set(delivered) },
+    open: new Map(open.map((one) => [one.id, one])),
+    ...more,
+  });
+}
+
+/** Command 1: `true` on named nodes, without timeout or expiry. */
+export function commandRecord(more: Partial<CommandRecord> = {}): CommandRecord {
+  return { id: id<CommandId>('a', 1), text: 'true', targeting: { type: 'nodes', node_ids: [NODE] }, timeoutMs: null, expiredAtMs: null, insertedAtMs: MADE_MS, ...more };
+}
+
+/** Open execution `number` of command 1 on the node; sent ones were sent a second after they were made. */
+export function open(number: number, status: OpenExecution['status'] = 'pending', more: Partial<OpenExecution> = {}): OpenExecution {
+  return {
+    id: execution(number), command: commandRecord(), node: NODE, clusterName: 'factory', status,
+    sentAtMs: status === 'sent' ? MADE_MS + 1_000 : null, cancelRequestedAtMs: null, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more,
+  };
+}
+
+/** A result: completed with 0 and an output. */
+export function result(number: number, more: Partial<ExecutionResult> = {}): ExecutionResult {
+  return { execution: execution(number), outcome: 'completed', exit_code: 0, output: 'done\n', parts: 0, output_truncated: false, ...more };
+}
+
+/** A cluster's row, without limit. */
+export function clusterRecord(more: Partial<ClusterRecord> = {}): ClusterRecord {
+  return { id: CLUSTER, name: 'factory', ipv4Range: '100.64.0.0/24', ipv6Range: 'fd00::/64', nodeLimit: null, nodeCount: 0, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more };
+}
+
+/** A key's row: five uses, no expiry. */
+export function keyRecord(more: Partial<EnrollmentKeyRecord> = {}): EnrollmentKeyRecord {
+  return { id: id('d', 1), cluster: CLUSTER, clusterName: 'factory', name: 'line 3', expiredAtMs: null, usesRemaining: 5, lastUsedAtMs: null, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more };
+}
