@@ -8,6 +8,6 @@ export interface TrpcContext {
   /** Counts a call or subscription under way; false, and not counted, when this connection has too many. Whoever got true says `done`. */
   begin(): boolean;
   done(): void;
-  /** Resolves when the connection can take another message of a subscription. */
-  room(): Promise<void>;
+  /** Null when the connection can take another message of a subscription now, else what resolves when it can. */
+  room(): Promise<void> | null;
 }

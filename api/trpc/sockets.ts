@@ -78,6 +78,9 @@ export function createTrpcSockets(router: AppRouter, clock: Clock, log: Log): Tr
 function contextOf(request: IncomingMessage, socket: WebSocket, authorization: string | undefined, clock: Clock): TrpcContext {
   const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), idempotencyKey: null };
   const isFull = (): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFERED_BYTES_MAX;
+  const drained = async (): Promise<void> => {
+    while (isFull()) await new Promise<void>((resolve) => { clock.after(ROOM_POLL_MS, resolve); });
+  };
   let calls = 0;
   return {
     caller: () => ({ ...caller, requestId: randomUUID() }),
@@ -90,8 +93,6 @@ function contextOf(request: IncomingMessage, socket: WebSocket, authorization: s
     done() {
       calls -= 1;
     },
-    async room() {
-      while (isFull()) await new Promise<void>((resolve) => { clock.after(ROOM_POLL_MS, resolve); });
-    },
+    room: () => isFull() ? drained() : null,
   };
 }

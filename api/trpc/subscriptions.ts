@@ -84,7 +84,8 @@ async function* told<M>(messages: AsyncGenerator<Tracked<M>, void, undefined>, c
   try {
     for await (const { id, data } of messages) {
       yield tracked(id, data);
-      await ctx.room();
+      const room = ctx.room();
+      if (room !== null) await room;
     }
   } catch (error) {
     throwRefusal(failed(error).refusal, requestId);

@@ -187,3 +187,13 @@ async function refusal(t: ExecutionContext, subscribe: (handlers: Handlers<unkno
   t.teardown(() => subscription.unsubscribe());
   return ended.promise;
 }
+
+test('one connection has at most 256 calls and subscriptions under way; one more is refused, and another connection is not', async (t) => {
+  const { url } = await start(t);
+  const client = socketClient(t, url, KEYS.api);
+  const watches = Array.from({ length: 256 }, () => collect<unknown>(t, (handlers) => client.events.watch.subscribe(undefined, handlers)));
+  await Promise.all(watches.map((watch) => watch.count(1)));
+
+  t.like(await refusal(t, (handlers) => client.events.watch.subscribe(undefined, handlers)), { code: 'rate_limited' });
+  t.is((await socketClient(t, url, KEYS.api).get_admin.query({})).name, 'test');
+});
