@@ -30,6 +30,7 @@ class WebSocketLink implements Link {
   readonly #owner: LinkOwner;
   #isOver = false;
   #problem = '';
+  #status: number | null = null;
 
   constructor(adminUrl: string, token: string, owner: LinkOwner, options: ClientOptions) {
     this.#owner = owner;
@@ -44,11 +45,12 @@ class WebSocketLink implements Link {
     this.#socket = socket;
     socket.on('open', () => owner.opened(this));
     socket.on('message', (data, isBinary) => this.#message(data as Buffer, isBinary));
-    socket.on('error', (error) => { this.#problem = networkProblem(error); });
+    socket.on('error', (error) => { if (this.#status === null) this.#problem = networkProblem(error); });
     socket.on('unexpected-response', (_request, response) => {
-      this.#problem = `it answered ${response.statusCode ?? 0}`;
+      this.#status = response.statusCode ?? null;
+      this.#problem = `it answered ${this.#status}`;
       response.resume();
-      socket.terminate();
+      socket.terminate(); // emits the error of an interrupted attempt, and then the close
     });
     socket.on('close', (code, reason) => this.#over(code, reason.toString('utf8')));
   }
@@ -78,6 +80,6 @@ class WebSocketLink implements Link {
   #over(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#owner.closed(this, code, reason === '' ? this.#problem : reason);
+    this.#owner.closed(this, this.#status ?? code, reason === '' ? this.#problem : reason);
   }
 }

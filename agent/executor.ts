@@ -84,6 +84,7 @@ export class Executor implements SessionRunner {
   }
 
   run(executions: readonly ExecutionId[]): void {
+    if (this.#isClosing) return; // they are in the journal, for the next agent
     for (const execution of executions) this.#queue.add(execution);
     this.#startWaiting();
   }
@@ -259,6 +260,7 @@ export class Executor implements SessionRunner {
     for (const running of this.#running.values()) this.#check(running, processes);
     for (const [execution, cursors] of this.#live) if (this.#running.has(execution)) for (const cursor of cursors) cursor.look();
     if (this.#endings.length > 0) this.#flushLater();
+    if (this.#queue.size === 0) this.#problem = null; // nothing is kept from starting
     this.#startWaiting();
     this.#arm();
   }

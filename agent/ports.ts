@@ -93,7 +93,10 @@ export interface Link {
 export interface LinkOwner {
   opened(link: Link): void;
   message(link: Link, text: string): void;
-  /** `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free of secrets. */
+  /**
+   * `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free of
+   * secrets; the HTTP status where the admin refused the connection.
+   */
   closed(link: Link, code: number, reason: string): void;
 }
 

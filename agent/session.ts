@@ -152,6 +152,11 @@ export class Session implements LinkOwner {
       case CLOSE.elsewhere:
         this.#redirected(reason);
         return;
+      case 401:
+        // Not the end: a restored database or another admin of the list may know it again. A revocation says 4003.
+        log.error("The admin does not know this node: was it deleted? Then `edge-agent leave` and a new ENROLLMENT_KEY make this machine a node again", { admin });
+        this.#restBeforeNext(false, RECONNECT_MS_MAX);
+        return;
       default:
         log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', { admin, code, reason });
         this.#restBeforeNext(wasLive);
@@ -167,9 +172,10 @@ export class Session implements LinkOwner {
   }
 
   /** From the first admin after a live session, else on through the list; only a whole round without success makes the waits longer. */
-  #restBeforeNext(wasLive: boolean): void {
+  #restBeforeNext(wasLive: boolean, roundMsMin = 0): void {
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % this.#options.adminUrls().length;
-    this.#rest(reconnectDelayMs(this.#attempt === 0 ? this.#round++ : 0, this.#ports.random()));
+    const isRoundOver = this.#attempt === 0;
+    this.#rest(Math.max(isRoundOver ? roundMsMin : 0, reconnectDelayMs(isRoundOver ? this.#round++ : 0, this.#ports.random())));
   }
 
   #rest(ms: number): void {

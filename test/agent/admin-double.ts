@@ -81,6 +81,8 @@ export interface DoubleHabits {
   readonly confirms?: boolean;
   /** Answers ping with pong. */
   readonly pongs?: boolean;
+  /** Refuses connections with this HTTP status. */
+  readonly refuses?: number;
   readonly settings?: Partial<AgentSettings>;
   /** Answers an enrolment: status and body, or `drop` to cut the connection after reading the request. */
   readonly enrolls?: (request: Record<string, unknown>, attempt: number) => { status: number; body: unknown } | 'drop';
@@ -103,6 +105,7 @@ export class AdminDouble {
     server.on('request', (request, response) => void this.#request(request, response));
     server.on('upgrade', (request, socket, head) => {
       if (request.url !== SESSION_PATH) socket.destroy();
+      else if (this.habits.refuses !== undefined) socket.end(`HTTP/1.1 ${this.habits.refuses} Refused\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
       else this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#connected(webSocket, request));
     });
   }

@@ -217,6 +217,17 @@ test.serial('revoked, it ends what runs and exits with a status of its own', asy
   t.deepEqual(listProcesses().filter((entry) => entry.environment.includes(execution)), []);
 });
 
+test.serial('an admin that refuses the token is told of, and tried again', async (t) => {
+  const { admin, agent, session } = await fleetOfOne(t);
+  admin.habits = { refuses: 401 };
+
+  session.terminate();
+  await logged(agent, /does not know this node/);
+
+  t.is(agent.child.exitCode, null);
+  t.false(agent.log.includes('token-of-the-node'));
+});
+
 test.serial('an output of a mebibyte arrives in parts, exactly', async (t) => {
   const { admin, session } = await fleetOfOne(t);
 

@@ -279,6 +279,21 @@ test('revoked, it never dials again', (t) => {
   t.is(clock.timers, 0);
 });
 
+test('unknown to the admin, it says what to do and tries again, the longest wait between', (t) => {
+  const { clock, link, links, lines } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+
+  link().hangUp(401, 'it answered 401');
+  clock.pass(500);
+  t.is(link().url, 'http://b.test', 'the next admin at once');
+  link().hangUp(401, 'it answered 401');
+  clock.pass(29_999);
+  t.is(links.length, 2);
+  clock.pass(1);
+
+  t.is(links.length, 3);
+  t.regex(lines.at(-1) ?? '', /does not know this node.*edge-agent leave/);
+});
+
 test('sent to another admin it goes there; to none, to no URL, or from https to http it does not', (t) => {
   const { clock, link } = sessionRig({ adminUrls: () => ['https://a.test'] });
   const followed = (reason: string) => {
