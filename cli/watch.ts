@@ -1,6 +1,7 @@
 /** What the live feeds say, put together on this side. */
 import type { Api, Command } from './client.ts';
 import { EXIT, Problem } from './problem.ts';
+import { subscribePatiently } from './subscribe.ts';
 
 
 /** An execution as its command's feed knows it. */
@@ -11,6 +12,11 @@ export interface WatchedExecution {
   readonly status: 'pending' | 'sent' | 'completed' | 'cancelled' | 'expired' | 'dropped';
   readonly exit_code: number | null;
 }
+
+type CommandMessage =
+  | { readonly type: 'snapshot'; readonly page: number; readonly pages: number; readonly command: Command; readonly executions: readonly WatchedExecution[] }
+  | { readonly type: 'changed'; readonly summary: Command['summary']; readonly executions: readonly ({ readonly id: string } & Partial<WatchedExecution>)[] }
+  | { readonly type: 'removed' };
 
 /** The state of a command after each news. */
 export interface CommandState {
@@ -33,8 +39,8 @@ export function followCommand(api: Api, id: string, signal: AbortSignal, changed
       finish();
     };
     const aborted = (): void => end(() => resolve(state));
-    const subscription = api.commands.watch.subscribe({ id }, {
-      onData({ data }) {
+    const subscription = subscribePatiently<CommandMessage>((handlers) => api.commands.watch.subscribe({ id }, handlers), {
+      data(data) {
         if (data.type === 'removed') return end(() => reject(new Problem('the command was deleted meanwhile', EXIT.notFound)));
         if (data.type === 'snapshot' && data.page === 1) executions.clear();
         const news = data.executions.map((patch) => {
@@ -49,7 +55,7 @@ export function followCommand(api: Api, id: string, signal: AbortSignal, changed
         if (isOver) end(() => resolve(state));
         return undefined;
       },
-      onError: (error) => end(() => reject(error)),
+      failed: (error) => end(() => reject(error)),
     });
     signal.addEventListener('abort', aborted, { once: true });
     if (signal.aborted) aborted();

@@ -3,7 +3,7 @@ import { envelope, type Envelope, type EventType, type StoredEvent } from '../..
 import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_EVENTS_MAX } from './limits.ts';
 import { createPacer } from './pace.ts';
 import type { FeedPorts } from './ports.ts';
-import { createWaiters, type Subscriber, type Tracked } from './subscription.ts';
+import { createWaiters, patiently, type Subscriber, type Tracked } from './subscription.ts';
 
 /** First `started`, which says from where on; then events in commit order. `events` may be empty: then only the place moved. */
 export type EventsMessage =
@@ -138,12 +138,14 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
       subscribers += 1;
       listen();
       try {
-        const end = await start();
+        const end = await patiently(clock, signal, start);
+        if (end === null) return;
         let at = lastEventId ?? cursor ?? end;
         yield { id: at, data: { type: 'started' } };
         while (!signal.aborted) {
           const before = cursor;
-          const stretch = await next(at);
+          const from = at;
+          const stretch = await patiently(clock, signal, () => next(from));
           if (stretch === null) {
             // News that came while this one read would be slept through.
             if (cursor === before && !await waiters.wait(signal)) return;

@@ -1,4 +1,6 @@
 /** What a subscriber of any live feed gets: messages with ids, from where it can go on after a cut. */
+import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
+import { FEED_RETRY_MS } from './limits.ts';
 
 /** One message. `id` says how far the reader is once it has it; it gives the last one back to go on. */
 export interface Tracked<M> {
@@ -46,4 +48,17 @@ export function createWaiters(): Waiters {
       for (const settle of woken) settle(true);
     },
   };
+}
+
+/** Reads until the database answers: a subscription outlives a pause of it. Null when the signal aborts first. */
+export async function patiently<T>(clock: Clock, signal: AbortSignal, read: () => Promise<T>): Promise<T | null> {
+  while (!signal.aborted) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      await new Promise<void>((resolve) => { clock.after(FEED_RETRY_MS, resolve); });
+    }
+  }
+  return null;
 }

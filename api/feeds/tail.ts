@@ -4,7 +4,7 @@ import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../
 import { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
 import type { FeedPorts } from './ports.ts';
-import type { Subscriber, Tracked } from './subscription.ts';
+import { patiently, type Subscriber, type Tracked } from './subscription.ts';
 import { createTailHub, type TailHub, type TailReader } from './tail-hub.ts';
 
 /**
@@ -79,12 +79,12 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
     const reader = hub.join(from, signal);
     try {
       // Read again now that the hub listens: what happened in between was told to nobody.
-      const now = await reads.get('command_executions', first.id);
+      const now = await patiently(clock, signal, () => reads.get('command_executions', first.id));
       if (now === null) return;
       tell(hub, now.status);
       yield* live(hub, reader, signal);
       if (signal.aborted) return;
-      const last = await reads.get('command_executions', first.id);
+      const last = await patiently(clock, signal, () => reads.get('command_executions', first.id));
       if (last !== null) yield* rest(last, reader.offset, reader.isComplete());
     } finally {
       reader.leave();

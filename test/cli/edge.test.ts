@@ -100,6 +100,19 @@ test.serial('a script comes from stdin, and its outputs can be read again', asyn
   t.is((await edge('command', 'get', command.id)).status, 4);
 });
 
+test.serial('a run outlives an admin that is killed and started again', async (t) => {
+  const [admin] = fleet().admins;
+  const running = startEdge(['run', '--all', '--', 'echo begun; sleep 3; echo ended'], envOf());
+  await once(running.process.stdout ?? process.stdin, 'data');
+
+  await admin?.kill();
+  await admin?.start();
+  const { status, stdout, stderr } = await running.ended;
+
+  t.is(status, 0, stderr);
+  t.is(stdout.split('ended').length - 1, 3, stdout);
+});
+
 test.serial('a long output comes through whole', async (t) => {
   const { stdout } = await edge('run', '-n', nodeIds()[1] ?? '', '-b', '--', 'seq 1 100000');
 

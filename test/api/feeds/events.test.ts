@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { EventType } from '../../../actors/events.ts';
 import type { EventsMessage } from '../../../api/feeds/events.ts';
-import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS } from '../../../api/feeds/limits.ts';
+import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS } from '../../../api/feeds/limits.ts';
 import { AT, createWorld, gather, idOf, settle, type World } from './world.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
@@ -82,6 +82,20 @@ test('one who came back in the middle reads along with the others again', async 
   await turns(world, 1);
 
   t.true(world.readCalls.events - before <= 2);
+});
+
+test('a watcher outlives a database that is away, and misses nothing', async (t) => {
+  const world = createWorld();
+  world.failing = true;
+  const watching = await watch(world, { lastEventId: '0' });
+
+  store(world, 1);
+  await turns(world, 2);
+  world.failing = false;
+  world.clock.advance(FEED_RETRY_MS);
+  await turns(world, 2);
+
+  t.deepEqual(eventIds(watching.messages), [idOf(1)]);
 });
 
 test('events that nobody told of are found by looking', async (t) => {

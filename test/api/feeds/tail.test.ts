@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ExecutionResource } from '../../../actors/resources.ts';
-import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX } from '../../../api/feeds/limits.ts';
+import { FEED_RETRY_MS, TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX } from '../../../api/feeds/limits.ts';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
 import { commandId, createWorld, executionId, executionOf, gather, granted, idOf, nodeId, settle, type World } from './world.ts';
 
@@ -152,6 +152,22 @@ test('a reader that does not read keeps at most 1 MiB here, and misses nothing',
   t.is(world.streams.at(-1)?.from, read);
   world.streams.at(-1)?.send(read, 'more');
   t.is(lengthOf(await rest), 4);
+});
+
+test('a tail outlives a database that is away when its execution ends', async (t) => {
+  const world = worldWith({ status: 'sent' });
+  const tail = await follow(world);
+  world.streams[0]?.send(0, 'all of it', true);
+
+  world.failing = true;
+  finish(world, { output: 'all of it' });
+  await settle();
+  world.failing = false;
+  world.clock.advance(FEED_RETRY_MS);
+  await tail.ended;
+
+  t.is(textOf(tail.messages), 'all of it');
+  t.like(tail.messages.at(-1), { type: 'end', status: 'completed' });
 });
 
 test('the last reader that leaves ends the stream', async (t) => {

@@ -1,6 +1,6 @@
 /** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
 import { createBus, type Bus } from '../../../actors/kit/bus.ts';
-import type { Clock, Page, Tails } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Clock, type Page, type Tails } from '../../../actors/kit/ports.ts';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ListQuery } from '../../../actors/filters.ts';
 import type { CommandResource, ExecutionResource, NodeResource } from '../../../actors/resources.ts';
@@ -55,7 +55,7 @@ export interface World {
 export function createWorld(): World {
   const clock = createFakeClock();
   const bus = createBus(silentLog);
-  const fail = (): void => { if (world.failing) throw new Error('the database is away'); };
+  const fail = (): void => { if (world.failing) throw new DatabaseUnavailable('the database is away'); };
   const reads: FeedReads = {
     list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
       await Promise.resolve();
@@ -67,6 +67,7 @@ export function createWorld(): World {
     }) as FeedReads['list'],
     get: (async (name: string, key: string): Promise<unknown> => {
       await Promise.resolve();
+      fail();
       return (name === 'commands' ? world.commands : world.executions).get(key) ?? null;
     }) as FeedReads['get'],
     async executionsOf(command, limit): Promise<readonly ExecutionBrief[]> {
@@ -75,6 +76,7 @@ export function createWorld(): World {
     },
     async eventsAfter(cursor, limit) {
       await Promise.resolve();
+      fail();
       world.readCalls.events += 1;
       if (cursor === null) return { events: [], cursor: world.events.at(-1)?.cursor ?? '0' };
       const events = world.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
