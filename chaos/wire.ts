@@ -82,7 +82,10 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
     const upper = new WebSocket(adminUrl.replace('http', 'ws') + (request.url ?? ''), SESSION_SUBPROTOCOL, { headers: { authorization: request.headers.authorization ?? '' } });
     sockets.add(upper);
     upper.on('close', () => sockets.delete(upper));
+    const left = () => upper.terminate();
+    socket.once('close', left);
     const refused = () => {
+      socket.off('close', left);
       if (performance.now() > untilMs) socket.destroy();
       else setTimeout(() => connect(request, socket, head, untilMs), DIAL_AGAIN_MS);
     };
@@ -92,8 +95,6 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
       answer.resume();
       upper.off('error', refused).on('error', () => {}); // it is told that it is ended now
     });
-    const left = () => upper.terminate();
-    socket.once('close', left);
     upper.on('open', () => {
       upper.off('error', refused);
       socket.off('close', left); // from here on what is held outlives the agent

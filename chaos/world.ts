@@ -99,9 +99,9 @@ export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?
       if (pid === undefined) return;
       world.kills += 1;
       process.kill(pid, 'SIGKILL');
-      await until('another server', async () => {
+      await until('another server that answers', async () => {
         const next = await postgres.pid();
-        return next !== undefined && next !== pid;
+        return next !== undefined && next !== pid && (await fleet.sql('select 1 as one')).length === 1;
       });
     },
     async pausePostgres() {

@@ -56,7 +56,7 @@ for (const [what, broken, pattern] of [
   ['an event that is missing', { events: new Map() }, /^V1: its events are/u],
 ] as const) {
   test(`${what} is a breach`, (t) => {
-    const found = breaches(evidence(broken as Partial<Evidence>));
+    const found = breaches(evidence(broken));
 
     t.true(found.some((breach) => pattern.test(breach)), found.join('\n'));
   });
