@@ -1,5 +1,6 @@
 /** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
 import { parseArgs } from 'node:util';
+import { agent } from './cases/agent.ts';
 import { fanout } from './cases/fanout.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
@@ -13,6 +14,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
   watch: { about: 'live feeds: one change, and a storm', run: watch },
+  agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
 };
 
