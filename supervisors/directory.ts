@@ -2,36 +2,20 @@
 import type { ActorSystemRef } from 'nact';
 import { askerOf } from '../actors/kit/asks.ts';
 import type { Asks } from '../actors/kit/asks.ts';
-import { createMailbox } from '../actors/kit/mailbox.ts';
-import type { Mailbox } from '../actors/kit/mailbox.ts';
-import { createPerformer } from '../actors/kit/perform.ts';
 import type { Clock, Committer, Loader, Log, SessionLink } from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
-import { spawnActor } from '../actors/kit/spawn.ts';
-import type { Crash, RunningActor } from '../actors/kit/spawn.ts';
+import type { Crash } from '../actors/kit/spawn.ts';
 import type { ActorKind, Address, Addressed, Message } from '../actors/messages.ts';
 import type { Refusal } from '../actors/refusal.ts';
 import { UNAVAILABLE } from '../actors/refusal.ts';
 import type { ClusterId } from '../transport/protocol/ids.ts';
 import { CLOSE } from '../transport/protocol/close-codes.ts';
 import { createFamily } from './family.ts';
-import type { Place } from './family.ts';
-import type { Kind, KindTable } from './kinds.ts';
+import type { KindTable } from './kinds.ts';
+import { Resident } from './resident.ts';
+import type { AnyKind, Household } from './resident.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { decideRestart } from './restart-policy.ts';
-
-/** One who lives here, or is on the way. The mailbox outlives crashes. */
-interface Resident {
-  readonly address: Address;
-  readonly mailbox: Mailbox<Message>;
-  actor: RunningActor | null;
-  place: Place | null;
-  cluster: ClusterId | null;
-  crashesMs: readonly number[];
-  /** Crashed too often: whoever asks is refused at once until it starts again. */
-  resting: boolean;
-  end: () => void;
-}
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {
@@ -66,7 +50,6 @@ export interface Directory {
   count(kind: ActorKind): number;
 }
 
-type AnyKind = Kind<unknown, Message>;
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 
 /** An empty directory. */
@@ -75,7 +58,10 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map() };
   const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command') };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
-  const effectPorts = { asks, clock, committer, loader, sessions, log, tell: (addressed: Addressed) => void tell(addressed), revive: (address: Address) => void ensure(address), stop, whenOwned };
+  const household: Household = {
+    committer, clock, held, crashed, vanished,
+    effects: { asks, clock, committer, loader, sessions, log, tell: (addressed) => void tell(addressed), revive: (address) => void ensure(address), stop, whenOwned },
+  };
 
   function tell({ to, message }: Addressed): boolean {
     const resident = residents[to.kind].get(to.id) ?? arrive(to, message);
@@ -83,7 +69,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       deadLetter(to, message, UNAVAILABLE);
       return false;
     }
-    resident.actor?.wake();
+    resident.wake();
     return true;
   }
 
@@ -108,7 +94,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   function enter(address: Address): Resident {
-    const resident: Resident = { address, mailbox: createMailbox(), actor: null, place: null, cluster: null, crashesMs: NO_CRASHES, resting: false, end: nothing };
+    const resident = new Resident(address, kindOf(address), household);
     residents[address.kind].set(address.id, resident);
     return resident;
   }
@@ -116,7 +102,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   async function revive(resident: Resident): Promise<void> {
     resident.resting = false;
     const state = await rowsOf(resident);
-    if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.actor !== null) return;
+    if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.isRunning) return;
     if (state === UNREADABLE) return leave(resident, UNAVAILABLE);
     if (state === null) return leave(resident, NOT_FOUND);
     const cluster = kindOf(resident.address).cluster(state);
@@ -143,36 +129,12 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   function start(resident: Resident, state: unknown, again: boolean): void {
-    const { address } = resident;
-    const kind = kindOf(address);
-    const place = families[address.kind].take(address.id);
-    const performer = createPerformer(address, effectPorts);
-    resident.place = place;
-    resident.cluster = kind.cluster(state);
-    resident.end = performer.end;
-    resident.actor = spawnActor<unknown, Message>({
-      parent: place.parent,
-      name: place.name,
-      behaviour: kind.behaviour,
-      state,
-      mailbox: resident.mailbox,
-      committer,
-      clock,
-      lease: (current) => {
-        const cluster = kind.cluster(current);
-        return cluster === null ? null : held.leaseOf(cluster);
-      },
-      reload: () => kind.load(address.id),
-      refused: ({ change, refusal }) => ({ type: 'refused', write: change.write, refusal }),
-      perform: performer.perform,
-      vanished: () => vanished(address),
-      crashed: (crash) => crashed(resident, crash),
-    });
-    if (again) performer.perform(kind.behaviour.owed(state, clock.nowMs()));
+    resident.start(families[resident.address.kind].take(resident.address.id), state);
+    if (again) resident.perform(resident.behaviour.owed(state, clock.nowMs()));
   }
 
   function crashed(resident: Resident, crash: Crash): void {
-    vacate(resident);
+    resident.vacate();
     counters.crashes += 1;
     const { kind, id } = resident.address;
     const decision = decideRestart(resident.crashesMs, clock.nowMs());
@@ -189,29 +151,20 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     const resident = residents[address.kind].get(address.id);
     if (resident === undefined) return;
     const left = resident.mailbox.drain();
-    vacate(resident);
+    resident.vacate();
     residents[address.kind].delete(address.id);
     // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
     for (const message of left) tell({ to: address, message } as Addressed);
   }
 
   /** A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are told then. */
-  function vanished(address: Address): void {
+  function vanished({ address }: Resident): void {
     stop(address);
     if (address.kind === 'command') clock.after(SECOND_LOOK_MS, () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }));
   }
 
-  function vacate(resident: Resident): void {
-    resident.actor?.stop();
-    resident.actor = null;
-    resident.place?.leave();
-    resident.place = null;
-    resident.end();
-    resident.end = nothing;
-  }
-
   function leave(resident: Resident, refusal: Refusal): void {
-    vacate(resident);
+    resident.vacate();
     residents[resident.address.kind].delete(resident.address.id);
     for (const message of resident.mailbox.drain()) deadLetter(resident.address, message, refusal);
   }
@@ -257,8 +210,6 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   };
 }
 
-const NO_CRASHES: readonly number[] = [];
-
 /** Wait between two tries to read an actor's rows while the database is away, in ms. */
 const READ_AGAIN_MS = 250;
 
@@ -267,7 +218,3 @@ const SECOND_LOOK_MS = 5_000;
 
 /** Rows that are there, and make no state: a bug. */
 const UNREADABLE = Symbol('unreadable');
-
-function nothing(): void {
-  // nothing runs yet
-}

@@ -17,35 +17,54 @@ const EMPTY: never[] = [];
 
 /** An empty mailbox. Holds no array while it is empty: most of 10,000 actors are idle. */
 export function createMailbox<M>(limit: number = MAILBOX_MESSAGES_MAX): Mailbox<M> {
-  let messages: M[] = EMPTY;
-  let head = 0;
-  return {
-    push(message) {
-      if (messages.length - head >= limit) return false;
-      if (messages === EMPTY) messages = [];
-      messages.push(message);
-      return true;
-    },
-    putBack(back) {
-      messages = [...back, ...messages.slice(head)];
-      head = 0;
-    },
-    peek: () => messages[head],
-    shift() {
-      const message = messages[head];
-      head += 1;
-      if (head >= messages.length) {
-        messages = EMPTY;
-        head = 0;
-      }
-      return message;
-    },
-    size: () => messages.length - head,
-    drain() {
-      const rest = messages.slice(head);
-      messages = EMPTY;
-      head = 0;
-      return rest;
-    },
-  };
+  return new Queue<M>(limit);
+}
+
+class Queue<M> implements Mailbox<M> {
+  readonly #limit: number;
+  #messages: M[] = EMPTY;
+  #head = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  push(message: M): boolean {
+    if (this.size() >= this.#limit) return false;
+    if (this.#messages === EMPTY) this.#messages = [];
+    this.#messages.push(message);
+    return true;
+  }
+
+  putBack(back: readonly M[]): void {
+    if (back.length === 0) return;
+    this.#messages = [...back, ...this.#messages.slice(this.#head)];
+    this.#head = 0;
+  }
+
+  peek(): M | undefined {
+    return this.#messages[this.#head];
+  }
+
+  shift(): M | undefined {
+    const message = this.#messages[this.#head];
+    this.#head += 1;
+    if (this.#head >= this.#messages.length) this.#empty();
+    return message;
+  }
+
+  size(): number {
+    return this.#messages.length - this.#head;
+  }
+
+  drain(): readonly M[] {
+    const rest = this.#messages.slice(this.#head);
+    this.#empty();
+    return rest;
+  }
+
+  #empty(): void {
+    this.#messages = EMPTY;
+    this.#head = 0;
+  }
 }

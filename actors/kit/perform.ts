@@ -23,100 +23,110 @@ export interface EffectPorts {
   stop(address: Address): void;
 }
 
-/** Performs the effects of one actor, in order. Reminders of one actor are its own: the returned function ends them. */
-export function createPerformer(self: Address, ports: EffectPorts): { perform(effects: readonly Effect[]): void; end(): void } {
-  let reminders: Map<string, () => void> | null = null; // most actors never have one
+/** Performs the effects of one actor, in order. A class, because there is one for each of 10,000 actors. */
+export class Performer {
+  readonly #self: Address;
+  readonly #ports: EffectPorts;
+  /** Most actors never have one. */
+  #reminders: Map<string, () => void> | null = null;
 
-  function perform(effects: readonly Effect[]): void {
-    for (const effect of effects) one(effect);
+  constructor(self: Address, ports: EffectPorts) {
+    this.#self = self;
+    this.#ports = ports;
   }
 
-  function one(effect: Effect): void {
+  perform(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#one(effect);
+  }
+
+  /** Forgets the reminders of this actor. */
+  end(): void {
+    for (const cancel of this.#reminders?.values() ?? []) cancel();
+    this.#reminders = null;
+  }
+
+  #one(effect: Effect): void {
+    const ports = this.#ports;
     switch (effect.type) {
       case 'tell':
         return ports.tell(effect.told);
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':
-        return send(effect);
+        return this.#send(effect);
       case 'hang-up':
         return ports.sessions.hangUp(effect.session, effect.code, effect.reason);
       case 'remind':
-        return remind(effect.key, effect.afterMs, effect.message);
+        return this.#remind(effect.key, effect.afterMs, effect.message);
       case 'load-open':
-        return void loadOpen(effect.limit, effect.except);
+        return void this.#loadOpen(effect.limit, effect.except);
       case 'look-up':
-        return void lookUp(effect.executions, effect.retry);
+        return void this.#lookUp(effect.executions, effect.retry);
       case 'revive':
         return ports.revive(effect.address);
       case 'stop':
-        return ports.stop(self);
+        return ports.stop(this.#self);
       default:
         throw new Error(`no such effect: ${JSON.stringify(effect satisfies never)}`);
     }
   }
 
   /** A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8). */
-  function send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
-    if (frame.type !== 'deliver') return ports.sessions.send(session, frame);
+  #send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
+    if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame);
     let isLate = false;
-    ports.whenOwned(self, () => {
-      if (isLate) tellSelf({ type: 'delivery-withheld', session, executions: frame.deliveries.map((delivery) => delivery.execution) });
-      else ports.sessions.send(session, frame);
+    this.#ports.whenOwned(this.#self, () => {
+      if (isLate) this.#tellSelf({ type: 'delivery-withheld', session, executions: frame.deliveries.map((delivery) => delivery.execution) });
+      else this.#ports.sessions.send(session, frame);
     });
     isLate = true;
   }
 
-  function remind(key: string, afterMs: number, message: Message): void {
-    reminders ??= new Map();
-    reminders.get(key)?.();
-    reminders.set(key, ports.clock.after(afterMs, () => {
-      reminders?.delete(key);
-      tellSelf(message);
+  #remind(key: string, afterMs: number, message: Message): void {
+    this.#reminders ??= new Map();
+    this.#reminders.get(key)?.();
+    this.#reminders.set(key, this.#ports.clock.after(afterMs, () => {
+      this.#reminders?.delete(key);
+      this.#tellSelf(message);
     }));
   }
 
-  async function loadOpen(limit: number, except: readonly string[]): Promise<void> {
+  async #loadOpen(limit: number, except: readonly string[]): Promise<void> {
+    const self = this.#self;
     if (self.kind !== 'node') return;
-    const loaded = await untilLoaded(() => ports.loader.openExecutions(self.id, limit, except));
-    if (loaded !== null) tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
+    const loaded = await this.#untilLoaded(() => this.#ports.loader.openExecutions(self.id, limit, except));
+    if (loaded !== null) this.#tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
   }
 
-  async function lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage): Promise<void> {
+  async #lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage): Promise<void> {
+    const self = this.#self;
     if (self.kind !== 'node') return;
-    const executions = await untilLoaded(() => ports.loader.findOpen(self.id, asked));
-    if (executions !== null) tellSelf({ type: 'executions-looked-up', asked, executions, retry });
+    const executions = await this.#untilLoaded(() => this.#ports.loader.findOpen(self.id, asked));
+    if (executions !== null) this.#tellSelf({ type: 'executions-looked-up', asked, executions, retry });
   }
 
   /** The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged. */
-  async function untilLoaded<T>(load: () => Promise<T>): Promise<T | null> {
+  async #untilLoaded<T>(load: () => Promise<T>): Promise<T | null> {
+    const { clock, committer, log } = this.#ports;
     for (;;) {
       try {
         return await load();
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
-          ports.log.error({ error, kind: self.kind, id: self.id }, 'rows of an actor could not be read');
+          log.error({ error, kind: this.#self.kind, id: this.#self.id }, 'rows of an actor could not be read');
           return null;
         }
         await new Promise<void>((resolve) => {
-          ports.clock.after(RELOAD_MS, resolve);
+          clock.after(RELOAD_MS, resolve);
         });
-        await ports.committer.ready();
+        await committer.ready();
       }
     }
   }
 
-  function tellSelf(message: Message): void {
-    ports.tell({ to: self, message } as Addressed);
+  #tellSelf(message: Message): void {
+    this.#ports.tell({ to: this.#self, message } as Addressed);
   }
-
-  return {
-    perform,
-    end() {
-      for (const cancel of reminders?.values() ?? []) cancel();
-      reminders = null;
-    },
-  };
 }
 
 /** Wait between two reads while the database is away, in ms. */

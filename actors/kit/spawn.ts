@@ -31,12 +31,15 @@ const INTERNAL_ERROR: Refusal = { code: 'internal_error', message: 'Something we
 /** A write was refused because another admin owns the cluster now. */
 export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
 
-/** All that one actor needs: its behaviour, its state as loaded, where it writes, and whom it tells of its end. */
-export interface ActorPlan<S, M extends KitMessage> {
+/** Where nact keeps an actor. */
+export interface ActorPlace {
   readonly parent: ActorSystemRef | Ref<unknown>;
   readonly name: string;
+}
+
+/** All that one actor needs: its behaviour, its state as loaded, where it writes, and whom it tells of its end. */
+export interface ActorPlan<S, M extends KitMessage> {
   readonly behaviour: Behaviour<S, M>;
-  readonly state: S;
   readonly mailbox: Mailbox<M>;
   readonly committer: Committer;
   readonly clock: Clock;
@@ -59,79 +62,110 @@ export interface RunningActor {
 }
 
 /** Starts an actor. What its mailbox already holds is handled at once. */
-export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): RunningActor {
-  let scheduled = false;
-  let stopped = false;
+export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>, place: ActorPlace, state: S): RunningActor {
+  return new Actor(plan, place, state);
+}
+
+/** Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the same mailbox. */
+const STOP_ON_CRASH = (_message: unknown, _error: unknown, context: { readonly stop: symbol }): symbol => context.stop;
+
+/** A class, because there is one for each of 10,000 nodes: methods are shared. */
+class Actor<S, M extends KitMessage> implements RunningActor {
+  readonly #plan: ActorPlan<S, M>;
+  readonly #ref: Ref<'wake'>;
+  #scheduled = false;
+  #stopped = false;
   /** So many rounds hold one message each, to find the one that cannot be stored. */
-  let oneByOne = 0;
+  #oneByOne = 0;
 
-  const ref: Ref<'wake'> = nactSpawn(plan.parent as ActorSystemRef, (state: S, _wake: 'wake') => handle(state), plan.name, {
-    initialState: plan.state,
-    // Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the same mailbox.
-    onCrash: (_message, _error, context) => context.stop,
-  });
+  constructor(plan: ActorPlan<S, M>, place: ActorPlace, initialState: S) {
+    this.#plan = plan;
+    this.#ref = nactSpawn(place.parent as ActorSystemRef, (state: S, _wake: 'wake') => this.#handle(state), place.name, { initialState, onCrash: STOP_ON_CRASH as never });
+    if (plan.mailbox.size() > 0) this.wake();
+  }
 
-  async function handle(state: S): Promise<S> {
-    scheduled = false;
-    if (stopped) return state;
+  wake(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    dispatch(this.#ref, 'wake');
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    nactStop(this.#ref);
+  }
+
+  /** One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no promise unless something is stored. */
+  #handle(state: S): S | Promise<S> {
+    this.#scheduled = false;
+    if (this.#stopped) return state;
     try {
-      return await drain(state);
+      const round = this.#decideOrDrop(state);
+      if (round.changes.length > 0) return this.#committed(state, round);
+      return this.#turned(this.#performed(round));
     } catch (error) {
-      stopped = true;
-      queueMicrotask(() => plan.crashed(crashOf(error)));
-      throw error;
+      throw this.#crashing(error);
     }
   }
 
-  async function drain(state: S): Promise<S> {
-    const round = decideOrDrop(state);
-    const next = round.changes.length === 0 ? performed(round) : await committed(state, round);
-    // One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs.
-    if (plan.mailbox.size() > 0) wake();
-    return next;
+  #turned(state: S): S {
+    if (this.#plan.mailbox.size() > 0) this.wake();
+    return state;
   }
 
-  function performed(round: Round<S, M>): S {
-    plan.perform(round.effects);
+  #crashing(error: unknown): unknown {
+    this.#stopped = true;
+    queueMicrotask(() => this.#plan.crashed(crashOf(error)));
+    return error;
+  }
+
+  #performed(round: Round<S, M>): S {
+    this.#plan.perform(round.effects);
     return round.state;
   }
 
-  async function committed(state: S, round: Round<S, M>): Promise<S> {
-    let refused: readonly RefusedChange[];
+  async #committed(state: S, round: Round<S, M>): Promise<S> {
     try {
-      refused = await plan.committer.commit(plan.lease(state), round.changes);
+      let refused: readonly RefusedChange[];
+      try {
+        refused = await this.#plan.committer.commit(this.#plan.lease(state), round.changes);
+      } catch (error) {
+        return this.#turned(error instanceof DatabaseUnavailable ? await this.#inDoubt(state, round) : this.#unstorable(state, round, error));
+      }
+      return this.#turned(refused.length === 0 ? this.#performed(round) : await this.#afterRefusal(state, round, refused));
     } catch (error) {
-      return error instanceof DatabaseUnavailable ? inDoubt(state, round) : unstorable(state, round, error);
+      throw this.#crashing(error);
     }
-    return refused.length === 0 ? performed(round) : afterRefusal(state, round, refused);
   }
 
   /** Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have. */
-  function inDoubt(state: S, round: Round<S, M>): Promise<S> {
-    for (const message of round.messages) answerAsker(message, UNAVAILABLE);
-    plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
-    return recovered(state);
+  #inDoubt(state: S, round: Round<S, M>): Promise<S> {
+    for (const message of round.messages) this.#answerAsker(message, UNAVAILABLE);
+    this.#plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
+    return this.#recovered(state);
   }
 
   /** One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided again alone, and the one that fails alone crashes its actor once. */
-  function unstorable(state: S, round: Round<S, M>, error: unknown): S {
+  #unstorable(state: S, round: Round<S, M>, error: unknown): S {
     const [first] = round.messages;
     if (first === undefined || round.messages.length === 1) {
-      if (first !== undefined) answerAsker(first, INTERNAL_ERROR);
+      if (first !== undefined) this.#answerAsker(first, INTERNAL_ERROR);
       throw new NotStorable(first?.type ?? null, error);
     }
-    plan.mailbox.putBack(round.messages);
-    oneByOne = round.messages.length;
+    this.#plan.mailbox.putBack(round.messages);
+    this.#oneByOne = round.messages.length;
     return state;
   }
 
   /** The state from rows, as soon as the database is back; a live session stays. */
-  async function recovered(live: S): Promise<S> {
+  async #recovered(live: S): Promise<S> {
+    const plan = this.#plan;
     for (;;) {
       try {
         await plan.committer.ready();
         const rows = await plan.reload();
-        if (stopped) return live;
+        if (this.#stopped) return live;
         if (rows === null) {
           plan.vanished();
           return live;
@@ -141,70 +175,56 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>): Runn
         return state;
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
-        await pause(RECOVER_MS);
-        if (stopped) return live;
+        await this.#pause(RECOVER_MS);
+        if (this.#stopped) return live;
       }
     }
   }
 
-  function decideOrDrop(state: S): Round<S, M> {
-    const messagesMax = oneByOne > 0 ? 1 : undefined;
-    oneByOne = Math.max(0, oneByOne - 1);
+  #decideOrDrop(state: S): Round<S, M> {
+    const plan = this.#plan;
+    const messagesMax = this.#oneByOne > 0 ? 1 : undefined;
+    this.#oneByOne = Math.max(0, this.#oneByOne - 1);
     try {
       return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs(), messagesMax);
     } catch (error) {
       if (error instanceof TransitionFailed) {
         plan.mailbox.putBack(error.before as M[]);
-        answerAsker(error.poison as M, INTERNAL_ERROR);
+        this.#answerAsker(error.poison as M, INTERNAL_ERROR);
       }
       throw error;
     }
   }
 
-  async function afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
+  async #afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
+    const plan = this.#plan;
     const refusal = refused[0]?.refusal ?? UNAVAILABLE;
     const [first] = round.messages;
     const isStale = refusal === STALE_EPOCH;
     if (round.alone && first !== undefined && isAsked(first)) {
-      answerAsker(first, refusal);
-      return isStale ? before : recovered(before);
+      this.#answerAsker(first, refusal);
+      return isStale ? before : this.#recovered(before);
     }
     if (isStale) {
       // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over, and the ownership loop ends this actor.
       plan.mailbox.putBack(round.messages);
-      await pause(STALE_MS);
+      await this.#pause(STALE_MS);
       return before;
     }
     plan.perform(round.effects);
     plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
-    return recovered(round.state);
+    return this.#recovered(round.state);
   }
 
-  function pause(ms: number): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      plan.clock.after(ms, resolve);
+      this.#plan.clock.after(ms, resolve);
     });
   }
 
-  function answerAsker(message: M, refusal: Refusal): void {
-    if (isAsked(message)) plan.perform([refuseAsker(message.asker, refusal)]);
+  #answerAsker(message: M, refusal: Refusal): void {
+    if (isAsked(message)) this.#plan.perform([refuseAsker(message.asker, refusal)]);
   }
-
-  function wake(): void {
-    if (scheduled || stopped) return;
-    scheduled = true;
-    dispatch(ref, 'wake');
-  }
-
-  if (plan.mailbox.size() > 0) wake();
-  return {
-    wake,
-    stop() {
-      if (stopped) return;
-      stopped = true;
-      nactStop(ref);
-    },
-  };
 }
 
 /** The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once. */
