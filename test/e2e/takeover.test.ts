@@ -1,7 +1,8 @@
-/** Two admins on one database: what happens to a cluster when its owner dies or freezes. */
+/** Two admins on one database: what happens to a cluster when its owner dies or freezes, and when the other one is asked. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import type { CommandResource } from '../../actors/resources.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import { restClient } from '../support/fleet/rest.ts';
@@ -67,4 +68,13 @@ test('a frozen owner that wakes after a takeover writes nothing and delivers not
   t.is(row.status, 'completed');
   t.deepEqual(runs(ledger), { [row.id]: 1 });
   t.is((await ownership(fleet)).owner, other);
+});
+
+test('a command that is created at an admin which does not own the cluster is run all the same', async (t) => {
+  const fleet = await startFleet(t, { admins: 2, agents: 1 });
+  const { other } = await ownership(fleet);
+
+  const command = await restClient(() => other.url, FLEET_KEYS.MASTER_KEY).post<CommandResource>('/commands', { command_text: 'echo by the other door', targeting: { type: 'all' } });
+
+  t.like((await fleet.settled(command))[0], { status: 'completed', output: 'by the other door\n' });
 });
