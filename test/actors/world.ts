@@ -7,6 +7,7 @@ import type { ExecutionResult, HealthReport, Registration } from '../../transpor
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 
 /** An id that is the same in every run: `id('a', 3)`. The letter must be a hex digit. */
+// eslint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever asks says which id it is
 export function id<T extends string>(kind: string, number: number): T {
   return `${kind.repeat(8)}-0000-7000-8000-${number.toString(16).padStart(12, '0')}` as T;
 }

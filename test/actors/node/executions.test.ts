@@ -7,7 +7,7 @@ import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import { ASKER, commandRecord, execution, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, result, session, SETTINGS } from '../world.ts';
 
-const { transition } = nodeBehaviour(SETTINGS);
+const behaviour = nodeBehaviour(SETTINGS);
 
 const snapshot = {
   command_execution_id: execution(1), command_id: commandRecord().id, node_id: NODE, cluster_name: 'factory', command_text: 'true', timeout: null, status: 'sent', exit_code: null, target_all: false,
@@ -15,7 +15,7 @@ const snapshot = {
 };
 
 function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
-  return transition(state, message, nowMs);
+  return behaviour.transition(state, message, nowMs);
 }
 
 function sends(type: string, executions: readonly unknown[], to = 1) {

@@ -6,7 +6,7 @@ import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, UNHEALTHY } from '../world.ts';
 
-const { transition, owed } = nodeBehaviour(SETTINGS);
+const behaviour = nodeBehaviour(SETTINGS);
 
 const snapshot = {
   node_id: NODE, cluster_name: 'factory', status: 'healthy', version: '1.0.0', id_type: 'persistent', ...PORTS, self_update_enabled: false,
@@ -18,7 +18,7 @@ function connected(number: number, { holding = [], report = HEALTHY, registratio
 }
 
 function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
-  return transition(state, message, nowMs);
+  return behaviour.transition(state, message, nowMs);
 }
 
 test('a node that connects becomes healthy, with the event that says what it was, and is welcomed', (t) => {
@@ -150,9 +150,9 @@ test('news of an older session changes nothing', (t) => {
 test('after a restart of the admin, a node that was in reach has time to come back, and cancels are asked for again', (t) => {
   const restarted = nodeState({ record: nodeRecord({ status: 'healthy' }), open: new Map([[execution(1), open(1, 'pending', { cancelRequestedAtMs: MADE_MS })]]) });
 
-  t.deepEqual(owed(restarted, NOW_MS), [
+  t.deepEqual(behaviour.owed(restarted, NOW_MS), [
     { type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'cancel', executions: [execution(1)], asker: null } } },
     { type: 'remind', key: 'silence', afterMs: 30_000, message: { type: 'silence-elapsed', sinceMs: NOW_MS } },
   ]);
-  t.deepEqual(owed(nodeState(), NOW_MS), []);
+  t.deepEqual(behaviour.owed(nodeState(), NOW_MS), []);
 });
