@@ -21,6 +21,12 @@ export interface RunOptions {
   readonly leave: AbortSignal;
 }
 
+/** Quiet time after which the person is told what is waited for, in ms. */
+const HINT_MS = 5_000;
+
+/** Nodes that the hint names. */
+const HINT_NODES_MAX = 5;
+
 /** Runs a command and tells its outputs. Answers the exit status: EXIT.someFailed, EXIT.someUnfinished (which wins), or EXIT.ok. */
 export async function runCommand(api: Api, live: LiveClient, command: NewCommand, options: RunOptions): Promise<ExitStatus> {
   const created = await api.create_command.mutate(command);
@@ -35,11 +41,15 @@ export async function runCommand(api: Api, live: LiveClient, command: NewCommand
   options.cancel.addEventListener('abort', cancelled, { once: true });
 
   const telling = createTelling(api, live, created.id, options, () => progress.clear());
+  let hint: NodeJS.Timeout | undefined;
   try {
     const state = await followCommand(live.api, created.id, options.leave, (now, news) => {
       telling.heard(now, news);
       progress.show(now.summary);
+      clearTimeout(hint);
+      hint = setTimeout(() => void tellWaiting(api, now, () => progress.clear()), HINT_MS);
     });
+    clearTimeout(hint);
     if (state === null || options.leave.aborted) {
       tell(`left; the command goes on as ${created.id}: edge command get ${created.id}`);
       return EXIT.interrupted;
@@ -47,9 +57,19 @@ export async function runCommand(api: Api, live: LiveClient, command: NewCommand
     await telling.finish(state);
     return statusOf(state);
   } finally {
+    clearTimeout(hint);
     progress.clear();
     options.cancel.removeEventListener('abort', cancelled);
   }
+}
+
+/** Only nodes that are not connected are left: without a word it would look as if this program hung. */
+async function tellWaiting(api: Api, { summary, executions }: CommandState, clearLine: () => void): Promise<void> {
+  if (summary.pending === 0 || summary.sent > 0) return;
+  const nodes = [...executions.values()].flatMap(({ status, node_id: node }) => status === 'pending' ? [node] : []);
+  const names = await labelsFor(api, nodes.slice(0, HINT_NODES_MAX)).then((label) => nodes.slice(0, HINT_NODES_MAX).map(label), () => nodes.slice(0, HINT_NODES_MAX));
+  clearLine();
+  tell(`waiting for ${nodes.length} that ${nodes.length === 1 ? 'is' : 'are'} not connected (${names.join(', ')}${nodes.length > HINT_NODES_MAX ? ', ...' : ''}): Ctrl-C cancels, and --expires 5m would give up by itself`);
 }
 
 /** Says what came out: as it comes, or at the end. */

@@ -72,17 +72,23 @@ test.serial('the exit status tells failures from what did not finish', async (t)
   t.deepEqual([timedOut.status, timedOut.stderr], [6, `edge: ${first}: exited with 124 (timed out)\n`]);
 });
 
-test.serial('nodes that cannot be reached in time are told, with status 7', async (t) => {
+test.serial('nodes that cannot be reached are told, with status 7', async (t) => {
   const agent = await fleet().addAgent({ AGENT_ALIASES: 'away' });
   await agent.live();
   await fleet().reaches(agent, 'healthy');
   await agent.kill();
 
   const { status, stderr } = await edge('run', '-n', 'away', '--expires', '1s', '--', 'true');
+  const waiting = startEdge(['run', '-n', 'away', '--', 'true'], envOf());
+  const [hint] = await once(waiting.process.stderr ?? process.stdin, 'data') as [Buffer];
+  waiting.process.kill('SIGINT');
+  const ended = await waiting.ended;
   const removed = await edge('node', 'rm', 'away');
 
   t.deepEqual([status, stderr], [7, 'edge: away: not reached in time\n']);
   t.is(removed.status, 0);
+  t.regex(hint.toString(), /^edge: waiting for 1 that is not connected \(away\): Ctrl-C cancels/u);
+  t.is(ended.status, 7);
 });
 
 test.serial('a script comes from stdin, and its outputs can be read again', async (t) => {
