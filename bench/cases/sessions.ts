@@ -6,6 +6,7 @@ import { awaitCalm, readCpuTimes, spareBetween } from '../method/machine.ts';
 import { cpuMs, rssBytes } from '../method/usage.ts';
 import type { Finding } from '../method/report.ts';
 import { startAdmin, type AdminProcess } from '../product/admin.ts';
+import type { Inspector } from '../product/inspector.ts';
 import { startProduct, type Product } from '../product/contestant.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
@@ -14,6 +15,9 @@ const NODES = 10_000;
 
 /** How long the fleet is left alone before its memory and writes are read, in s. */
 const IDLE_SECONDS = 30;
+
+/** Rest after the storm of connections, in ms: what it left to be stored is stored then. */
+const REST_MS = 5_000;
 
 /** Fan-outs before memory is read a second time. */
 const FANOUTS = 3;
@@ -42,14 +46,19 @@ export async function sessions(options: CaseOptions): Promise<void> {
     if (options.floorOnly) return;
 
     const times = readCpuTimes();
-    const product = await startProduct(postgres, nodes);
+    let emptyBytes = 0;
+    const product = await startProduct(postgres, nodes, 'product', async (admin) => {
+      const inspector = await admin.inspect();
+      emptyBytes = await settledRss(inspector, admin.pid);
+      inspector.close();
+    });
     try {
       const rate = nodes / product.connectSeconds;
       options.report.add({
         case: 'connect', side: 'product', nodes, seconds: product.connectSeconds, per_second: rate, ratio: floorSeconds / product.connectSeconds,
         idle_before: calm.idlePercent, steal: spareBetween(times, readCpuTimes()).stealPercent, verdict: verdict(calm.quiet, rate >= CONNECTS_PER_SECOND_MIN),
       });
-      for (const finding of await idle(product, nodes)) options.report.add(finding);
+      for (const finding of await idle(product, nodes, emptyBytes)) options.report.add(finding);
     } finally {
       await product.end();
     }
@@ -59,14 +68,10 @@ export async function sessions(options: CaseOptions): Promise<void> {
   }
 }
 
-async function idle(product: Product, nodes: number): Promise<Finding[]> {
+async function idle(product: Product, nodes: number, emptyBytes: number): Promise<Finding[]> {
   const inspector = await product.admin.inspect();
-  const emptyBytes = product.emptyRssBytes;
-  const perNode = async (): Promise<number> => {
-    await inspector.collectGarbage();
-    await delay(1_000); // freed pages are given back a moment later
-    return (rssBytes(product.admin.pid) - emptyBytes) / nodes / 1_024;
-  };
+  const perNode = async (): Promise<number> => (await settledRss(inspector, product.admin.pid) - emptyBytes) / nodes / 1_024;
+  await delay(REST_MS);
   const [writesBefore, cpuBefore, began] = [await writes(product.database), cpuMs(product.admin.pid), performance.now()];
   await delay(IDLE_SECONDS * 1_000);
   const cpuPercent = (cpuMs(product.admin.pid) - cpuBefore) / (performance.now() - began) * 100;
@@ -79,27 +84,35 @@ async function idle(product: Product, nodes: number): Promise<Finding[]> {
   }
   const usedKib = await perNode();
   inspector.close();
-  const delta = (name: keyof Writes) => after[name] - writesBefore[name];
+  const delta = (name: 'nodeUpdates' | 'otherWrites' | 'commits') => after[name] - writesBefore[name];
   return [{
     case: 'memory', side: 'product', nodes, seconds: 0, ratio: null, idle_kib_per_node: idleKib, used_kib_per_node: usedKib, rss_mib: rssBytes(product.admin.pid) / 1_048_576,
     empty_rss_mib: emptyBytes / 1_048_576, verdict: verdict(true, idleKib <= IDLE_KIB_MAX),
   }, {
     case: 'idle-fleet', side: 'product', nodes, seconds: IDLE_SECONDS, ratio: null, cpu_percent: cpuPercent, node_updates: delta('nodeUpdates'), other_writes: delta('otherWrites'),
-    commits: delta('commits'), verdict: verdict(true, delta('otherWrites') === 0),
+    where: after.where, commits: delta('commits'), verdict: verdict(true, delta('otherWrites') === 0),
   }];
 }
 
-interface Writes { readonly nodeUpdates: number; readonly otherWrites: number; readonly commits: number }
+/** Resident memory once all garbage is gone. */
+async function settledRss(inspector: Inspector, pid: number): Promise<number> {
+  await inspector.collectGarbage();
+  await delay(1_000); // freed pages are given back a moment later
+  return rssBytes(pid);
+}
+
+interface Writes { readonly nodeUpdates: number; readonly otherWrites: number; readonly commits: number; readonly where: string }
 
 /** Rows written so far. Leases and the admin's own heartbeat are no fleet's writes and left out. */
 async function writes(place: DatabasePlace): Promise<Writes> {
   await delay(1_200); // backends report what they did once a second
   return withClient(place, async (client) => {
-    const { rows: [row] } = await client.query<Record<'nodes' | 'others' | 'commits', string>>(`
+    const { rows: [row] } = await client.query<Record<'nodes' | 'others' | 'commits' | 'tables', string>>(`
       select (select n_tup_upd from pg_stat_user_tables where relname = 'node') as nodes,
         (select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_user_tables where relname not in ('node', 'admin', 'cluster_ownership')) as others,
+        (select string_agg(relname || ' ' || n, ', ' order by n desc) from (select relname, n_tup_ins + n_tup_upd + n_tup_del as n from pg_stat_user_tables) as t where n > 0) as tables,
         (select xact_commit from pg_stat_database where datname = current_database()) as commits`);
-    return { nodeUpdates: Number(row?.nodes), otherWrites: Number(row?.others), commits: Number(row?.commits) };
+    return { nodeUpdates: Number(row?.nodes), otherWrites: Number(row?.others), commits: Number(row?.commits), where: row?.tables ?? '' };
   });
 }
 

@@ -6,7 +6,6 @@ import { withClient, type BenchServer } from '../fleet/database.ts';
 import type { Contestant } from '../fleet/contestant.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
-import { rssBytes } from '../method/usage.ts';
 import { newAdminPlace, startAdmin, type AdminPlace, type AdminProcess } from './admin.ts';
 
 /** Rest before a profile, in ms: what piled up while the product slept is over then. */
@@ -18,8 +17,6 @@ export interface Product extends Contestant {
   readonly place: AdminPlace;
   /** From the first dial to the last welcome. */
   readonly connectSeconds: number;
-  /** Memory of the admin with its actors, before any agent connected. */
-  readonly emptyRssBytes: number;
   create(nodes: number): Promise<void>;
 }
 
@@ -34,19 +31,19 @@ export async function profiled(product: Product | undefined, directory: string |
   inspector.close();
 }
 
-/** Starts the product with `nodes` enrolled and connected agents on a database of its own, called `name`. */
-export async function startProduct(postgres: BenchServer, nodes: number, name = 'product'): Promise<Product> {
+/** Starts the product with `nodes` enrolled and connected agents on a database of its own, called `name`. `beforeAgents` is called when the admin is ready. */
+export async function startProduct(postgres: BenchServer, nodes: number, name = 'product', beforeAgents?: (admin: AdminProcess) => Promise<void>): Promise<Product> {
   const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes));
   const place = await newAdminPlace(database);
   const admin = await startAdmin(place);
   let worker: Worker | undefined;
   try {
-    const emptyRssBytes = rssBytes(admin.pid);
+    await beforeAgents?.(admin);
     const agents = worker = await startWorker(new URL('agents.ts', import.meta.url));
     const connectSeconds = await agents.ask<number>('connect', { port: admin.port, nodes });
     return {
-      name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, emptyRssBytes, admin, place,
+      name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, admin, place,
       agents: { worker: agents, expect: (executions) => agents.ask('expect', executions), confirmed: () => agents.ask('confirmed') },
       create: async () => void await admin.http.call('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } }),
       pause: () => { admin.signal('SIGSTOP'); agents.pause(); },
