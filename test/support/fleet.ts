@@ -32,6 +32,8 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Settings of the agents. */
   readonly agentEnv?: Readonly<Record<string, string>>;
+  /** Written into the URL of the database; the server of the tests asks for none. */
+  readonly databasePassword?: string;
   /** A database to use instead of a fresh one on the server of the tests. */
   readonly connection?: TestConnection;
   /** Puts something between the agents and each admin. */
@@ -78,7 +80,8 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
   pool.on('error', () => {}); // a killed server; the next query dials again
   scope.teardown(() => pool.end());
 
-  const url = `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
+  const password = options.databasePassword === undefined ? '' : `:${options.databasePassword}`;
+  const url = `postgresql://${connection.user}${password}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
   const env = { ...FLEET_KEYS, DATABASE_URL: url, DATABASE_POOL_MAX: '6', ENCRYPTION_KEY: randomBytes(32).toString('base64'), ...options.env };
   const admins: AdminProgram[] = [];
   for (let index = 1; index <= (options.admins ?? 1); index += 1) admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));

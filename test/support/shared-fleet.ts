@@ -7,7 +7,7 @@ import { createScope } from './scope.ts';
 export function sharedFleet(test: TestFn, options: FleetOptions): () => Fleet {
   const scope = createScope();
   let fleet: Fleet | undefined;
-  test.before('the fleet starts', async () => {
+  test.serial.before('the fleet starts', async () => {
     fleet = await startFleet(scope, options);
   });
   test.after.always('the fleet ends', () => scope.end());
