@@ -1,0 +1,156 @@
+/** The database goes away while things are stored: nobody hangs, nothing is half stored, and it goes on (L3). */
+import test from 'ava';
+import { Client } from 'pg';
+import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { NOW_MS } from '../../actors/world.ts';
+import { startTestServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+import { openDatabase } from '../../../persistence/database.ts';
+import { silentLog } from '../../support/log.ts';
+import { finish, openRig, type Rig } from './rig.ts';
+
+/** No call hangs longer, in ms. Source: invariants.md, L3. */
+const HANG_MS_MAX = 5_000;
+
+/** Service is back within this after the database is, in ms. Source: invariants.md, L3. */
+const BACK_MS_MAX = 3_000;
+
+test('a connection that is killed in the middle of a batch leaves all of it or nothing, and the next batch is stored', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const nodes = [await rig.node(lease), await rig.node(lease)];
+  const { executions: [a = '' as ExecutionId, b = '' as ExecutionId] } = await rig.executions(nodes);
+  const blocker = new Client(rig.connection);
+  await blocker.connect();
+  await blocker.query('begin');
+  await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]); // statuses are stored last: the executions are written and not committed
+  const storing = rig.commit(lease, [finish(a), finish(b), { kind: 'node-status', node: nodes[1]!, status: 'healthy', atMs: NOW_MS }]);
+  const waiting = await until('the batch waits', async () => (await rig.rows<{ pid: number }>("select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"))[0]);
+  await blocker.query('select pg_terminate_backend($1)', [waiting.pid]);
+
+  await t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
+  await blocker.query('rollback');
+  await blocker.end();
+
+  t.deepEqual([(await rig.row(a))['status'], (await rig.row(b))['status'], await rig.eventsOf(a)], ['pending', 'pending', []]);
+  await rig.committer.ready();
+  t.deepEqual(await rig.commit(lease, [finish(a), finish(b)]), ['ok', 'ok']);
+});
+
+test('a row that another transaction holds for too long is a failure in time, and blocks nothing after it', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const { executions: [execution = '' as ExecutionId] } = await rig.executions([await rig.node(lease)]);
+  const holder = new Client(rig.connection);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select 1 from command_execution for update');
+  const began = performance.now();
+
+  await t.throwsAsync(rig.commit(lease, [finish(execution)]), { instanceOf: DatabaseUnavailable });
+
+  t.true(performance.now() - began < HANG_MS_MAX);
+  await holder.query('rollback');
+  await holder.end();
+  await rig.committer.ready();
+  t.deepEqual(await rig.commit(lease, [finish(execution)]), ['ok']);
+});
+
+test.serial('a paused server: calls fail within 5 s, later ones at once, and all is back within 3 s of its return', async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.stop());
+  const prepared = await openDatabase({ connection: server.connection, poolMax: 4, log: silentLog });
+  await prepared.migrate();
+  await prepared.close();
+  const rig = await openRig(t, server.connection);
+  const lease = await rig.cluster();
+  const node = await rig.node(lease);
+  const { executions: [execution = '' as ExecutionId] } = await rig.executions([node]);
+  const pids = [await server.pid() ?? 0, ...(await rig.rows<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()')).map((row) => row.pid), (await rig.rows<{ pid: number }>('select pg_backend_pid() as pid'))[0]!.pid];
+  signal(pids, 'SIGSTOP');
+  t.teardown(() => signal(pids, 'SIGCONT'));
+
+  const slow = await timed(() => rig.commit(lease, [finish(execution)]));
+  const fast = await Promise.all([timed(() => rig.commit(lease, [finish(execution)])), timed(() => rig.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash: Buffer.alloc(32), atMs: NOW_MS }]))]);
+
+  t.true(slow.error instanceof DatabaseUnavailable);
+  t.true(slow.ms < HANG_MS_MAX, `${slow.ms} ms`);
+  for (const { error, ms } of fast) {
+    t.true(error instanceof DatabaseUnavailable);
+    t.true(ms < 500, `${ms} ms, although it is known to be away`);
+  }
+
+  signal(pids, 'SIGCONT');
+  const back = await timed(async () => {
+    await rig.committer.ready();
+    await rig.commit(lease, [finish(execution)]);
+  });
+  t.is(back.error, undefined);
+  t.true(back.ms < BACK_MS_MAX, `${back.ms} ms`);
+  t.is((await rig.row(execution))['status'], 'completed');
+});
+
+test('a crowd that waits when the database goes away is told at once, not one batch after the other', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const node = await rig.node(lease);
+  const holder = await locked(rig);
+  const began = performance.now();
+
+  const outcomes = await Promise.allSettled(Array.from({ length: 9 }, () => rig.commit(lease, Array.from({ length: 1_000 }, () => ({ kind: 'node-status' as const, node, status: 'healthy' as const, atMs: NOW_MS })))));
+
+  t.deepEqual(new Set(outcomes.map((outcome) => outcome.status)), new Set(['rejected']));
+  t.true(performance.now() - began < HANG_MS_MAX);
+  await holder.end();
+});
+
+test('changes that stand in each other\'s way are stored by trying again, and the database is not taken for lost', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const [low = '', high = ''] = [await rig.node(lease), await rig.node(lease)].toSorted();
+  const { executions: [execution = '' as ExecutionId] } = await rig.executions([low as never]);
+  const rival = new Client(rig.connection);
+  await rival.connect();
+  await rival.query("set deadlock_timeout = '60 s'"); // the batch is the one that notices
+  await rival.query('begin');
+  await rival.query('select 1 from node where id = $1 for update', [high]);
+  // The batch locks its execution, then waits for the node; the rival holds the node, then wants the execution.
+  const storing = rig.commit(lease, [finish(execution), { kind: 'node-status', node: high as never, status: 'healthy', atMs: NOW_MS }]);
+  await until('the batch waits', async () => (await rig.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")).length === 1);
+  const wanting = rival.query('select 1 from command_execution where id = $1 for update', [execution]);
+  await wanting;
+  await rival.query('commit');
+  await rival.end();
+
+  t.deepEqual(await storing, ['ok', 'ok']);
+  t.false(rig.log.lines.some((line) => line.message.includes('not available')));
+});
+
+function signal(pids: readonly number[], name: 'SIGSTOP' | 'SIGCONT'): void {
+  for (const pid of pids) {
+    try {
+      if (pid > 0) process.kill(pid, name);
+    } catch {
+      // it has ended
+    }
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: number; readonly error: unknown }> {
+  const began = performance.now();
+  try {
+    await work();
+    return { ms: performance.now() - began, error: undefined };
+  } catch (error) {
+    return { ms: performance.now() - began, error };
+  }
+}
+
+async function locked(rig: Rig): Promise<Client> {
+  const holder = new Client(rig.connection);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('lock table node in access exclusive mode');
+  return holder;
+}
