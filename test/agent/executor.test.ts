@@ -163,14 +163,14 @@ test.serial('a process that writes gigabytes costs a bounded amount of disk', as
 test.serial('a timeout ends the group, and the output up to then is kept', async (t) => {
   const rig = new Rig(t);
 
-  const result = await rig.run('echo begun; sleep 1000 & sleep 1000', { timeout_ms: 300 });
+  const result = await rig.run('echo begun; sleep 100 & sleep 100', { timeout_ms: 300 });
 
   t.like(result, { outcome: 'completed', exitCode: 124, output: 'begun\n' });
 });
 
 test.serial('a cancel reports 143 once nothing of the execution lives, children that ignore TERM, left the session or dropped their environment included', async (t) => {
   const rig = new Rig(t);
-  const mark = `9${process.pid}${Date.now() % 100_000}`; // a number of seconds to sleep that only this test uses
+  const mark = `60.${process.pid}${Date.now() % 100_000}`; // a time to sleep that only this test uses
   const execution = rig.start(`
     trap '' TERM
     sh -c 'trap "" TERM; sleep ${mark}; sleep ${mark}' &
@@ -206,8 +206,10 @@ test.serial('what a script prints when it is asked to end is kept', async (t) =>
 test.serial('a fork bomb is ended', async (t) => {
   const rig = new Rig(t);
   const mark = `8${process.pid}${Date.now() % 100_000}`;
+  const endsAt = Math.floor(Date.now() / 1_000) + 20; // a bomb that nobody ends burns out
   // Each process leaves the session and starts two more as long as fewer than 60 live; they respawn when killed one by one.
-  const bomb = `n=\${1:-0}; trap "" TERM; while :; do if [ $(pgrep -fc ${mark}) -lt 60 ]; then setsid sh "$0" ${mark} & setsid sh "$0" ${mark} & fi; sleep 0.1; done`;
+  // All of them end by themselves after 20 s, so that a test run that is killed leaves no bomb behind.
+  const bomb = `d=\${2:-$(($(date +%s) + 20))}; trap "" TERM; while [ $(date +%s) -lt $d ]; do if [ $(pgrep -fc ${mark}) -lt 60 ]; then setsid sh "$0" ${mark} $d & setsid sh "$0" ${mark} $d & fi; sleep 0.1; done`;
 
   const result = await rig.run(bomb, { timeout_ms: 1_000 });
 
@@ -263,7 +265,7 @@ test.serial('executions start in the order of delivery, so many at a time', asyn
 test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
   const rig = new Rig(t, { concurrency: 1 });
   const file = join(rig.directory, 'ran');
-  const running = rig.start('sleep 1000');
+  const running = rig.start('sleep 100');
   const [cancelled, settled] = [rig.start(`touch ${file}`), rig.start(`touch ${file}`)];
 
   rig.executor.cancel([cancelled]);
@@ -277,7 +279,7 @@ test.serial('a cancelled execution that waits never starts, and one that is sett
 
 test.serial('closing ends what runs as cancelled and leaves what waits to the next agent', async (t) => {
   const rig = new Rig(t, { concurrency: 1 });
-  const running = rig.start('echo so far; sleep 1000');
+  const running = rig.start('echo so far; sleep 100');
   const waiting = rig.start('echo later');
   await until(() => processesWith(running).length > 0 || readdirSync(join(rig.directory, 'keepers')).length > 0);
 
