@@ -22,6 +22,9 @@ export type Command = Outputs['get_command'];
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 5_000;
 
+/** A connection without subscriptions is closed after this, in ms. tRPC looks this often whether there are any: not 0, which keeps it busy. */
+const IDLE_MS = 10_000;
+
 /** Calls go over HTTP. */
 export function createClient({ url, key }: Connection): Api {
   return createTRPCClient<AppRouter>({ links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })] });
@@ -38,7 +41,7 @@ export function createLiveClient({ url, key }: Connection, lost: (error: unknown
   const socket = createWSClient({
     url: `${url.replace(/^http/u, 'ws')}/api/trpc`,
     connectionParams: () => authorization(key),
-    lazy: { enabled: true, closeMs: 0 },
+    lazy: { enabled: true, closeMs: IDLE_MS },
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
     onError: lost,
   });
