@@ -1,5 +1,6 @@
 /** The moments at which processes are killed, one function each. Each leaves the world as it fell; recovering is the world's. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AdminProgram } from '../test/support/fleet/admin-program.ts';
 import { processesWith } from '../test/support/fleet/agent-program.ts';
 import { until } from '../test/support/until.ts';
 import { holdCommit, holdTable, type CommitHold } from './commit-hold.ts';
@@ -145,9 +146,9 @@ async function postgresInCommit(world: World): Promise<void> {
 }
 
 /** One command on its way, and more that are being created when this resolves. */
-async function load(world: World): Promise<Promise<unknown>[]> {
-  await world.create('slow');
-  return [world.create(), world.create('long'), world.create('slow'), world.create()];
+export async function load(world: World, at?: AdminProgram): Promise<Promise<unknown>[]> {
+  await world.create('slow', at);
+  return [world.create('quick', at), world.create('long', at), world.create('slow', at), world.create('quick', at)];
 }
 
 async function caught(held: Held | undefined, type: string): Promise<Frame> {

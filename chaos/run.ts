@@ -4,56 +4,77 @@
  */
 import { parseArgs } from 'node:util';
 import { createScope } from '../test/support/scope.ts';
-import { KILL_POINTS } from './kill-points.ts';
+import { KILL_POINTS, type KillPoint } from './kill-points.ts';
 import { PAUSES } from './pauses.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
-import { openWorld } from './world.ts';
+import { TAKEOVERS } from './takeovers.ts';
+import { openWorld, type World } from './world.ts';
 
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
 const KILLS = 200;
 
 const { values } = parseArgs({ options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } } });
 const killsWanted = Number(values.kills);
-const chosen = [...KILL_POINTS, ...PAUSES].filter(({ name }) => values.only === undefined || name.includes(values.only));
-if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || chosen.length === 0) {
+const isWanted = ({ name }: KillPoint): boolean => values.only === undefined || name.includes(values.only);
+
+/** Worlds one after another: how many admins, what happens there, and by when enough of it has. */
+const ACTS = [
+  { admins: 1, once: PAUSES.filter(isWanted), again: KILL_POINTS.filter(isWanted), share: 0.9 },
+  { admins: 2, once: [], again: TAKEOVERS.filter(isWanted), share: 1 },
+].filter(({ once, again }) => once.length + again.length > 0);
+
+if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || ACTS.length === 0) {
   process.stderr.write('usage: npm run chaos [-- --kills NUMBER] [--only WORDS OF A POINT]\n');
   process.exit(2);
 }
 
-process.exitCode = await run() ? 0 : 1;
+const startedMs = performance.now();
+const totals = { kills: 0, rounds: 0, commands: 0, executions: 0, confirmed: 0 };
+const breaches: string[] = [];
+let scope = createScope();
+const onSignal = () => void scope.end().finally(() => process.exit(130));
+process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
 
-async function run(): Promise<boolean> {
-  const startedMs = performance.now();
-  const scope = createScope();
-  const outcomes: Outcome[] = [];
-  const onSignal = () => void scope.end().finally(() => process.exit(130));
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+for (const act of ACTS) {
+  scope = createScope();
   try {
-    const world = await openWorld(scope);
-    for (let index = 0; world.kills < killsWanted; index += 1) {
-      const point = chosen[index % chosen.length];
-      // Freezes take a minute and kill nobody: once each.
-      if (point === undefined || (PAUSES.includes(point) && index >= chosen.length)) {
-        if (chosen.every((one) => PAUSES.includes(one)) && index >= chosen.length) break;
-        continue;
-      }
-      const outcome = await playRound(world, point);
-      outcomes.push(outcome);
-      print(outcome);
-      if (outcome.breaches.some((breach) => breach.startsWith('the round broke off'))) break; // the world may not be whole any more
-    }
-    const breaches = [...outcomes.flatMap((outcome) => outcome.breaches), ...(outcomes.some((outcome) => outcome.breaches.length > 0) ? [] : await wholeStory(world))];
-    const { executions } = (await world.fleet.sql<{ executions: number }>('select count(*)::int as executions from command_execution').catch(() => []))[0] ?? { executions: 0 };
-    process.stdout.write(`${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${world.kills} kills in ${outcomes.length} rounds, ${world.attempts.length} commands, ${executions} executions, ${world.confirmed.size} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`);
-    for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
-    return breaches.length === 0;
+    await play(await openWorld(scope, act), act);
   } finally {
     await scope.end();
   }
 }
 
-function print({ name, kills, ms, states, breaches }: Outcome): void {
+process.stdout.write(`${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${totals.kills} kills in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`);
+for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
+process.exitCode = breaches.length === 0 ? 0 : 1;
+
+async function play(world: World, { once, again, share }: (typeof ACTS)[number]): Promise<void> {
+  const already = totals.kills;
+  let isWhole = true;
+  for (const point of once) isWhole &&= await round(world, point);
+  for (let index = 0; again.length > 0 && already + world.kills < killsWanted * share; index += 1) {
+    isWhole &&= await round(world, again[index % again.length] as KillPoint);
+    if (!isWhole) break;
+  }
+  totals.kills += world.kills;
+  totals.commands += world.attempts.length;
+  totals.confirmed += world.confirmed.size;
+  if (!isWhole) return;
+  breaches.push(...await wholeStory(world));
+  totals.executions += (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
+}
+
+/** False when the world may not be whole any more. */
+async function round(world: World, point: KillPoint): Promise<boolean> {
+  const outcome = await playRound(world, point);
+  print(outcome);
+  breaches.push(...outcome.breaches);
+  totals.rounds += 1;
+  return !outcome.breaches.some((breach) => breach.startsWith('the round broke off'));
+}
+
+function print({ name, kills, ms, states, breaches: broken }: Outcome): void {
   const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`).join(', ');
-  process.stdout.write(`${breaches.length === 0 ? 'held  ' : 'BROKEN'}  ${String(kills).padStart(2)} killed  ${(ms / 1_000).toFixed(1).padStart(5)} s  ${name}: ${counts}\n`);
-  for (const breach of breaches) process.stdout.write(`        ${breach}\n`);
+  process.stdout.write(`${broken.length === 0 ? 'held  ' : 'BROKEN'}  ${String(kills).padStart(2)} killed  ${(ms / 1_000).toFixed(1).padStart(5)} s  ${name}: ${counts}\n`);
+  for (const breach of broken) process.stdout.write(`        ${breach}\n`);
 }

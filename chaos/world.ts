@@ -1,9 +1,10 @@
 /** What chaos is let loose on: a database, admins and agents as real processes, a wire between them, and the books that tell what must be true. */
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startFleet, type Fleet } from '../test/support/fleet.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../test/support/fleet.ts';
 import type { AgentProgram } from '../test/support/fleet/agent-program.ts';
 import type { AdminProgram } from '../test/support/fleet/admin-program.ts';
+import { restClient, type Rest } from '../test/support/fleet/rest.ts';
 import type { Scope } from '../test/support/scope.ts';
 import { startTestServer, type TestServer } from '../test/support/server.ts';
 import { until } from '../test/support/until.ts';
@@ -45,8 +46,10 @@ export interface World {
   readonly contradictions: readonly string[];
   /** How many processes were killed. */
   kills: number;
-  /** Asks for a command on every node; resolves when it was answered or the connection broke. */
-  create(kind?: ScriptKind): Promise<Attempt>;
+  /** Asks for a command on every node, the first admin unless another is given; resolves when it was answered or the connection broke. */
+  create(kind?: ScriptKind, at?: AdminProgram): Promise<Attempt>;
+  /** The admin that owns the cluster now, and the epoch of its lease; null when nobody does. */
+  owner(): Promise<{ readonly admin: AdminProgram; readonly epoch: number } | null>;
   /** The lines of the ledger. */
   runs(): readonly string[];
   killAdmin(admin?: AdminProgram): Promise<void>;
@@ -84,7 +87,8 @@ export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?
   const world: World = {
     fleet, postgres, wires, attempts, ledger, kills: 0,
     ...books,
-    create: (kind = 'quick') => create(world, attempts, kind),
+    create: (kind = 'quick', at = fleet.admins[0]) => create(world, attempts, kind, restClient(() => at?.url ?? '', FLEET_KEYS.MASTER_KEY)),
+    owner: () => ownerOf(fleet),
     runs: () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean),
     async killAdmin(admin = fleet.admins[0]) {
       world.kills += 1;
@@ -115,7 +119,13 @@ export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?
   return world;
 }
 
-async function create(world: World, attempts: Attempt[], kind: ScriptKind): Promise<Attempt> {
+async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: number } | null> {
+  const [row] = await fleet.sql<{ name: string; epoch: string }>('select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()');
+  const admin = fleet.admins.find(({ name }) => name === row?.name);
+  return admin === undefined ? null : { admin, epoch: Number(row?.epoch) };
+}
+
+async function create(world: World, attempts: Attempt[], kind: ScriptKind, rest: Rest): Promise<Attempt> {
   const mark = `mark-${attempts.length}-${kind}`;
   const filler = 150_000;
   const body: Record<ScriptKind, string> = { quick: '', slow: 'sleep 0.3', long: `head -c ${filler} /dev/zero | tr "\\0" o; echo` };
@@ -126,7 +136,7 @@ async function create(world: World, attempts: Attempt[], kind: ScriptKind): Prom
   attempts.push(attempt);
   const script = `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body[kind]}`;
   try {
-    const answer = await world.fleet.rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } } });
+    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } } });
     attempt.answer = answer.status < 300 ? 'stored' : 'refused';
     attempt.id = answer.data?.id ?? null;
   } catch {
