@@ -5,15 +5,20 @@ export function plainArray(values: readonly (string | number | boolean | null)[]
   return `{${values.map((value) => (typeof value === 'string' ? `"${value}"` : (value ?? 'NULL'))).join(',')}}`;
 }
 
-/** What separates the documents of `jsonTexts`: JSON escapes every control character, so it never stands inside one. */
+/** What separates joined documents: JSON escapes every control character, so it never stands inside one. */
 const SEPARATOR = '\u001e';
 
-/** SQL that makes a text array of a parameter from `jsonTexts`. */
+/** SQL that makes a text array of a parameter of joined documents. */
 export function jsonTextsOf(parameter: string): string {
   return `string_to_array(${parameter}, chr(30))`;
 }
 
 /** JSON documents as one text. */
 export function jsonTexts(values: readonly unknown[]): string {
-  return values.map((value) => JSON.stringify(value)).join(SEPARATOR);
+  return joinedTexts(values.map((value) => JSON.stringify(value)));
+}
+
+/** Documents that are JSON text already, as one text. */
+export function joinedTexts(texts: readonly string[]): string {
+  return texts.join(SEPARATOR);
 }

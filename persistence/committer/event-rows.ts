@@ -2,25 +2,51 @@
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { DomainEvent } from '../../actors/events.ts';
-import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
+import { joinedTexts, jsonTextsOf, plainArray } from './arrays.ts';
+
+/** Events with their data as JSON text. */
+export interface WordedEvent {
+  readonly event: DomainEvent;
+  readonly text: string;
+}
+
+/** Events worded in one turn of the event loop, at most: about 2 ms, so that the connection is served in between. */
+const WORDED_PER_TURN_MAX = 500;
+
+/** Words events, a slice a turn: begun while the database still works on the rows, it costs a batch no time of its own. */
+export async function wordEvents(events: readonly DomainEvent[]): Promise<readonly WordedEvent[]> {
+  const worded: WordedEvent[] = [];
+  for (const event of events) {
+    worded.push({ event, text: JSON.stringify(event.data) });
+    if (worded.length % WORDED_PER_TURN_MAX === 0) await new Promise(setImmediate);
+  }
+  return worded;
+}
 
 /** Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). */
 export async function insertEvents(client: Pick<PoolClient, 'query'>, events: readonly DomainEvent[]): Promise<void> {
+  await insertWordedEvents(client, await wordEvents(events));
+}
+
+/** As `insertEvents`, for events that are worded already. */
+export async function insertWordedEvents(client: Pick<PoolClient, 'query'>, events: readonly WordedEvent[]): Promise<void> {
   if (events.length === 0) return;
   const ids: string[] = [];
   const types: string[] = [];
   const subjects: string[] = [];
   const times: number[] = [];
-  for (const event of events) {
+  const texts: string[] = [];
+  for (const { event, text } of events) {
     ids.push(randomUUID());
     types.push(event.type);
     subjects.push(event.subject);
     times.push(event.atMs);
+    texts.push(text);
   }
   await client.query({
     name: 'insert-events',
     text: `insert into event (id, type, subject, time, data)
       select id, type, subject, to_timestamp(at / 1000.0), data::json from unnest($1::uuid[], $2::text[], $3::uuid[], $4::float8[], ${jsonTextsOf('$5')}) with ordinality as v(id, type, subject, at, data, n) order by n`,
-    values: [plainArray(ids), plainArray(types), plainArray(subjects), plainArray(times), jsonTexts(events.map((event) => event.data))],
+    values: [plainArray(ids), plainArray(types), plainArray(subjects), plainArray(times), joinedTexts(texts)],
   });
 }

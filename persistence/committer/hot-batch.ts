@@ -6,7 +6,7 @@ import { STALE_EPOCH } from '../../actors/kit/spawn.ts';
 import type { Change } from '../../actors/kit/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { HotWrite } from '../../actors/writes.ts';
-import { insertEvents } from './event-rows.ts';
+import { insertWordedEvents, wordEvents } from './event-rows.ts';
 import { HOT_STATEMENTS, keyOf } from './hot-statements.ts';
 import { staleLeases } from './lease-check.ts';
 import { insertRemembered } from './remembered-rows.ts';
@@ -38,18 +38,30 @@ export async function storeBatch(client: Pick<PoolClient, 'query'>, vault: Vault
       else changes.push(change);
     }
   }
-  for (const kind of KINDS) {
-    const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
-    if (ofKind.length === 0) continue;
-    const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
-    const applied = await statement(client, ofKind.map((change) => change.write));
+  // All statements are on their way before any answer: the connection runs them in this order, and meanwhile the events are worded.
+  const running = KINDS.flatMap((kind) => run(client, kind, changes));
+  const worded = wordEvents(changes.flatMap((change) => change.events));
+  for (const { ofKind, applied } of await Promise.all(running)) {
     for (const change of ofKind) if (!applied.has(keyOf(change.write))) refused.set(change, ALREADY);
   }
   // An execution that is sent and finished in one batch stands or falls as one.
   const unfinished = new Set([...refused.keys()].flatMap(({ write }) => (write.kind === 'execution-finished' ? [write.execution] : [])));
   for (const change of changes) if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
-  await insertEvents(client, changes.filter((change) => !refused.has(change)).flatMap((change) => change.events));
+  const untold = new Set([...refused.keys()].flatMap((change) => change.events));
+  await insertWordedEvents(client, (await worded).filter(({ event }) => !untold.has(event)));
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
+}
+
+interface Ran {
+  readonly ofKind: readonly HotChange[];
+  readonly applied: ReadonlySet<string>;
+}
+
+function run(client: Pick<PoolClient, 'query'>, kind: HotWrite['kind'], changes: readonly HotChange[]): readonly Promise<Ran>[] {
+  const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
+  if (ofKind.length === 0) return [];
+  const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
+  return [statement(client, ofKind.map((change) => change.write)).then((applied) => ({ ofKind, applied }))];
 }
 
 /** An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are stored. */
