@@ -33,7 +33,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'log.ts': { values: [], types: ['actors/kit/ports.ts'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },
-  'deploy/': { values: ['package.json'] },
+  'chaos/': { values: EVERYTHING },
+  'deploy/': { values: EVERYTHING },
   'test/': { values: EVERYTHING },
 };
 
@@ -50,7 +51,7 @@ const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
 const PURE_PARTS = ['settings/', WIRE, 'actors/'];
 
 /** Parts that are not shipped and may use what is installed for development. */
-const DEVELOPMENT_PARTS = ['test/', 'bench/', 'deploy/'];
+const DEVELOPMENT_PARTS = ['test/', 'bench/', 'chaos/', 'deploy/'];
 
 /** Parts whose exports carry their description as a field (an operation's summary), or are named by their time. */
 const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];

@@ -1,0 +1,77 @@
+/** The tables of the README that come from the code. `node deploy/readme.ts` writes them; a test holds them equal. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../actors/kit/limits.ts';
+import { UNACKNOWLEDGED_MAX } from '../actors/node/delivery.ts';
+import { OPEN_EXECUTIONS_MAX } from '../actors/node/state.ts';
+import { AGENT_SETTINGS } from '../agent/config.ts';
+import { KILL_AFTER_MS } from '../agent/running-execution.ts';
+import { WATCHED_EXECUTIONS_MAX, WATCHED_NODES_MAX } from '../api/feeds/limits.ts';
+import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
+import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
+import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
+import { ADMIN_SETTING_THEMES } from '../config.ts';
+import { QUERY_MS_MAX } from '../persistence/database.ts';
+import { LEASE_MS } from '../persistence/leases.ts';
+import { settingsMarkdown } from '../settings/environment.ts';
+import { COMMAND_TEXT_BYTES_MAX, FRAME_BYTES_MAX, RECONNECT_MS_MAX, SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
+import { FRAMES_PER_SECOND_MAX, UNSTORED_BYTES_MAX } from '../transport/sessions/limits.ts';
+
+/** Where it is. */
+export const README = fileURLToPath(new URL('../README.md', import.meta.url));
+
+/** Limits that a user can meet. Those that are settings stand among the settings. */
+const LIMITS: readonly (readonly [name: string, value: string, meaning: string])[] = [
+  ['COMMAND_TEXT_BYTES_MAX', bytes(COMMAND_TEXT_BYTES_MAX), 'Longest script of a command.'],
+  ['TARGET_NODES_MAX', number(TARGET_NODES_MAX), 'Nodes that one command may name by id. Clusters, filters and `all` have no such bound.'],
+  ['TARGET_CLUSTERS_MAX', number(TARGET_CLUSTERS_MAX), 'Clusters that one command may name.'],
+  ['OPEN_EXECUTIONS_MAX', number(OPEN_EXECUTIONS_MAX), 'Unfinished executions of one node that are held in memory; more wait in the database.'],
+  ['UNACKNOWLEDGED_MAX', number(UNACKNOWLEDGED_MAX), 'Deliveries to one agent that it has not acknowledged yet; the next ones wait.'],
+  ['KILL_AFTER_MS', seconds(KILL_AFTER_MS), 'From TERM to KILL, when a command is cancelled or times out.'],
+  ['PAGE_SIZE_MAX', number(PAGE_SIZE_MAX), 'Rows of one page of a list.'],
+  ['IN_VALUES_MAX', number(IN_VALUES_MAX), 'Values of one `__in` filter.'],
+  ['BODY_DEPTH_MAX', number(BODY_DEPTH_MAX), 'Nesting of a JSON body.'],
+  ['IDEMPOTENCY_KEY_CHARS_MAX', number(IDEMPOTENCY_KEY_CHARS_MAX), 'Characters of an `Idempotency-Key`.'],
+  ['ASK_MS_MAX', seconds(ASK_MS_MAX), 'An answer comes within this, if only a 503.'],
+  ['QUERY_MS_MAX', seconds(QUERY_MS_MAX), 'Patience with one statement of the database.'],
+  ['MAILBOX_MESSAGES_MAX', number(MAILBOX_MESSAGES_MAX), 'Messages that wait at one node, cluster or command; beyond it callers get 503.'],
+  ['WATCHED_NODES_MAX', number(WATCHED_NODES_MAX), 'Nodes that one live feed may follow.'],
+  ['WATCHED_EXECUTIONS_MAX', number(WATCHED_EXECUTIONS_MAX), 'Executions of one command that can be followed live.'],
+  ['FRAME_BYTES_MAX', bytes(FRAME_BYTES_MAX), 'One message between agent and admin.'],
+  ['FRAMES_PER_SECOND_MAX', number(FRAMES_PER_SECOND_MAX), 'Messages that an agent may send a second, in the long run; a flood is cut.'],
+  ['UNSTORED_BYTES_MAX', bytes(UNSTORED_BYTES_MAX), 'Output of all agents together that an admin has read and not stored yet; above it they wait.'],
+  ['SESSION_SILENCE_MS_MAX', seconds(SESSION_SILENCE_MS_MAX), 'Silence after which a connection counts as dead.'],
+  ['RECONNECT_MS_MAX', seconds(RECONNECT_MS_MAX), 'Longest wait of an agent before it tries to connect again.'],
+  ['LEASE_MS', seconds(LEASE_MS), 'An admin that does not renew its lease loses its clusters to another one.'],
+];
+
+/** Region of the README → what stands in it. */
+const REGIONS: Readonly<Record<string, () => string>> = {
+  'settings of edge-admin': () => Object.entries(ADMIN_SETTING_THEMES).map(([theme, shape]) => `**${theme}**\n\n${settingsMarkdown(shape)}`).join('\n'),
+  'settings of edge-agent': () => settingsMarkdown(AGENT_SETTINGS),
+  limits: () => `| Limit | Value | Meaning |\n|---|---|---|\n${LIMITS.map(([name, value, meaning]) => `| \`${name}\` | ${value} | ${meaning} |\n`).join('')}`,
+};
+
+/** The text with every region as the code has it now. Throws when a region is not marked in it. */
+export function withTables(text: string): string {
+  return Object.entries(REGIONS).reduce((before, [region, table]) => {
+    const [begin, end] = [`<!-- begin: ${region} (node deploy/readme.ts) -->\n`, `<!-- end: ${region} -->`];
+    const [from, to] = [before.indexOf(begin), before.indexOf(end)];
+    if (from === -1 || to < from) throw new Error(`The README has no region "${region}": it begins with ${begin.trim()} and ends with ${end}`);
+    return `${before.slice(0, from + begin.length)}\n${table()}\n${before.slice(to)}`;
+  }, text);
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+function bytes(value: number): string {
+  return value % 1_048_576 === 0 ? `${value / 1_048_576} MiB` : `${value / 1_024} KiB`;
+}
+
+function seconds(valueMs: number): string {
+  return `${valueMs / 1_000} s`;
+}
+
+if (import.meta.main) writeFileSync(README, withTables(readFileSync(README, 'utf8')));
