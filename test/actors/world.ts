@@ -18,9 +18,12 @@ export const MADE_MS = Date.UTC(2026, 0, 15, 10, 0, 0);
 /** When the tests happen: a minute later. */
 export const NOW_MS = MADE_MS + 60_000;
 
+/** The cluster in which everything happens, and one to move to. */
 export const CLUSTER = id<ClusterId>('c', 1);
 export const OTHER_CLUSTER = id<ClusterId>('c', 2);
+/** The node that tests are about. */
 export const NODE = id<NodeId>('b', 1);
+/** Whoever asks, where it does not matter who. */
 export const ASKER = 77 as Asker;
 
 /** Session `number`. */
@@ -33,16 +36,21 @@ export function execution(number: number): ExecutionId {
   return id<ExecutionId>('e', number);
 }
 
+/** Settings of both behaviours. */
 export const SETTINGS: NodeSettings = {
   unreachableAfterMs: 30_000,
   vpnDomain: 'edge.test',
   agent: { admin_urls: ['http://admin.test:44000'], derp_map_urls: [], refresh_ms: 300_000 },
 };
 
+/** The default ports of an agent. Source: spec.md, default agent ports. */
 export const PORTS = { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 };
 
+/** What the agent says of itself. */
 export const REGISTRATION: Registration = { version: '1.0.0', id_type: 'persistent', ports: PORTS, self_update_enabled: false };
+/** A report of an agent that is well. */
 export const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
+/** A report of an agent that is not. */
 export const UNHEALTHY: HealthReport = { services: [{ name: 'runner', healthy: false, detail: 'the disk is full' }] };
 
 /** A node's row: enrolled, heard of, out of reach. */

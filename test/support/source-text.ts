@@ -103,7 +103,7 @@ export function undocumentedExports({ path, text }: SourceFile): string[] {
   let isGroupDocumented = false;
   return lines.flatMap((line, index) => {
     const name = /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type) (?<name>[\w$]+)/u.exec(line)?.groups?.name;
-    const before = lines[index - 1]?.trim() ?? '';
+    const before = lines.slice(0, index).findLast((earlier) => !earlier.startsWith('// ')) ?? ''; // a directive to the linter may stand between
     if (name === undefined) return [];
     isGroupDocumented = before.endsWith('*/') || isGroupDocumented && before.startsWith('export ');
     if (isGroupDocumented || name.toLowerCase() === eponym) documented.add(name);
