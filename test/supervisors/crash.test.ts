@@ -195,5 +195,5 @@ test('a crash of one actor leaves its neighbours alone', async (t) => {
 });
 
 function tellNode(grove: Grove, id: NodeId, message: Extract<Message, { session: SessionId }> | { type: 'rescan' }): void {
-  grove.tree.directory.tell({ to: { kind: 'node', id }, message } as Addressed);
+  grove.tree.directory.tell({ to: { kind: 'node', id }, message });
 }

@@ -85,7 +85,7 @@ let groves = 0;
 
 /** Starts a tree that ends with the scope. Waits until it owns what there is to own. */
 export async function plantGrove(scope: Scope, options: GroveOptions = {}): Promise<Grove> {
-  const connection = options.connection ?? (await createDatabase(scope as { teardown(task: () => Promise<void>): void }));
+  const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 6, log });
   const vault = createVault(Buffer.alloc(32, 7));

@@ -1,6 +1,6 @@
 /** Enrolment when many come at once: the rows decide who is in (E1, E2). */
 import test from 'ava';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { v7 } from 'uuid';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../actors/world.ts';

@@ -6,7 +6,7 @@ import { LEASE_MS } from '../../../persistence/leases.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';
-import { enrolled, enrolment, finish, openRig } from './rig.ts';
+import { enrolled, enrolment, finish, openRig, type Rig } from './rig.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {
   const rig = await openRig(t);
@@ -123,6 +123,6 @@ test('renewals and batches that write for the same clusters do not wait for each
   t.true(performance.now() - began < LEASE_MS * 5);
 });
 
-async function all({ rows }: { rows<R extends object>(text: string): Promise<R[]> }): Promise<unknown> {
-  return Promise.all(['node', 'command_execution', 'execution_output_part', 'event', 'recovery_key', 'enrollment_key', 'cluster'].map((table) => rows(`select * from ${table} order by 1, 2`)));
+async function all(rig: Rig): Promise<unknown> {
+  return Promise.all(['node', 'command_execution', 'execution_output_part', 'event', 'recovery_key', 'enrollment_key', 'cluster'].map((table) => rig.rows(`select * from ${table} order by 1, 2`)));
 }
