@@ -7,7 +7,7 @@ export const CHECK_MS_MAX = 5_000;
 /** One subsystem: passes by resolving; rejects with a HealthProblem when it knows what is wrong. */
 export interface HealthCheck {
   readonly name: string;
-  check(): Promise<void>;
+  readonly check: () => Promise<void>;
 }
 
 /** What is wrong with a subsystem, in one line that names no host, address or credential. */
