@@ -1,15 +1,16 @@
 /** Runs what the journal holds: in order, a few at a time, each at most once, whatever happens to the agent. */
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED } from '../transport/protocol/limits.ts';
+import { readClaim, takeClaim } from './claim.ts';
 import { interpreterOf } from './interpreter.ts';
-import type { Ending, Journal, Started, Waiting } from './journal.ts';
+import type { Ending, Journal, StartPlan, Started, Waiting } from './journal.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
 import { Keepers, giveJob } from './keepers.ts';
 import type { Keeper } from './keepers.ts';
-import { LiveOutput } from './live-output.ts';
 import type { AgentLog, OutputCursor, SessionRunner } from './ports.ts';
 import { listProcesses } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
@@ -17,6 +18,7 @@ import { RunningExecution } from './running-execution.ts';
 import { storedOutputCursor } from './stored-output.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
+import { WatchedOutputs } from './watched-outputs.ts';
 
 /** Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended. */
 const CHECK_MS = 250;
@@ -44,15 +46,21 @@ export interface ExecutorOptions {
   readonly onFinished: (executions: readonly ExecutionId[]) => void;
 }
 
+/** An execution with its keeper, which has the script and waits for the job. */
+interface Start {
+  readonly waiting: Waiting;
+  readonly keeper: Keeper;
+}
+
 /** The runner of a real agent. */
 export class Executor implements SessionRunner {
   readonly #options: ExecutorOptions;
   readonly #keepers: Keepers;
   readonly #queue = new Set<ExecutionId>();
   readonly #running = new Map<ExecutionId, RunningExecution>();
-  readonly #live = new Map<ExecutionId, Set<LiveOutput>>();
-  /** Directories of ended executions whose output somebody still reads. */
-  readonly #read = new Map<ExecutionId, string>();
+  readonly #watched = new WatchedOutputs();
+  /** Recorded as started in the transaction that took them in; `run` follows at once. */
+  readonly #planned = new Map<ExecutionId, Start>();
   #endings: Ending[] = [];
   #timer: NodeJS.Timeout | null = null;
   #timerDueMs = 0;
@@ -65,6 +73,7 @@ export class Executor implements SessionRunner {
   constructor(options: ExecutorOptions) {
     this.#options = options;
     mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+    options.journal.planStarts = (fresh) => this.#plan(fresh);
     this.#keepers = new Keepers({ directory: options.directory, outputBytesMax: options.outputBytesMax, environment: options.environment });
   }
 
@@ -84,8 +93,11 @@ export class Executor implements SessionRunner {
   }
 
   run(executions: readonly ExecutionId[]): void {
-    if (this.#isClosing) return; // they are in the journal, for the next agent
-    for (const execution of executions) this.#queue.add(execution);
+    for (const execution of executions) {
+      const planned = this.#planned.get(execution);
+      if (planned !== undefined) this.#begin(planned);
+      else if (!this.#isClosing) this.#queue.add(execution); // else it is in the journal, for the next agent
+    }
     this.#startWaiting();
   }
 
@@ -109,7 +121,7 @@ export class Executor implements SessionRunner {
     }
     this.#endings = this.#endings.filter((ending) => !idle.includes(ending.execution));
     this.#options.journal.erase(idle);
-    for (const execution of idle) this.#endLive(execution);
+    for (const execution of idle) this.#watched.ended(execution, null);
     this.#tick();
   }
 
@@ -118,10 +130,7 @@ export class Executor implements SessionRunner {
     if (running === undefined && !this.#queue.has(execution)) {
       return this.#options.journal.result(execution) === null ? null : storedOutputCursor(this.#options.journal, execution, offset);
     }
-    const cursor = new LiveOutput(offset, wake, (self) => this.#closeLive(execution, self));
-    if (running !== undefined) cursor.attach(running.captured);
-    const cursors = this.#live.get(execution) ?? new Set();
-    this.#live.set(execution, cursors.add(cursor));
+    const cursor = this.#watched.open(execution, offset, wake, running?.captured ?? null);
     this.#arm();
     return cursor;
   }
@@ -146,20 +155,44 @@ export class Executor implements SessionRunner {
       this.#arm(); // the tick tries again
       return;
     }
-    // Only now may their processes exist (C3).
-    for (const { waiting, keeper } of batch) {
-      this.#queue.delete(waiting.execution);
-      giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText));
-      this.#watch(waiting, keeper);
-    }
+    for (const start of batch) this.#begin(start);
+  }
+
+  /** Its start is recorded: now its process may exist (C3). */
+  #begin({ waiting, keeper }: Start): void {
+    this.#queue.delete(waiting.execution);
+    this.#planned.delete(waiting.execution);
+    giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText));
+    this.#watch(waiting, keeper);
     this.#arm();
   }
 
+  /** Chooses which of new executions start at once, so that their receipt and their start share a transaction, and its fsync. */
+  #plan(fresh: readonly Delivery[]): StartPlan {
+    const starts = new Map<ExecutionId, Start>();
+    const room = this.#isClosing || this.#queue.size > 0 ? 0 : this.#room();
+    for (const delivery of fresh.slice(0, room)) {
+      const waiting = { execution: delivery.execution, commandText: delivery.command_text, timeoutMs: delivery.timeout_ms, isExpired: false };
+      const keeper = delivery.expires_in_ms === 0 ? null : this.#prepareKeeper(waiting);
+      if (keeper === null) break; // the rest waits behind it
+      starts.set(delivery.execution, { waiting, keeper });
+    }
+    return {
+      keepers: new Map([...starts].map(([execution, { keeper }]) => [execution, keeper.name])),
+      stored: () => { for (const [execution, start] of starts) this.#planned.set(execution, start); },
+      refused: () => { for (const { keeper } of starts.values()) this.#keepers.dismiss(keeper); },
+    };
+  }
+
+  #room(): number {
+    return this.#options.concurrency - this.#running.size - this.#planned.size;
+  }
+
   /** As many as may run now, each with its keeper and its script on the disk. */
-  #prepare(): { waiting: Waiting; keeper: Keeper }[] {
-    const batch: { waiting: Waiting; keeper: Keeper }[] = [];
+  #prepare(): Start[] {
+    const batch: Start[] = [];
     for (const execution of this.#queue) {
-      if (this.#running.size + batch.length >= this.#options.concurrency) break;
+      if (batch.length >= this.#room()) break;
       const waiting = this.#options.journal.load(execution);
       if (waiting === null || waiting.isExpired) {
         this.#queue.delete(execution); // the admin expires it too and says settle
@@ -236,7 +269,7 @@ export class Executor implements SessionRunner {
     for (const keeper of readdirSync(directory)) {
       if (owned.has(keeper)) continue;
       const home = join(directory, keeper);
-      const execution = claimedExecution(home);
+      const execution = readClaim(home)?.execution ?? null;
       if (execution !== null && journal.restore({ execution, keeper })) {
         log.warn('An execution was found that the journal does not know; it is taken up', { execution });
         this.#adopt({ execution, keeper, timeoutMs: null, startedAt: stampNow(this.#options.timeline) });
@@ -249,7 +282,7 @@ export class Executor implements SessionRunner {
 
   #add(running: RunningExecution): void {
     this.#running.set(running.execution, running);
-    for (const cursor of this.#live.get(running.execution) ?? []) cursor.attach(running.captured);
+    this.#watched.started(running.execution, running.captured);
   }
 
   #tick(): void {
@@ -258,7 +291,7 @@ export class Executor implements SessionRunner {
     let listed: ProcessEntry[] | null = null;
     const processes = () => (listed ??= listProcesses());
     for (const running of this.#running.values()) this.#check(running, processes);
-    for (const [execution, cursors] of this.#live) if (this.#running.has(execution)) for (const cursor of cursors) cursor.look();
+    this.#watched.look();
     if (this.#endings.length > 0) this.#flushLater();
     if (this.#queue.size === 0) this.#problem = null; // nothing is kept from starting
     this.#startWaiting();
@@ -305,7 +338,7 @@ export class Executor implements SessionRunner {
     for (const execution of executions) {
       const running = this.#running.get(execution);
       if (running !== undefined) this.#remove(running);
-      else this.#endLive(execution);
+      else this.#watched.ended(execution, null);
     }
     this.#startWaiting();
     this.#parkLater();
@@ -314,28 +347,8 @@ export class Executor implements SessionRunner {
 
   #remove(running: RunningExecution): void {
     this.#running.delete(running.execution);
-    this.#read.set(running.execution, running.directory);
-    this.#endLive(running.execution);
-    this.#removeRead(running.execution);
+    this.#watched.ended(running.execution, running.directory);
     this.#idled();
-  }
-
-  #endLive(execution: ExecutionId): void {
-    for (const cursor of this.#live.get(execution) ?? []) cursor.end();
-  }
-
-  #closeLive(execution: ExecutionId, cursor: LiveOutput): void {
-    const cursors = this.#live.get(execution);
-    cursors?.delete(cursor);
-    if (cursors?.size === 0) this.#live.delete(execution);
-    this.#removeRead(execution);
-  }
-
-  #removeRead(execution: ExecutionId): void {
-    const directory = this.#read.get(execution);
-    if (directory === undefined || this.#live.has(execution)) return;
-    this.#read.delete(execution);
-    rmSync(directory, { recursive: true, force: true });
   }
 
   #idled(): void {
@@ -362,7 +375,7 @@ export class Executor implements SessionRunner {
   #dueMs(): number | null {
     if (this.#running.size === 0) return this.#queue.size + this.#endings.length > 0 ? RETRY_MS : null;
     const nowMs = this.#options.timeline.monotonicMs();
-    let dueMs = this.#live.size > 0 ? CHECK_WATCHED_MS : CHECK_MS;
+    let dueMs = this.#watched.isWatched ? CHECK_WATCHED_MS : CHECK_MS;
     for (const running of this.#running.values()) {
       if (running.isStopping) dueMs = Math.min(dueMs, CHECK_STOPPING_MS);
       if (running.deadlineMs !== null) dueMs = Math.min(dueMs, Math.max(1, running.deadlineMs - nowMs));
@@ -373,23 +386,4 @@ export class Executor implements SessionRunner {
 
 function neverStarted(execution: ExecutionId, exitCode: number): Ending {
   return { execution, outcome: 'cancelled', exitCode, output: Buffer.alloc(0), outputTruncated: false };
-}
-
-/** Makes the claim in the keeper's place. True: that keeper never started anything, and never will. */
-function takeClaim(directory: string): boolean {
-  try {
-    closeSync(openSync(join(directory, KEEPER_FILES.claim), 'wx', 0o600));
-    return true;
-  } catch (error) {
-    // A directory that is gone cannot hold a running keeper's claim either.
-    return (error as NodeJS.ErrnoException).code === 'ENOENT';
-  }
-}
-
-function claimedExecution(directory: string): ExecutionId | null {
-  try {
-    return (/^\d+ (\S+)\n$/.exec(readFileSync(join(directory, KEEPER_FILES.claim), 'utf8'))?.[1] ?? null) as ExecutionId | null;
-  } catch {
-    return null;
-  }
 }

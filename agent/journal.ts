@@ -29,6 +29,15 @@ export interface Started {
   readonly startedAt: Stamp;
 }
 
+/** Which of new executions are recorded as started in the transaction that takes them in. */
+export interface StartPlan {
+  /** Execution → name of its keeper. */
+  readonly keepers: ReadonlyMap<ExecutionId, string>;
+  stored(): void;
+  /** Nothing was stored. */
+  refused(): void;
+}
+
 /** How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the machine's after the next `now`. */
 type Durability = 'now' | 'soon';
 
@@ -56,6 +65,8 @@ const SYNC_AFTER_MS = 100;
  * result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
 export class Journal implements SessionJournal {
+  /** Set by who runs executions. Without it every execution waits for `start`. */
+  planStarts: ((fresh: readonly Delivery[]) => StartPlan) | null = null;
   readonly #database: DatabaseSync;
   readonly #timeline: Timeline;
   readonly #log: AgentLog;
@@ -102,18 +113,30 @@ export class Journal implements SessionJournal {
     const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
     const unknown = new Map(deliveries.filter((delivery) => !this.#states.has(delivery.execution)).map((delivery) => [delivery.execution, delivery]));
     const fresh = [...unknown.values()].slice(0, Math.max(0, room));
-    const isStored = fresh.length === 0 || this.#write('take in executions', () => {
+    const stored = this.#insert(fresh) ? fresh.map((delivery) => delivery.execution) : [];
+    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...stored], fresh: stored };
+  }
+
+  #insert(fresh: readonly Delivery[]): boolean {
+    if (fresh.length === 0) return true;
+    const plan = this.planStarts?.(fresh);
+    const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
+    const isStored = this.#write('take in executions', () => {
       const stamp = stampNow(this.#timeline);
-      for (const delivery of fresh) {
+      for (const { execution, command_text: text, timeout_ms: timeoutMs, expires_in_ms: expiresInMs } of fresh) {
         this.#run(
-          'INSERT INTO execution (id, state, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, \'received\', ?, ?, ?, ?, ?, ?)',
-          delivery.execution, delivery.command_text, delivery.timeout_ms, delivery.expires_in_ms, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+          'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+          execution, stateOf(execution), plan?.keepers.get(execution) ?? null, text, timeoutMs, expiresInMs, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
         );
       }
     });
-    const stored = isStored ? fresh.map((delivery) => delivery.execution) : [];
-    for (const execution of stored) this.#states.set(execution, 'received');
-    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...stored], fresh: stored };
+    if (!isStored) {
+      plan?.refused();
+      return false;
+    }
+    for (const { execution } of fresh) this.#states.set(execution, stateOf(execution));
+    plan?.stored();
+    return true;
   }
 
   /** Ids of all that have not started, in the order of receipt. */

@@ -1,9 +1,10 @@
 /** One execution whose start is recorded: it watches its keeper, ends it on request, and says how it ended. */
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../transport/protocol/limits.ts';
 import { CapturedOutput } from './captured-output.ts';
+import { readClaim } from './claim.ts';
 import type { Ending } from './journal.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
 import { halfBytes, storedOutput } from './output-text.ts';
@@ -130,7 +131,7 @@ export class RunningExecution {
   #isKeeperGone(nowMs: number): boolean {
     if (this.#exit !== null) return true;
     if (this.#options.pid !== null) return false; // a child: its exit will be told
-    this.#keeperPid ??= claimedPid(this.directory);
+    this.#keeperPid ??= readClaim(this.directory)?.pid ?? null;
     if (this.#keeperPid === null) return nowMs - this.#bornMs > CLAIM_MS_MAX;
     return !isKeeper(this.#keeperPid, this.#options.keeper);
   }
@@ -199,16 +200,6 @@ function killGroup(pid: number): void {
     process.kill(-pid, 'SIGKILL');
   } catch {
     // it ended meanwhile
-  }
-}
-
-/** The keeper's process id from its claim; null while it is being written. */
-function claimedPid(directory: string): number | null {
-  try {
-    const match = /^(\d+) \S+\n$/.exec(readFileSync(join(directory, KEEPER_FILES.claim), 'utf8'));
-    return match === null ? null : Number(match[1]);
-  } catch {
-    return null;
   }
 }
 

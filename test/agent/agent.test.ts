@@ -178,7 +178,7 @@ test.serial('an admin that is away is waited for, with one line an attempt and n
 
 test.serial('SIGTERM ends what runs as cancelled, reports it, and exits 0', async (t) => {
   const { admin, agent, session } = await fleetOfOne(t);
-  const execution = admin.deliver(session, 'echo begun; sleep 1000');
+  const execution = admin.deliver(session, 'echo begun; sleep 100');
   session.send({ type: 'tail', execution, offset: 0 });
   await admin.until('the output', () => session.of('tail-output').some((frame) => frame.text === 'begun\n'));
 
@@ -191,7 +191,7 @@ test.serial('SIGTERM ends what runs as cancelled, reports it, and exits 0', asyn
 
 test.serial('SIGTERM while no admin is there keeps the result for the next start', async (t) => {
   const { admin, agent, session, settings } = await fleetOfOne(t);
-  const execution = admin.deliver(session, 'sleep 1000');
+  const execution = admin.deliver(session, 'sleep 100');
   await admin.until('the acknowledgement', () => session.of('acknowledge').length === 1);
   admin.habits = { welcomes: false };
   session.terminate();
@@ -207,7 +207,7 @@ test.serial('SIGTERM while no admin is there keeps the result for the next start
 
 test.serial('revoked, it ends what runs and exits with a status of its own', async (t) => {
   const { admin, agent, session } = await fleetOfOne(t);
-  const execution = admin.deliver(session, 'sleep 1000');
+  const execution = admin.deliver(session, 'sleep 100');
   await admin.until('the acknowledgement', () => session.of('acknowledge').length === 1);
 
   session.close(CLOSE.revoked, 'node deleted');
@@ -286,7 +286,7 @@ test.serial('no secret reaches a script, its processes, the log or the directory
 
 test.serial('leave ends what runs and removes identity and journal', async (t) => {
   const { admin, agent, settings, session } = await fleetOfOne(t);
-  const execution = admin.deliver(session, 'sleep 1000');
+  const execution = admin.deliver(session, 'sleep 100');
   await admin.until('the acknowledgement', () => session.of('acknowledge').length === 1);
   agent.kill();
   await agent.exited;

@@ -106,7 +106,7 @@ test.serial('a delivery that is repeated is acknowledged again and run once', as
 
 test.serial('a timeout that passes while no agent is there is kept by the next one', async (t) => {
   const { admin, agent, start, session, runs, ledger } = await fleetOfOne(t);
-  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 1000`, { timeout_ms: 1_000 });
+  const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 100`, { timeout_ms: 1_000 });
   await until(() => runs().length === 1);
 
   agent.kill();
@@ -118,7 +118,7 @@ test.serial('a timeout that passes while no agent is there is kept by the next o
 
 test.serial('a keeper that vanished with its process is reported as interrupted, never run again', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
-  const execution = admin.deliver(session, `echo so far; echo $PPID >${directory}/keeper; echo ran >>${ledger}; sleep 1000`);
+  const execution = admin.deliver(session, `echo so far; echo $PPID >${directory}/keeper; echo ran >>${ledger}; sleep 100`);
   await until(() => runs().length === 1);
 
   agent.kill();
