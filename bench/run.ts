@@ -4,6 +4,7 @@ import { agent } from './cases/agent.ts';
 import { fanout } from './cases/fanout.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
+import { peers } from './cases/peers.ts';
 import { sessions } from './cases/sessions.ts';
 import { sustained } from './cases/sustained.ts';
 import { watch } from './cases/watch.ts';
@@ -14,6 +15,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
   watch: { about: 'live feeds: one change, and a storm', run: watch },
+  peers: { about: 'beside clush, Ansible and NATS', run: peers },
   agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
 };

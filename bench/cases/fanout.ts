@@ -1,9 +1,8 @@
 /** `fanout`: one command to every node, from the request to the last result that is durable and confirmed. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { startBenchServer, withClient } from '../fleet/database.ts';
-import { fanOut, type Contestant } from '../fleet/contestant.ts';
+import { startBenchServer } from '../fleet/database.ts';
+import { asSide, fanOut, type Contestant } from '../fleet/contestant.ts';
 import { startFloor } from '../floor/contestant.ts';
-import { interleave, type Side } from '../method/interleave.ts';
+import { interleave } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
 import { profiled, startProduct, type Product } from '../product/contestant.ts';
 import { compare, verdict, type Target } from './findings.ts';
@@ -15,9 +14,6 @@ const NODES = [1, 200, 1_000, 10_000] as const;
 /** Counted rounds of a fan-out, and of single executions, whose tail needs many. */
 const REPEATS = 7;
 const REPEATS_OF_ONE = 300;
-
-/** Rest after a side is woken, in ms: what piled up while it slept is over then. */
-const SETTLE_MS = 400;
 
 /** Targets. Source: the issue, "Speed and memory". Ratios for fleets, seconds for a single execution. */
 const RATIO_MIN = 0.5;
@@ -50,7 +46,7 @@ async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | u
       contestants.push(product);
       product.pause();
     }
-    const sides = contestants.map((side) => asSide(side, nodes, contestants.length > 1 && nodes > 1));
+    const sides = contestants.map((side) => asSide(side, () => fanOut(side, nodes), contestants.length > 1 && nodes > 1));
     if (nodes === 1) for (const side of contestants) side.resume();
     const result = await interleave(sides, options.repeats ?? (nodes === 1 ? REPEATS_OF_ONE : REPEATS), nodes === 1 ? 50 : 2);
     for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet)) options.report.add(finding);
@@ -66,19 +62,3 @@ async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | u
 
 const fleet: Target = ({ ratio }) => ratio !== null && ratio >= RATIO_MIN;
 const single: Target = ({ series }) => quantile(series, 0.5) <= ONE_P50_SECONDS_MAX && quantile(series, 0.99) <= ONE_P99_SECONDS_MAX;
-
-/** One side asleep while the other runs: ten thousand idle agents still ping. */
-function asSide(contestant: Contestant, nodes: number, asleep: boolean): Side {
-  const run = () => fanOut(contestant, nodes);
-  if (!asleep) return { name: contestant.name, run };
-  return {
-    name: contestant.name,
-    enter: async () => {
-      contestant.resume();
-      await withClient(contestant.database, (client) => client.query('checkpoint'));
-      await delay(SETTLE_MS);
-    },
-    run,
-    leave: async () => contestant.pause(),
-  };
-}

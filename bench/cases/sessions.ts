@@ -47,11 +47,11 @@ export async function sessions(options: CaseOptions): Promise<void> {
 
     const times = readCpuTimes();
     let emptyBytes = 0;
-    const product = await startProduct(postgres, nodes, 'product', async (admin) => {
+    const product = await startProduct(postgres, nodes, { beforeAgents: async (admin) => {
       const inspector = await admin.inspect();
       emptyBytes = await settledRss(inspector, admin.pid);
       inspector.close();
-    });
+    } });
     try {
       const rate = nodes / product.connectSeconds;
       options.report.add({
@@ -118,7 +118,7 @@ async function writes(place: DatabasePlace): Promise<Writes> {
 
 /** kill -9 of the admin while results of a fan-out come in, then a start on the same place. Agents come back by their own back-off. */
 async function killed(postgres: BenchServer, nodes: number): Promise<Finding> {
-  const product = await startProduct(postgres, nodes, 'killed');
+  const product = await startProduct(postgres, nodes, { name: 'killed' });
   let again: AdminProcess | undefined;
   try {
     const calm = await awaitCalm();

@@ -1,13 +1,16 @@
 /** A fleet under test, the floor's or the product's: both are driven and read in the same way. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMs, rssBytes, treeCpuMs } from '../method/usage.ts';
-import type { Sample } from '../method/interleave.ts';
+import type { Sample, Side } from '../method/interleave.ts';
 import type { Worker } from '../method/worker.ts';
 import { withClient, type BenchServer, type DatabasePlace } from './database.ts';
 import { verifyFanout } from './verification.ts';
 
 /** A fan-out that takes longer has hung, in ms. */
 const STALL_MS = 60_000;
+
+/** Rest after a side is woken, in ms: what piled up while it slept is over then. */
+const SETTLE_MS = 400;
 
 /** Simulated agents, in a process of their own. */
 export interface AgentPool {
@@ -32,8 +35,11 @@ export interface Contestant {
   end(): Promise<void>;
 }
 
-/** One fan-out: from the request to the last result that is durable and confirmed to its agent, then checked by SQL (untimed). */
-export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
+/**
+ * One fan-out: from the request to the last result that is durable and confirmed to its agent, then checked by SQL
+ * (untimed): `outputBytes` is what each execution must have given.
+ */
+export async function fanOut(side: Contestant, nodes: number, outputBytes = 200): Promise<Sample> {
   await side.agents.expect(nodes);
   const before = readings(side);
   const began = performance.now();
@@ -42,7 +48,7 @@ export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
   await Promise.race([side.agents.confirmed(), stalled(side)]);
   const seconds = (performance.now() - began) / 1_000;
   const after = readings(side);
-  await verifyFanout(side.database, nodes);
+  await verifyFanout(side.database, nodes, outputBytes);
   return {
     seconds,
     readings: {
@@ -52,6 +58,21 @@ export async function fanOut(side: Contestant, nodes: number): Promise<Sample> {
       postgres_cpu_ms: after.postgres - before.postgres,
       server_rss_mib: rssBytes(side.serverPid) / 1_048_576,
     },
+  };
+}
+
+/** A side for `interleave`, asleep while others run when `sleeps`: ten thousand idle agents still ping. */
+export function asSide(contestant: Contestant, run: () => Promise<Sample>, sleeps: boolean): Side {
+  if (!sleeps) return { name: contestant.name, run };
+  return {
+    name: contestant.name,
+    enter: async () => {
+      contestant.resume();
+      await withClient(contestant.database, (client) => client.query('checkpoint'));
+      await delay(SETTLE_MS);
+    },
+    run,
+    leave: async () => contestant.pause(),
   };
 }
 

@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BENCH_DIR, databaseUrl, type DatabasePlace } from '../fleet/database.ts';
+import { freePort } from '../fleet/ports.ts';
 import { createHttpClient, type HttpClient } from './http-client.ts';
 import { openInspector, type Inspector } from './inspector.ts';
 
@@ -100,13 +100,4 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
   await once(child, 'exit');
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -31,8 +31,17 @@ export async function profiled(product: Product | undefined, directory: string |
   inspector.close();
 }
 
-/** Starts the product with `nodes` enrolled and connected agents on a database of its own, called `name`. `beforeAgents` is called when the admin is ready. */
-export async function startProduct(postgres: BenchServer, nodes: number, name = 'product', beforeAgents?: (admin: AdminProcess) => Promise<void>): Promise<Product> {
+export interface ProductOptions {
+  /** Of its database. */
+  readonly name?: string;
+  /** Real ones have a journal on disk and run scripts. */
+  readonly agents?: 'simulated' | 'real';
+  /** Called when the admin is ready. */
+  readonly beforeAgents?: (admin: AdminProcess) => Promise<void>;
+}
+
+/** Starts the product with `nodes` enrolled and connected agents on a database of its own. */
+export async function startProduct(postgres: BenchServer, nodes: number, { name = 'product', agents: kind = 'simulated', beforeAgents }: ProductOptions = {}): Promise<Product> {
   const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes));
   const place = await newAdminPlace(database);
@@ -40,7 +49,7 @@ export async function startProduct(postgres: BenchServer, nodes: number, name = 
   let worker: Worker | undefined;
   try {
     await beforeAgents?.(admin);
-    const agents = worker = await startWorker(new URL('agents.ts', import.meta.url));
+    const agents = worker = await startWorker(new URL(kind === 'real' ? 'real-agents.ts' : 'agents.ts', import.meta.url));
     const connectSeconds = await agents.ask<number>('connect', { port: admin.port, nodes });
     return {
       name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, admin, place,

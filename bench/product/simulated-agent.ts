@@ -13,7 +13,8 @@ const OUTPUT = 'x'.repeat(200);
 
 const ENDED: Finished = { outcome: 'completed', exitCode: 0, outputTruncated: false, outputBytes: OUTPUT.length };
 
-const REGISTRATION: Registration = {
+/** What every agent of the bench says of itself. */
+export const REGISTRATION: Registration = {
   version: '1.0.0', id_type: 'persistent', self_update_enabled: false,
   ports: { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 },
 };
@@ -41,7 +42,8 @@ export interface SimulatedAgent {
 
 const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
 
-const clock: SessionClock = {
+/** The machine's clock. */
+export const systemClock: SessionClock = {
   nowMs: () => performance.now(),
   after: (ms, act) => {
     const timer = setTimeout(act, ms);
@@ -49,12 +51,12 @@ const clock: SessionClock = {
   },
 };
 
-/** Agent of node `index`; it dials when its session is started. `run` makes real processes when given, else answers at once. */
-export function simulatedAgent(port: number, index: number, ledger: Ledger, realRunner?: (journal: MemoryJournal, finished: (execution: ExecutionId) => void) => SessionRunner): SimulatedAgent {
+/** Agent of node `index`; it dials when its session is started. */
+export function simulatedAgent(port: number, index: number, ledger: Ledger): SimulatedAgent {
   const journal = new MemoryJournal(ledger);
   let report = HEALTHY;
   let adminUrls: readonly string[] = [`http://127.0.0.1:${port}`];
-  const instantly: SessionRunner = {
+  const runner: SessionRunner = {
     run: (executions) => {
       for (const execution of executions) {
         ledger.ran(execution);
@@ -66,14 +68,13 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger, real
     settle: (executions) => journal.forget(executions),
     tail: () => null,
   };
-  const runner = realRunner?.(journal, (execution) => session.finished([execution])) ?? instantly;
   const session: Session = new Session(
     {
       node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => adminUrls,
       onLive: () => ledger.live(index),
       onSettings: (settings: AgentSettings) => { if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls; },
     },
-    { journal, runner, report: () => report, dial: webSocketDial({ localAddress: sourceAddress(index) }), clock, random: Math.random, log: quiet },
+    { journal, runner, report: () => report, dial: webSocketDial({ localAddress: sourceAddress(index) }), clock: systemClock, random: Math.random, log: quiet },
   );
   return {
     session,
@@ -125,11 +126,6 @@ export class MemoryJournal implements SessionJournal {
 
   heal(): boolean {
     return true;
-  }
-
-  /** The script to run; empty for an unknown execution. */
-  text(execution: ExecutionId): string {
-    return this.#held.get(execution)?.text ?? '';
   }
 
   finish(execution: ExecutionId, ended: Finished, output: string): void {
