@@ -6,7 +6,7 @@ import { quantile, summarise } from '../method/statistics.ts';
 /** A limit that the product's side is held against. */
 export type Target = (product: { readonly ratio: number | null; readonly series: readonly number[] }) => boolean;
 
-/** One finding a side. `ratio` is the floor's median over this side's. */
+/** One finding a side. `ratio` is the floor's median over this side's, `cpu_ratio` the same of processor time, which neighbours disturb less. */
 export function compare(name: string, fields: Readonly<Record<string, number | string>>, result: Interleaved, target?: Target): Finding[] {
   const floor = result.samples.get('floor') ?? [];
   const floorMedian = floor.length > 0 ? quantile(floor.map(({ seconds }) => seconds), 0.5) : null;
@@ -16,7 +16,7 @@ export function compare(name: string, fields: Readonly<Record<string, number | s
     const ratio = floorMedian === null || side === 'floor' ? null : floorMedian / median;
     return {
       case: name, side, ...fields, seconds: median, best, p95, p99, ratio,
-      ...medians(samples),
+      ...medians(samples), ...cpuRatio(floor, side, samples),
       idle_before: result.calmBefore.idlePercent, steal: result.during.stealPercent,
       verdict: side === 'floor' || target === undefined ? 'none' : verdict(result.calmBefore.quiet, target({ ratio, series })),
     };
@@ -27,6 +27,11 @@ export function compare(name: string, fields: Readonly<Record<string, number | s
 export function verdict(quiet: boolean, met: boolean): Finding['verdict'] {
   if (!quiet) return 'noisy';
   return met ? 'met' : 'missed';
+}
+
+function cpuRatio(floor: readonly Sample[], side: string, samples: readonly Sample[]): Record<string, number> {
+  const [bare, ours] = [medians(floor)['cpu_ms'], medians(samples)['cpu_ms']];
+  return side === 'floor' || bare === undefined || ours === undefined ? {} : { cpu_ratio: bare / ours };
 }
 
 function medians(samples: readonly Sample[]): Record<string, number> {

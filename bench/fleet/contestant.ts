@@ -53,6 +53,7 @@ export async function fanOut(side: Contestant, nodes: number, outputBytes = 200)
     seconds,
     readings: {
       created_ms: createdMs,
+      cpu_ms: after.server - before.server + after.agents - before.agents + after.postgres - before.postgres,
       server_cpu_ms: after.server - before.server,
       agents_cpu_ms: after.agents - before.agents,
       postgres_cpu_ms: after.postgres - before.postgres,
