@@ -20,7 +20,7 @@ export function keyOf(write: HotWrite): string {
       return write.node;
     case 'output-part':
       return `${write.execution}:${write.part}`;
-    default:
+    case 'execution-cancel-requested': case 'execution-finished': case 'execution-sent': default:
       return write.execution;
   }
 }
