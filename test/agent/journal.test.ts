@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
@@ -10,6 +9,7 @@ import { AgentProblem } from '../../agent/problem.ts';
 import type { Timeline } from '../../agent/timeline.ts';
 import { EXECUTIONS_PER_FRAME_MAX } from '../../transport/protocol/limits.ts';
 import { temporaryDirectory } from './agent-process.ts';
+import { fill, smallDisk } from './small-disk.ts';
 import { silentLog } from './executor-rig.ts';
 import { delivery, executionId } from './session-rig.ts';
 
@@ -160,18 +160,6 @@ test('a journal of a newer agent is left alone', (t) => {
   t.regex(problem.message, /version 99, this agent knows 1: install a newer agent/);
 });
 
-/** A file system of `kib` KiB, or null where this user may not mount one. */
-function smallDisk(t: ExecutionContext, kib: number): string | null {
-  const directory = temporaryDirectory(t);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory], { stdio: 'ignore' });
-  } catch {
-    return null;
-  }
-  t.teardown(() => { execFileSync('umount', ['-l', directory]); });
-  return directory;
-}
-
 test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
   const disk = smallDisk(t, 512);
   if (disk === null) {
@@ -181,8 +169,7 @@ test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
   }
   const { journal } = journalIn(t, disk);
   journal.receive([delivery(1)]);
-  writeFileSync(join(disk, 'filler'), Buffer.alloc(0));
-  t.throws(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(1_048_576)), { code: 'ENOSPC' });
+  const free = fill(disk);
 
   const refused = journal.receive([delivery(1), delivery(2, { command_text: 'x'.repeat(60_000) })]);
 
@@ -191,7 +178,7 @@ test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
   t.false(journal.heal());
   t.deepEqual(journal.holding(), [executionId(1)]);
 
-  rmSync(join(disk, 'filler'));
+  free();
   t.true(journal.heal());
   t.is(journal.problem, null);
   t.deepEqual(journal.receive([delivery(2)]).fresh, [executionId(2)]);
