@@ -10,7 +10,7 @@ import { isHot } from '../../actors/writes.ts';
 import { isConflict, isUnavailable } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import { storeCold } from './cold.ts';
-import type { ColdPorts } from './cold.ts';
+import type { ColdOutcome, ColdPorts } from './cold.ts';
 import { storeBatch } from './hot-batch.ts';
 import type { HotChange, Unit } from './hot-batch.ts';
 
@@ -149,7 +149,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     for (const change of changes) {
       try {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
-        const outcome = await storeCold(ports, lease, change);
+        const outcome = await storeUnhindered(lease, change);
         const without = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
         refused.push(...without);
         tell([change], without, outcome.notices);
@@ -159,6 +159,16 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       }
     }
     return refused;
+  }
+
+  /** Another transaction that stood in the way (two nodes that change places) let nothing of this one be stored: it is tried again. */
+  async function storeUnhindered(lease: Lease | null, change: Change, conflicts = 0): Promise<ColdOutcome> {
+    try {
+      return await storeCold(ports, lease, change);
+    } catch (error) {
+      if (isConflict(error) && conflicts < CONFLICTS_MAX) return storeUnhindered(lease, change, conflicts + 1);
+      throw error;
+    }
   }
 
   function tell(changes: readonly Change[], refused: readonly RefusedChange[], more: readonly Notice[] = []): void {

@@ -26,7 +26,7 @@ const NAMES = ['one', 'two', 'three'] as const;
 const ALIASES = ['a', 'b'] as const;
 
 const name = fc.constantFrom(...NAMES);
-const index = fc.nat({ max: 7 });
+const index = fc.nat({ max: 3 });
 const limit = fc.option(fc.integer({ min: 1, max: 3 }));
 const OPERATION = fc.oneof(
   fc.record({ type: fc.constant('create-cluster' as const), name, limit }),
@@ -34,26 +34,33 @@ const OPERATION = fc.oneof(
   fc.record({ type: fc.constant('limit' as const), name, limit }),
   fc.record({ type: fc.constant('create-key' as const), name, uses: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ type: fc.constant('delete-key' as const), index }),
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('enrol' as const), index }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('enrol' as const), index }) },
   fc.record({ type: fc.constant('enrol-again' as const), key: index, index }),
   fc.record({ type: fc.constant('create-alias' as const), index, alias: fc.constantFrom(...ALIASES) }),
   fc.record({ type: fc.constant('delete-alias' as const), index, alias: fc.constantFrom(...ALIASES) }),
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('move' as const), index, name }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('move' as const), index, name }) },
   fc.record({ type: fc.constant('delete-node' as const), index }),
-  fc.record({ type: fc.constant('create-recovery' as const), index }),
-  fc.record({ type: fc.constant('delete-recovery' as const), index }),
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('create-recovery' as const), index }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('delete-recovery' as const), index }) },
 );
 type Operation = typeof OPERATION extends fc.Arbitrary<infer T> ? T : never;
 
+/** So that there is something to do with. */
+const BEGINNING: readonly Operation[] = [
+  { type: 'create-cluster', name: 'one', limit: null }, { type: 'create-cluster', name: 'two', limit: 2 },
+  { type: 'create-key', name: 'one', uses: 3 }, { type: 'create-key', name: 'two', uses: 3 },
+  { type: 'enrol', index: 0 }, { type: 'enrol', index: 0 }, { type: 'enrol', index: 1 },
+];
+
 test('every operation answers as the model says, and what is stored in the end is what the model has', async (t) => {
-  await fc.assert(fc.asyncProperty(fc.array(OPERATION, { minLength: 15, maxLength: 40, size: 'max' }), async (operations) => {
+  await fc.assert(fc.asyncProperty(fc.array(OPERATION, { minLength: 40, maxLength: 80, size: 'max' }), async (operations) => {
     const model: Model = { prefix: `m${randomUUID().slice(0, 6)}`, clusters: new Map(), keys: [], nodes: [] };
-    for (const operation of operations) {
+    for (const operation of [...BEGINNING, ...operations]) {
       const wanted = await perform(model, operation);
       if (wanted !== null) t.is(wanted.status, wanted.expected, `${JSON.stringify(operation)}: ${wanted.text}`);
     }
     await compare(t, model);
-  }), { numRuns: 25 });
+  }), { numRuns: 20 });
 });
 
 test('operations that collide never fail: each takes place whole or is refused', async (t) => {
@@ -65,9 +72,9 @@ test('operations that collide never fail: each takes place whole or is refused',
   const { rest } = fleet();
   const moves = model.nodes.flatMap(({ id }) => NAMES.map((cluster) => rest.call('POST', `/nodes/${id}/change_cluster`, { body: { cluster_name: nameOf(model, cluster) } })));
   const others = model.nodes.flatMap(({ id }, at) => [rest.call('POST', `/nodes/${id}/aliases`, { body: { name: `alias-${at % 3}` } }), ...(at % 4 === 0 ? [rest.call('DELETE', `/nodes/${id}`)] : [])]);
-  const statuses = (await Promise.all([...moves, ...others])).map(({ status }) => status);
+  const answers = await Promise.all([...moves, ...others]);
 
-  t.deepEqual(statuses.filter((status) => ![200, 201, 204, 404, 409].includes(status)), []);
+  t.deepEqual(answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status)).map(({ text }) => text), []);
   const counts = await fleet().sql<{ name: string; stored: number; counted: number }>(`select c.name, c.node_count as stored, (select count(*)::int from node n where n.cluster_id = c.id) as counted from cluster c`);
   t.deepEqual(counts.filter(({ stored, counted }) => stored !== counted), []);
   t.deepEqual(await fleet().sql('select a.id from alias a join node n on n.id = a.node_id where a.cluster_id <> n.cluster_id'), []);
