@@ -143,7 +143,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     if (decision.escalated) counters.escalations += 1;
     // Only type and id: a message may hold secrets.
     log.error({ error: crash.cause, kind, id, message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
-    if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.shuttingDown, 'the node restarts');
+    if (resident.address.kind === 'node') sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
     clock.after(decision.afterMs, () => void revive(resident));
   }
 
@@ -186,7 +186,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   function kindOf(address: Address): AnyKind {
-    return kinds[address.kind] as unknown as AnyKind;
+    return kinds[address.kind];
   }
 
   return {
@@ -199,7 +199,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     },
     evict(cluster) {
       for (const kind of ['node', 'cluster'] as const) {
-        for (const resident of [...residents[kind].values()]) {
+        for (const resident of residents[kind].values()) {
           if (resident.cluster !== cluster && resident.address.id !== cluster) continue;
           if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
           leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });

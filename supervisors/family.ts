@@ -1,4 +1,5 @@
 /** A family: actors of one kind under silent parents, at most 128 children each, because nact copies a parent's child map on every message the parent handles. */
+/* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
 import { spawn } from 'nact';
 import type { ActorSystemRef, Ref } from 'nact';
 import { CHILDREN_PER_SHARD_MAX } from '../actors/kit/limits.ts';

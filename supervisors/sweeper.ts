@@ -69,7 +69,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPort
 
   /** Again at once while batches are full. */
   async function untilDone(sweep: () => Promise<boolean>): Promise<void> {
-    while (!stopped && (await sweep()));
+    for (;;) if (stopped || !(await sweep())) return;
   }
 
   function failed(what: string, error: unknown): void {

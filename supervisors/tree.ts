@@ -27,7 +27,7 @@ export interface TreePorts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
-  monotonicMs(): number;
+  readonly monotonicMs: () => number;
   /** Lets a test put a fault into a behaviour. */
   readonly kinds?: (table: KindTable) => KindTable;
 }

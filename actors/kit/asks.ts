@@ -16,7 +16,7 @@ export interface Asks {
   /** Answers an asker. Answering twice, or too late, does nothing: the first answer counts. */
   answer(to: Asker, result: Result<unknown>): void;
   /** How many wait. */
-  waiting(): number;
+  readonly waiting: () => number;
 }
 
 /** Asks over `tell`. One timer serves all of them: they have the same patience, so the oldest is always first in the map. */

@@ -1,4 +1,5 @@
 /** One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided, committed, then performed. */
+/* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
 import { dispatch, spawn as nactSpawn, stop as nactStop } from 'nact';
 import type { ActorSystemRef, Ref } from 'nact';
 import type { Refusal } from '../refusal.ts';

@@ -107,6 +107,7 @@ export class Connection {
 
   /** Past `ws` to its stream, as one buffer: the session uses no compression, so nothing of `ws` waits in between. */
   #write(text: string): void {
+    // eslint-disable-next-line no-underscore-dangle -- the name is that of ws
     const stream = (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
     if (this.#socket.readyState !== this.#socket.OPEN || !stream) return;
     stream.write(textFrame(text));

@@ -212,7 +212,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     },
     close() {
       closed = true;
-      for (const connection of [...connections.values()]) {
+      for (const connection of connections.values()) {
         connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
         clock.after(CLOSE_GRACE_MS, () => connection.terminate());
       }

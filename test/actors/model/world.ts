@@ -211,7 +211,7 @@ export class World {
     if (this.#connection === null) this.connect();
     this.rescan();
     for (let round = 0; round < 20_000; round += 1) {
-      for (const happen of [this.up, this.decide, this.look, this.arrive, this.decide, this.down, this.start, this.end]) happen.call(this);
+      for (const happen of ['up', 'decide', 'look', 'arrive', 'decide', 'down', 'start', 'end'] as const) this[happen]();
       if (this.#isIdle()) return;
     }
     throw new Error('it never comes to rest');
