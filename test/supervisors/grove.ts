@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { v7 } from 'uuid';
 import { createBus } from '../../actors/kit/bus.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
-import type { Committer, Loader, Log, SessionLink } from '../../actors/kit/ports.ts';
+import type { Clock, Committer, Loader, Log, SessionLink } from '../../actors/kit/ports.ts';
 import type { Result } from '../../actors/refusal.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from '../../persistence/committer/committer.ts';
@@ -51,7 +51,7 @@ export interface GroveOptions {
   readonly committer?: (real: GroupCommitter) => Committer;
   readonly loader?: (real: Loader) => Loader;
   readonly log?: Log;
-  readonly monotonicMs?: () => number;
+  readonly clock?: Clock;
 }
 
 export interface Grove {
@@ -105,15 +105,15 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const sessions = recordedSessions();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, bus, log: options.log ?? log, clock: systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
+    adminId, sessions, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
-    leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs: options.monotonicMs ?? (() => monotonicMs()), ...(options.kinds !== undefined && { kinds: options.kinds }),
+    leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
   });
   let isStopped = false;
   const stop = async (): Promise<void> => {
     if (isStopped) return;
     isStopped = true;
-    await tree.ownership.stop().catch(() => undefined); // a test may have taken its database away
+    await tree.ownership.stop().then(() => registry.checkOut()).catch(() => undefined); // a test may have taken its database away
     await database.close();
   };
   scope.teardown(stop);

@@ -131,12 +131,10 @@ test('a flood is cut within 2 s with 4008, and the others are served meanwhile (
   const rig = await openGate(t);
   const [calm, flooder] = [await rig.live(), await rig.live()];
   const began = performance.now();
-  let isOver = false;
-  void flooder.closed().then(() => { isOver = true; });
 
   const answers: number[] = [];
-  while (!isOver && performance.now() - began < 5_000) {
-    for (let index = 0; index < 200; index += 1) flooder.send({ type: 'ping' });
+  while (flooder.socket.readyState === flooder.socket.OPEN && performance.now() - began < 5_000) {
+    for (let index = 0; index < 1_000; index += 1) flooder.send({ type: 'ping' });
     const asked = performance.now();
     const before = calm.frames.length;
     calm.send({ type: 'ping' });

@@ -1,0 +1,106 @@
+/** Who joins a cluster with which key. What the rows decide is tested with the committer. */
+import test from 'ava';
+import type { ClusterMessage } from '../../../actors/cluster/messages.ts';
+import { clusterBehaviour } from '../../../actors/cluster/transition.ts';
+import { ASKER, CLUSTER, clusterRecord, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, PORTS, SETTINGS } from '../world.ts';
+
+const behaviour = clusterBehaviour(SETTINGS);
+type Enroll = Extract<ClusterMessage, { type: 'enroll' }>;
+
+const CREDENTIALS = { apiToken: 'canary-token', tokenHash: Buffer.alloc(32, 1), proxyPassword: 'canary-password', sealedProxyPassword: 'sealed' };
+const RECOVERY = Buffer.alloc(32, 2);
+
+function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 2 })) {
+  const message: Enroll = {
+    type: 'enroll', asker: ASKER, key: keyRecord(), existing: null, recoveryKeyHash: null, credentials: CREDENTIALS, aliasIds: [id('1', 1)],
+    request: { enrollment_key: 'canary-key', node_id: NODE, id_type: 'persistent', version: '1.0.0', ports: PORTS, self_update_enabled: true, aliases: ['press'] },
+    ...more,
+  };
+  return behaviour.transition({ id: CLUSTER, record }, message, NOW_MS);
+}
+
+const write = {
+  kind: 'node-enrolled', node: NODE, cluster: CLUSTER, enrollmentKey: id('d', 1), spendsUse: true, existing: { type: 'none' }, tokenHash: CREDENTIALS.tokenHash, sealedProxyPassword: 'sealed', version: '1.0.0', idType: 'persistent',
+  ports: PORTS, selfUpdateEnabled: true, wireguardPublicKey: null, aliases: [{ id: id('1', 1), name: 'press' }], atMs: NOW_MS,
+};
+const verified = { enrollment_key_id: id('d', 1), cluster_name: 'factory', name: 'line 3', uses_remaining: 4, result: 'verified', verified_at: '2026-01-15T10:01:00.000Z' };
+const snapshot = {
+  node_id: NODE, cluster_name: 'factory', status: 'unreachable', version: '1.0.0', id_type: 'persistent', ...PORTS, self_update_enabled: true, last_seen_at: null,
+  inserted_at: '2026-01-15T10:01:00.000Z', updated_at: '2026-01-15T10:01:00.000Z',
+};
+const welcome = { type: 'answer', to: ASKER, result: { ok: true, value: { node_id: NODE, api_token: 'canary-token', proxy_password: 'canary-password', cluster_name: 'factory', admin_urls: SETTINGS.agent.admin_urls, settings: SETTINGS.agent } } };
+
+test('a new node spends a use, is told of, lives at once, and gets its secrets', (t) => {
+  const step = enroll();
+
+  t.deepEqual(step.changes, [{
+    write,
+    events: [{ type: 'edge.enrollment_key.verified', subject: NODE, atMs: NOW_MS, data: verified }, { type: 'edge.node.registered', subject: NODE, atMs: NOW_MS, data: snapshot }],
+    notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }],
+  }] as never);
+  t.deepEqual(step.effects, [{ type: 'revive', address: { kind: 'node', id: NODE } }, welcome] as never);
+  t.is(step.state.record?.nodeCount, 3);
+});
+
+test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
+  const [change] = enroll({ key: keyRecord({ name: null, usesRemaining: null }) }).changes;
+
+  t.deepEqual(change?.events[0]?.data, { ...verified, name: null, uses_remaining: null });
+});
+
+test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not told of again', (t) => {
+  const step = enroll({ existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false }, key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }) });
+
+  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [], notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }] }] as never);
+  t.deepEqual(step.effects, [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'revoked', reason: 'the node was enrolled again' } } }, welcome] as never);
+  t.is(step.state.record?.nodeCount, 2);
+});
+
+test('a recovery spends a use, keeps what the node was, ends its older session, and tells of a new version', (t) => {
+  const step = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord({ version: '0.9.0', status: 'healthy' }), everConnected: true } });
+
+  const data = { ...snapshot, status: 'healthy', last_seen_at: '2026-01-15T10:00:00.000Z', inserted_at: '2026-01-15T10:00:00.000Z' };
+  t.deepEqual(step.changes.map((change) => change.write), [{ ...write, existing: { type: 'recovery', keyHash: RECOVERY } }] as never);
+  t.deepEqual(step.changes[0]?.events.map((event) => [event.type, event.data]), [
+    ['edge.enrollment_key.verified', verified],
+    ['edge.node.reregistered', data],
+    ['edge.node.version_changed', { ...data, previous_version: '0.9.0' }],
+  ] as never);
+  t.is(step.effects[0]?.type, 'tell');
+});
+
+test('a recovery with the same version tells of no new one', (t) => {
+  const [change] = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true } }).changes;
+
+  t.deepEqual(change?.events.map((event) => event.type), ['edge.enrollment_key.verified', 'edge.node.reregistered']);
+});
+
+test('an id that is enrolled is a conflict: once it connected, or with another key', (t) => {
+  for (const existing of [{ node: nodeRecord(), everConnected: true }, { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false }, { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false }]) {
+    const step = enroll({ existing });
+
+    t.deepEqual(step.changes, []);
+    t.like(step.effects[0], { type: 'answer', result: { ok: false, refusal: { code: 'conflict' } } });
+  }
+});
+
+const TURNED_AWAY = [
+  ['key_expired', keyRecord({ expiredAtMs: NOW_MS }), 5],
+  ['key_spent', keyRecord({ usesRemaining: 0 }), 0],
+] as const;
+
+for (const [code, key, left] of TURNED_AWAY) {
+  test(`${code}: nobody is let in, and the attempt is told with the uses that are left`, (t) => {
+    const step = enroll({ key });
+
+    t.deepEqual(step.changes, [{ write: { kind: 'nothing' }, events: [{ type: 'edge.enrollment_key.verified', subject: NODE, atMs: NOW_MS, data: { ...verified, uses_remaining: left, result: code } }], notices: [{ type: 'events-stored' }] }] as never);
+    t.like(step.effects[0], { type: 'answer', result: { ok: false, refusal: { code } } });
+    t.is(step.state.record?.nodeCount, 2);
+  });
+}
+
+test('no event of an enrolment holds a secret (E4)', (t) => {
+  const steps = [enroll(), enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true } }), enroll({ key: keyRecord({ usesRemaining: 0 }) })];
+
+  t.false(JSON.stringify(steps.map((step) => step.changes.map((change) => [change.events, change.notices]))).includes('canary'));
+});

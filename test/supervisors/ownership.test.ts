@@ -1,0 +1,162 @@
+/** Who owns which cluster: two trees on one database. */
+import test from 'ava';
+import * as fc from 'fast-check';
+import { LEASE_MS } from '../../persistence/leases.ts';
+import { assign } from '../../supervisors/ownership/assignment.ts';
+import { createHeldLeases } from '../../supervisors/ownership/held.ts';
+import type { SessionId } from '../../transport/protocol/ids.ts';
+import { CLUSTER, OTHER_CLUSTER, result, session } from '../actors/world.ts';
+import { until } from '../support/until.ts';
+import { createFreezableClock } from './frozen.ts';
+import { must, plantGrove } from './grove.ts';
+
+/** With capacity, every cluster has an owner within this of a kill, in ms. Source: invariants.md, O2. */
+const OWNERLESS_MS_MAX = 5_000;
+
+const admins = fc.uniqueArray(fc.record({ id: fc.uuid(), capacity: fc.nat(200), clusters: fc.nat(5), nodes: fc.nat(100) }), { minLength: 0, maxLength: 5, selector: (admin) => admin.id });
+const clusters = fc.uniqueArray(fc.record({ cluster: fc.uuid(), name: fc.string({ minLength: 1, maxLength: 24 }), nodes: fc.nat(60) }), { maxLength: 30, selector: (cluster) => cluster.cluster });
+
+test('the assignment is the same whatever order the rows come in, stays within capacity, and leaves out only what fits nowhere', (t) => {
+  fc.assert(fc.property(admins, clusters, fc.integer(), (who, what, seed) => {
+    const names = new Set(what.map((cluster) => cluster.name));
+    fc.pre(names.size === what.length); // names are unique in the table
+    const assigned = assign(what, who);
+
+    t.deepEqual(Object.fromEntries(assign(shuffled(what, seed), shuffled(who, seed + 1))), Object.fromEntries(assigned));
+    for (const admin of who) {
+      const nodes = what.filter((cluster) => assigned.get(cluster.cluster) === admin.id).reduce((sum, cluster) => sum + cluster.nodes, 0);
+      if (nodes > 0) t.true(admin.nodes + nodes <= admin.capacity);
+    }
+    for (const cluster of what) {
+      if (assigned.has(cluster.cluster)) continue;
+      const rooms = who.map((admin) => admin.capacity - admin.nodes - what.filter((other) => assigned.get(other.cluster) === admin.id).reduce((sum, other) => sum + other.nodes, 0));
+      t.true(rooms.every((room) => room < cluster.nodes));
+    }
+  }), { numRuns: 300 });
+});
+
+test('clusters of one size are spread evenly over admins of one size', (t) => {
+  const who = ['a', 'b', 'c'].map((id) => ({ id, capacity: 1_000, clusters: 0, nodes: 0 }));
+  const what = Array.from({ length: 9 }, (_, index) => ({ cluster: `c${index}`, name: `c${index}`, nodes: 10 }));
+
+  const counts = [...Map.groupBy(assign(what, who).values(), (admin) => admin).values()].map((all) => all.length);
+
+  t.deepEqual(counts, [3, 3, 3]);
+});
+
+test('a lease is fresh from when its grant was asked for, and what waits for it runs when it is renewed, or never', (t) => {
+  let nowMs = 0;
+  const held = createHeldLeases(3_000, () => nowMs);
+  const ran: string[] = [];
+  held.hold(CLUSTER, 4, 0);
+  held.hold(OTHER_CLUSTER, 1, 0);
+  held.whenFresh(CLUSTER, () => ran.push('now'));
+  nowMs = 3_000;
+  for (const cluster of [CLUSTER, OTHER_CLUSTER]) held.whenFresh(cluster, () => ran.push(`late ${cluster}`));
+  t.deepEqual([held.isFresh(CLUSTER), held.holds(CLUSTER), ran], [false, true, ['now']]);
+
+  held.lose(OTHER_CLUSTER);
+  held.hold(OTHER_CLUSTER, 3, 2_000);
+  const { epoch } = held.leaseOf(CLUSTER);
+  held.hold(CLUSTER, 4, 2_500);
+
+  t.deepEqual([ran, epoch, held.leaseOf(OTHER_CLUSTER).epoch, held.leaseOf('none' as never).epoch], [['now', `late ${CLUSTER}`], 4, 3, -1]);
+});
+
+test('an owner that stops renewing is replaced within 5 s; when it wakes it writes no row, delivers nothing, and lets go (O1, O2)', async (t) => {
+  const clock = createFreezableClock();
+  const paused = await plantGrove(t, { clock });
+  const { cluster, nodes: [node] } = await paused.plant(1);
+  if (node === undefined) throw new Error('no node');
+  paused.connect(node, 1);
+  await until('the agent is welcome', () => paused.sessions.frames.length === 1);
+  const { executions: [execution] } = await paused.run([{ node, cluster }]);
+  if (execution === undefined) throw new Error('no execution');
+  await until('it is delivered', () => paused.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  const other = await plantGrove(t, { connection: paused.connection });
+  t.false(other.tree.held.holds(cluster));
+
+  clock.freeze();
+  const frozenMs = performance.now();
+  await until('the other owns it', () => other.tree.held.holds(cluster));
+  t.true(performance.now() - frozenMs < OWNERLESS_MS_MAX, `${performance.now() - frozenMs} ms`);
+  await until('its node lives there', () => other.tree.directory.count('node') === 1);
+
+  // The old owner is awake again, and does not know yet.
+  const before = await paused.rows('select * from command_execution order by id');
+  const framesBefore = paused.sessions.frames.length;
+  const refused = await paused.tree.ask((asker) => ({ to: { kind: 'node', id: node }, message: { type: 'set-recovery-key', asker, keyHash: Buffer.alloc(32), key: 'k', idempotency: null } }));
+  paused.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'results-arrived', session: session(1), results: [result(1, { execution })] } });
+  const second = await paused.run([{ node, cluster }]);
+  t.like(refused, { ok: false, refusal: { code: 'service_unavailable' } });
+  t.deepEqual(await paused.rows('select * from command_execution where id <> $1 order by id', [second.executions[0]]), before);
+  t.deepEqual(await paused.rows('select 1 from recovery_key'), []);
+
+  clock.thaw();
+  await until('it lets go', () => paused.tree.directory.count('node') === 0);
+  t.false(paused.tree.held.holds(cluster));
+  t.deepEqual(paused.sessions.frames.slice(framesBefore), []);
+  t.deepEqual(paused.sessions.hungUp, [{ session: null, node, code: 4010 }]);
+
+  // The agent is with the new owner now, and nothing is lost.
+  other.connect(node, 7, [execution]);
+  other.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'results-arrived', session: 7 as SessionId, results: [result(1, { execution })] } });
+  await until('the result is stored', async () => (await other.statusOf(execution)) === 'completed');
+});
+
+test('a drain gives the clusters back at once', async (t) => {
+  const leaving = await plantGrove(t);
+  const { cluster } = await leaving.plant(2);
+  const staying = await plantGrove(t, { connection: leaving.connection });
+
+  const began = performance.now();
+  await leaving.stop();
+  await until('the other owns it', () => staying.tree.held.holds(cluster) && staying.tree.directory.count('node') === 2);
+
+  t.true(performance.now() - began < LEASE_MS, `${performance.now() - began} ms: not after the lease`);
+});
+
+test('a second process of the same name takes over, and the first lets go', async (t) => {
+  const first = await plantGrove(t, { name: 'twin' });
+  const { cluster } = await first.plant(1);
+  const second = await plantGrove(t, { name: 'twin', connection: first.connection });
+
+  t.is(second.adminId, first.adminId);
+  await until('the first lets go', () => !first.tree.held.holds(cluster) && first.tree.directory.count('node') === 0);
+
+  t.true(second.tree.held.isFresh(cluster));
+});
+
+test('a lease that ran out with the database away, and was taken by nobody, loses no result', async (t) => {
+  const grove = await plantGrove(t);
+  const { cluster, nodes: [node] } = await grove.plant(1);
+  if (node === undefined) throw new Error('no node');
+  grove.connect(node, 1);
+  const { executions: [execution] } = await grove.run([{ node, cluster }]);
+  if (execution === undefined) throw new Error('no execution');
+  await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  await grove.rows("update cluster_ownership set lease_until = clock_timestamp() - interval '1 ms'");
+
+  grove.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'results-arrived', session: session(1), results: [result(1, { execution })] } });
+  await until('it is confirmed', () => grove.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
+
+  t.is(await grove.statusOf(execution), 'completed');
+  t.is(grove.tree.directory.counters.crashes, 0);
+});
+
+test('a cluster is owned by its creator from the first instant', async (t) => {
+  const grove = await plantGrove(t);
+  const cluster = await grove.createCluster();
+
+  must(await grove.tree.ask((asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'limit', asker, nodeLimit: 3 } })));
+  t.true(grove.tree.held.isFresh(cluster));
+});
+
+function shuffled<T>(all: readonly T[], seed: number): T[] {
+  let state = seed >>> 0;
+  const random = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state;
+  };
+  return all.map((one) => ({ one, at: random() })).toSorted((a, b) => a.at - b.at).map(({ one }) => one);
+}
