@@ -15,7 +15,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
   watch: { about: 'live feeds: one change, and a storm', run: watch },
-  peers: { about: 'beside clush, Ansible and NATS', run: peers },
+  peers: { about: 'beside clush, Ansible, NATS and MeshCentral', run: peers },
   agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
 };

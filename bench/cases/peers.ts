@@ -4,6 +4,7 @@ import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';
 import { startFloor } from '../floor/contestant.ts';
 import { interleave, type Side } from '../method/interleave.ts';
+import { hasMeshCentral, startMeshFleet, type MeshFleet } from '../peers/meshcentral.ts';
 import { startNatsFleet } from '../peers/nats.ts';
 import { findProgram, missingPackages, type Program } from '../peers/programs.ts';
 import { startSshFleet } from '../peers/ssh-fleet.ts';
@@ -44,9 +45,13 @@ async function answers(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
   const [program] = await found('nats-server');
   const nats = program === undefined ? undefined : await startNatsFleet(program, await freePort(), nodes);
+  let mesh: MeshFleet | undefined;
   try {
-    await contest(options, 'peers-answer', nodes, 'simulated', nats ? [nats.side] : []);
+    if (await hasMeshCentral(options.install)) mesh = await startMeshFleet(await freePort(), nodes);
+    else options.report.note('not installed, so not measured: MeshCentral (--install installs it below .data/bench)');
+    await contest(options, 'peers-answer', nodes, 'simulated', [...nats ? [nats.side] : [], ...mesh ? [mesh.side] : []]);
   } finally {
+    await mesh?.end();
     await nats?.end();
   }
 }

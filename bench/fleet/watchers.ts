@@ -5,7 +5,6 @@
 import { WebSocket } from 'ws';
 import { nowMs } from '../method/moment.ts';
 import { serveQuestions } from '../method/worker.ts';
-import { sourceAddress } from './addresses.ts';
 
 /** Subscriptions that are opened at once. */
 const OPENS_AT_ONCE = 32;
@@ -49,7 +48,7 @@ function hear(watcher: Watcher, text: string, isFirst: boolean, opened: () => vo
 async function open(url: string, key: string, input: object, index: number): Promise<void> {
   const watcher: Watcher = { ready: false, lastId: '', atMs: 0, hitMs: 0 };
   watchers[index] = watcher;
-  const socket = new WebSocket(url, { perMessageDeflate: false, headers: { authorization: `Bearer ${key}` }, localAddress: sourceAddress(index), skipUTF8Validation: true });
+  const socket = new WebSocket(url, { perMessageDeflate: false, headers: { authorization: `Bearer ${key}` }, skipUTF8Validation: true });
   await new Promise<void>((resolve, reject) => {
     socket.on('open', () => socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })));
     socket.on('message', (data: Buffer) => {

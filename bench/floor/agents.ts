@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process';
 import { WebSocket } from 'ws';
-import { sourceAddress } from '../fleet/addresses.ts';
 import { serveQuestions } from '../method/worker.ts';
 
 /** Output of every simulated execution: 200 bytes. Source: the brief of the suite (issue, "simulated agents"). */
@@ -27,7 +26,7 @@ interface Heard {
 }
 
 async function dial(port: number, index: number, isReal: boolean): Promise<void> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/${index}`, { perMessageDeflate: false, skipUTF8Validation: true, localAddress: sourceAddress(index) });
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/${index}`, { perMessageDeflate: false, skipUTF8Validation: true });
   let seq = 0;
   socket.on('message', (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as Heard;

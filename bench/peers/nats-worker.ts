@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sourceAddress } from '../fleet/addresses.ts';
 import { serveQuestions } from '../method/worker.ts';
 
 /** What goes out and comes back: as much as a delivery, and a result with 200 bytes of output. */
@@ -18,9 +17,9 @@ let answers = 0;
 let wanted = 0;
 let allAnswered: (() => void) | undefined;
 
-async function dial(port: number, index: number): Promise<Socket> {
+async function dial(port: number): Promise<Socket> {
   for (let attempt = 0; ; attempt += 1) {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: sourceAddress(index), noDelay: true });
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     try {
       await once(socket, 'connect');
       socket.on('error', () => undefined); // its end stops the run, which says so
@@ -34,14 +33,14 @@ async function dial(port: number, index: number): Promise<Socket> {
 }
 
 async function responder(port: number, index: number): Promise<void> {
-  const socket = await dial(port, index);
+  const socket = await dial(port);
   let unread = '';
   socket.on('data', (piece: Buffer) => {
     unread += piece.toString('latin1');
     for (let end = unread.indexOf('\r\n'); end >= 0; end = unread.indexOf('\r\n')) {
       const line = unread.slice(0, end);
       if (line.startsWith('MSG ')) {
-        const [, , , inbox, bytes] = line.split(' ');
+        const [,, , inbox, bytes] = line.split(' ');
         if (unread.length < end + 4 + Number(bytes)) return;
         unread = unread.slice(end + 4 + Number(bytes));
         socket.write(`PUB ${inbox} ${ANSWER.length}\r\n${ANSWER}\r\n`);
@@ -72,7 +71,7 @@ serveQuestions({
     await delay(500); // the last subscriptions are known to the server
   },
   prepare: async ({ port }: { port: number }) => {
-    requester = await dial(port, 0);
+    requester = await dial(port);
     let tail = '';
     requester.on('data', (piece: Buffer) => {
       // A header may be cut between two pieces: what could be its beginning waits for the next one.

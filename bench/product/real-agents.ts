@@ -8,7 +8,6 @@ import { openJournal } from '../../agent/open-journal.ts';
 import { Session } from '../../agent/session.ts';
 import { machineTimeline } from '../../agent/timeline.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
-import { sourceAddress } from '../fleet/addresses.ts';
 import { BENCH_DIR } from '../fleet/database.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
 import { serveQuestions } from '../method/worker.ts';
@@ -41,7 +40,7 @@ function connect(port: number, index: number): Promise<void> {
         if (confirmed >= wanted) allConfirmed?.();
       },
     },
-    { journal, runner: executor, report: () => ({ services: [] }), dial: webSocketDial({ localAddress: sourceAddress(index) }), clock: systemClock, random: Math.random, log },
+    { journal, runner: executor, report: () => ({ services: [] }), dial: webSocketDial(), clock: systemClock, random: Math.random, log },
   );
   executor.recover();
   session.start();

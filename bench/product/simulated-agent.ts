@@ -5,7 +5,6 @@ import { Session } from '../../agent/session.ts';
 import type { AgentSettings, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
-import { sourceAddress } from '../fleet/addresses.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
 
 /** Output of every simulated execution: 200 bytes, as the floor's agents have it. */
@@ -74,7 +73,7 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger): Sim
       onLive: () => ledger.live(index),
       onSettings: (settings: AgentSettings) => { if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls; },
     },
-    { journal, runner, report: () => report, dial: webSocketDial({ localAddress: sourceAddress(index) }), clock: systemClock, random: Math.random, log: quiet },
+    { journal, runner, report: () => report, dial: webSocketDial(), clock: systemClock, random: Math.random, log: quiet },
   );
   return {
     session,
