@@ -212,7 +212,7 @@ export class Executor implements SessionRunner {
     let keeper: Keeper | null = null;
     try {
       keeper = this.#keepers.take();
-      writeFileSync(join(keeper.directory, KEEPER_FILES.script), waiting.commandText, { mode: 0o700 });
+      writeFileSync(join(keeper.directory, KEEPER_FILES.script), waiting.commandText, { flag: 'r+' });
       if (this.#problem !== null) this.#options.log.info('Commands can be started again');
       this.#problem = null;
       return keeper;

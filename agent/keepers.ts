@@ -2,11 +2,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
-import { KEEPER_MARK, KEEPER_SCRIPT } from './keeper-script.ts';
+import { KEEPER_FILES, KEEPER_MARK, KEEPER_SCRIPT } from './keeper-script.ts';
 import { halfBytes } from './output-text.ts';
 
 /** Bytes more than half of the output that are captured at either end: a cut may fall into a code point of 4 bytes. */
@@ -91,6 +91,7 @@ export class Keepers {
     const name = randomBytes(12).toString('hex');
     const directory = join(this.#options.directory, name);
     mkdirSync(directory, { mode: 0o700 });
+    closeSync(openSync(join(directory, KEEPER_FILES.script), 'w', 0o700)); // made ahead as well: filling a file is quicker than making one
     const half = String(halfBytes(this.#options.outputBytesMax) + HALF_SLACK_BYTES);
     const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, half, half], {
       cwd: '/',

@@ -10,7 +10,7 @@ async function until(look: () => boolean): Promise<void> {
 }
 
 test.serial('a script that cannot be written to the disk waits and is said to; it runs when there is room', async (t) => {
-  const disk = smallDisk(t, 2_048);
+  const disk = smallDisk(t, 4_096);
   if (disk === null) {
     t.pass('not tried: this user cannot mount a disk');
     return;
@@ -32,7 +32,7 @@ test.serial('a script that cannot be written to the disk waits and is said to; i
 });
 
 test.serial('output that the disk does not take is lost, the script goes on, and the result says that it was cut', async (t) => {
-  const disk = smallDisk(t, 2_048);
+  const disk = smallDisk(t, 4_096);
   if (disk === null) {
     t.pass('not tried: this user cannot mount a disk');
     return;
