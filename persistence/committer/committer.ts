@@ -11,6 +11,7 @@ import { isConflict, isUnavailable } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import { storeCold } from './cold.ts';
 import type { ColdOutcome, ColdPorts } from './cold.ts';
+import { storedNotices } from './doubts.ts';
 import { storeBatch } from './hot-batch.ts';
 import type { HotChange, Unit } from './hot-batch.ts';
 
@@ -26,6 +27,9 @@ const GATHER_MS = 2;
 
 /** How often a lost database is asked whether it is back, in ms. */
 const RETRY_MS = 200;
+
+/** When commits in doubt are asked for again, in ms: the server's timeouts end at 3 s. */
+const SECOND_LOOK_MS = 4_000;
 
 /** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
 const CONFLICTS_MAX = 3;
@@ -65,6 +69,8 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   let queue: Waiting[] = [];
   let running: Promise<void> | null = null;
   let back: Promise<void> | null = null;
+  /** What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is begun while the database is away. */
+  let doubted: Notice[] = [];
 
   function commitHot(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
     return new Promise((resolve, reject) => {
@@ -127,12 +133,13 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       }
       return;
     }
-    if (isUnavailable(error)) wentAway(error);
+    if (isUnavailable(error)) wentAway(error, waiting.flatMap((one) => one.unit.changes));
     else log.error({ error }, 'a change could not be stored');
     for (const one of waiting) one.reject(error);
   }
 
-  function wentAway(error: unknown): void {
+  function wentAway(error: unknown, inDoubt: readonly Change[]): void {
+    doubted.push(...inDoubt.flatMap((change) => change.notices));
     if (back !== null) return;
     log.warn({ error }, 'the database is not available: waiting for it');
     back = waitUntilBack();
@@ -142,6 +149,20 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     await waitForDatabase(pool);
     back = null;
     log.info({}, 'the database is back');
+    void settleDoubts();
+  }
+
+  /** Tells what was stored after all: now, and once more when the server has ended whatever it had begun. */
+  async function settleDoubts(): Promise<void> {
+    const notices = doubted;
+    doubted = [];
+    try {
+      committed(await storedNotices(pool, notices));
+      await delay(SECOND_LOOK_MS, undefined, { ref: false });
+      if (back === null) committed(await storedNotices(pool, notices));
+    } catch (error) {
+      log.warn({ error }, 'what was stored when the database went away could not be read');
+    }
   }
 
   async function commitCold(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]> {
@@ -154,7 +175,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
         refused.push(...without);
         tell([change], without, outcome.notices);
       } catch (error) {
-        if (isUnavailable(error) && !isConflict(error)) wentAway(error);
+        if (isUnavailable(error) && !isConflict(error)) wentAway(error, back === null ? [change] : []);
         throw error;
       }
     }

@@ -85,9 +85,9 @@ test('an owner that stops renewing is replaced within 5 s; when it wakes it writ
   // The old owner is awake again, and does not know yet.
   const before = await paused.rows('select * from command_execution order by id');
   const framesBefore = paused.sessions.frames.length;
+  const second = await paused.run([{ node, cluster }]);
   const refused = await paused.tree.ask((asker) => ({ to: { kind: 'node', id: node }, message: { type: 'set-recovery-key', asker, keyHash: Buffer.alloc(32), key: 'k', idempotency: null } }));
   paused.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'results-arrived', session: session(1), results: [result(1, { execution })] } });
-  const second = await paused.run([{ node, cluster }]);
   t.like(refused, { ok: false, refusal: { code: 'service_unavailable' } });
   t.deepEqual(await paused.rows('select * from command_execution where id <> $1 order by id', [second.executions[0]]), before);
   t.deepEqual(await paused.rows('select 1 from recovery_key'), []);

@@ -8,7 +8,7 @@ import { startTestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { silentLog } from '../../support/log.ts';
-import { finish, openRig, type Rig } from './rig.ts';
+import { change, finish, openRig, type Rig } from './rig.ts';
 
 /** No call hangs longer, in ms. Source: invariants.md, L3. */
 const HANG_MS_MAX = 5_000;
@@ -36,6 +36,30 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
   t.deepEqual([(await rig.row(a))['status'], (await rig.row(b))['status'], await rig.eventsOf(a)], ['pending', 'pending', []]);
   await rig.committer.ready();
   t.deepEqual(await rig.commit(lease, [finish(a), finish(b)]), ['ok', 'ok']);
+});
+
+test('who watches hears what was stored when the connection was lost, and nothing that was not', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const node = await rig.node(lease);
+  const { command, executions: [stored = '' as ExecutionId] } = await rig.executions([node]);
+  const { executions: [lost = '' as ExecutionId] } = await rig.executions([node]);
+  const notice = (execution: ExecutionId) => ({ type: 'execution-changed' as const, execution, command, node, clusterName: 'c', status: 'completed' as const, exitCode: 0 });
+  // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had come through.
+  const holder = new Client(rig.connection);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select 1 from command_execution where id = $1 for update', [lost]);
+  const told = rig.notices.length;
+  const storing = rig.commit(lease, [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })));
+  await t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
+  await rig.rows("update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1", [stored]);
+  await holder.query('rollback');
+  await holder.end();
+
+  await until('they are told', () => rig.notices.slice(told).some((one) => one.type === 'execution-changed'));
+
+  t.deepEqual(new Set(rig.notices.slice(told).filter((one) => one.type === 'execution-changed')), new Set([{ ...notice(stored), status: 'cancelled', exitCode: 143 }]) as never);
 });
 
 test('a row that another transaction holds for too long is a failure in time, and blocks nothing after it', async (t) => {
