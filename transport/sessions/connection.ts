@@ -5,11 +5,15 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
-import { BUFFERED_BYTES_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+import { BUFFERED_BYTES_MAX, BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
 import { textFrame } from './text-frame.ts';
 
 /** What a message from an agent turned out to be. */
 export type Received = { readonly ok: true; readonly frame: AgentFrame } | { readonly ok: false; readonly problem: string };
+
+/** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
+export type Hold = 'unstored' | 'rate';
+const HOLD_BITS: Readonly<Record<Hold, number>> = { unstored: 1, rate: 2 };
 
 /** A class, because there are ten thousand of them: methods are shared. */
 export class Connection {
@@ -27,6 +31,9 @@ export class Connection {
   #heardSeq = 0;
   #frames = FRAMES_BURST_MAX;
   #framesAtMs: number;
+  #bytes = BYTES_BURST_MAX;
+  #bytesAtMs: number;
+  #holds = 0;
   #unstored: Map<ExecutionId, number> | null = null;
 
   constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, nowMs: number) {
@@ -38,6 +45,7 @@ export class Connection {
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
     this.#framesAtMs = nowMs;
+    this.#bytesAtMs = nowMs;
   }
 
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
@@ -73,15 +81,25 @@ export class Connection {
 
   /** Whether its socket is not read for now. */
   get isPaused(): boolean {
-    return this.#socket.isPaused;
+    return this.#holds !== 0;
   }
 
-  pause(): void {
+  /** Stops reading its socket, until every reason to is gone. */
+  pause(reason: Hold): void {
+    this.#holds |= HOLD_BITS[reason];
     this.#socket.pause();
   }
 
-  resume(): void {
-    this.#socket.resume();
+  resume(reason: Hold): void {
+    this.#holds &= ~HOLD_BITS[reason];
+    if (this.#holds === 0) this.#socket.resume();
+  }
+
+  /** Takes bytes from its share. Answers how long it is used up for, in ms. */
+  spend(bytes: number, nowMs: number): number {
+    this.#bytes = Math.min(BYTES_BURST_MAX, this.#bytes + ((nowMs - this.#bytesAtMs) * BYTES_PER_SECOND_MAX) / 1_000) - bytes;
+    this.#bytesAtMs = nowMs;
+    return this.#bytes >= 0 ? 0 : Math.ceil((-this.#bytes * 1_000) / BYTES_PER_SECOND_MAX);
   }
 
   /** Notes output that waits to be stored. */

@@ -4,6 +4,10 @@
 export const FRAMES_PER_SECOND_MAX = 500;
 export const FRAMES_BURST_MAX = 2_000;
 
+/** Bytes a second that a session may send for long, and in one go. Above it its socket is read no faster: a long output is no offence. */
+export const BYTES_PER_SECOND_MAX = 8_388_608;
+export const BYTES_BURST_MAX = 33_554_432;
+
 /** Bytes waiting to be read by an agent, above which its session is cut: 32 scripts of 128 KiB, escaped, fit. */
 export const BUFFERED_BYTES_MAX = 8_388_608;
 

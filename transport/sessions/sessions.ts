@@ -82,7 +82,15 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (isBinary) return cut(connection, 'a binary frame');
     const received = connection.receive(data.toString('utf8'), clock.nowMs());
     if (!received.ok) return cut(connection, received.problem);
+    const waitMs = connection.spend(data.length, clock.nowMs());
+    if (waitMs > 0) holdBack(connection, waitMs);
     heardFrame(connection, received.frame, data.length);
+  }
+
+  /** It sends more than its share: the rest waits in its own socket, and the others do not (L1). */
+  function holdBack(connection: Connection, waitMs: number): void {
+    connection.pause('rate');
+    clock.after(waitMs, () => connection.resume('rate'));
   }
 
   function onClose(this: WebSocket): void {

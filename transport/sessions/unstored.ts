@@ -21,7 +21,7 @@ export function createUnstored(bytesMax: number = UNSTORED_BYTES_MAX): Unstored 
   function lower(bytes: number): void {
     total -= bytes;
     if (total > bytesMax / 2 || paused.size === 0) return;
-    for (const connection of paused) connection.resume();
+    for (const connection of paused) connection.resume('unstored');
     paused.clear();
   }
 
@@ -32,7 +32,7 @@ export function createUnstored(bytesMax: number = UNSTORED_BYTES_MAX): Unstored 
       connection.addUnstored(execution, bytes);
       if (total <= bytesMax || paused.has(connection)) return;
       paused.add(connection);
-      connection.pause();
+      connection.pause('unstored');
     },
     stored(connection, execution) {
       const bytes = connection.takeUnstored(execution);
