@@ -1,12 +1,9 @@
 /** An output as it grows, as text with byte offsets, for those who watch. */
 import type { CapturedOutput } from './captured-output.ts';
-import { utf8Decoder, withoutNul } from './output-text.ts';
+import { pieceOf, utf8Decoder, withoutNul } from './output-text.ts';
 import type { OutputCursor } from './ports.ts';
 
-/** Most bytes of UTF-8 that one raw byte becomes: U+FFFD for an invalid one. */
-const REPLACEMENT_FACTOR = 3;
-
-/** Raw bytes that the decoder may hold back between pieces, as text. */
+/** Bytes of text that the decoder may add to a piece for what it held back of the piece before. */
 const HELD_BACK_BYTES_MAX = 12;
 
 /**
@@ -19,6 +16,8 @@ export class LiveOutput implements OutputCursor {
   readonly #decoder = utf8Decoder();
   readonly #wantedOffset: number;
   #captured: CapturedOutput | null = null;
+  /** Text that is decoded and not given out: bytes that are invalid grow threefold. */
+  #rest = Buffer.alloc(0);
   #position = 0;
   #offset = 0;
   #isOver = false;
@@ -56,14 +55,14 @@ export class LiveOutput implements OutputCursor {
   }
 
   read(bytesMax: number): { offset: number; text: string } | null {
-    const rawMax = Math.floor((bytesMax - HELD_BACK_BYTES_MAX) / REPLACEMENT_FACTOR);
     for (;;) {
-      const piece = this.#next(rawMax);
-      if (piece === null) return null;
-      if (piece.offset >= this.#wantedOffset) return piece;
-      const bytes = Buffer.from(piece.text);
-      if (piece.offset + bytes.length <= this.#wantedOffset) continue;
-      return { offset: this.#wantedOffset, text: bytes.toString('utf8', this.#wantedOffset - piece.offset) };
+      if (this.#rest.length === 0 && !this.#decodeMore(bytesMax - HELD_BACK_BYTES_MAX)) return null;
+      const { text, next } = pieceOf(this.#rest, 0, bytesMax);
+      this.#rest = this.#rest.subarray(next);
+      const offset = this.#offset;
+      this.#offset += next;
+      if (offset >= this.#wantedOffset) return { offset, text };
+      if (this.#offset > this.#wantedOffset) return { offset: this.#wantedOffset, text: Buffer.from(text).toString('utf8', this.#wantedOffset - offset) };
     }
   }
 
@@ -73,28 +72,25 @@ export class LiveOutput implements OutputCursor {
     this.#onClose(this);
   }
 
-  #next(rawMax: number): { offset: number; text: string } | null {
-    const raw = this.#captured?.read(this.#position, rawMax);
-    if (raw === undefined || raw.bytes.length === 0) return this.#flush();
-    if (raw.position > this.#position) {
-      this.#decoder.decode(); // what it held back belongs to the part that is gone
-      this.#offset += raw.position - this.#position;
+  /** Reads on until there is some text; false when there is none now. */
+  #decodeMore(rawBytesMax: number): boolean {
+    while (this.#rest.length === 0) {
+      const raw = this.#captured?.read(this.#position, rawBytesMax);
+      if (raw === undefined || raw.bytes.length === 0) return this.#flush();
+      if (raw.position > this.#position) {
+        this.#decoder.decode(); // what it held back belongs to the part that is gone
+        this.#offset += raw.position - this.#position;
+      }
+      this.#position = raw.position + raw.bytes.length;
+      this.#rest = Buffer.from(withoutNul(this.#decoder.decode(raw.bytes, { stream: true })));
     }
-    this.#position = raw.position + raw.bytes.length;
-    return this.#piece(this.#decoder.decode(raw.bytes, { stream: true })) ?? this.#next(rawMax);
+    return true;
   }
 
-  #flush(): { offset: number; text: string } | null {
-    if (!this.#isOver || this.#isFlushed) return null;
+  #flush(): boolean {
+    if (!this.#isOver || this.#isFlushed) return false;
     this.#isFlushed = true;
-    return this.#piece(this.#decoder.decode());
-  }
-
-  #piece(decoded: string): { offset: number; text: string } | null {
-    if (decoded === '') return null;
-    const text = withoutNul(decoded);
-    const offset = this.#offset;
-    this.#offset += Buffer.byteLength(text);
-    return { offset, text };
+    this.#rest = Buffer.from(this.#decoder.decode());
+    return this.#rest.length > 0;
   }
 }
