@@ -1,5 +1,5 @@
 /** One round of chaos: something is killed, everything comes back, and what must hold is looked at. */
-import { breaches, EVENTS, ROWS, type Evidence, type Row } from './invariants.ts';
+import { breaches, COMMANDS, EVENTS, ROWS, type Evidence, type Row } from './invariants.ts';
 import type { KillPoint } from './kill-points.ts';
 import type { World } from './world.ts';
 
@@ -46,6 +46,7 @@ async function gather(world: World, since: { readonly attempts: number; readonly
     attempts: world.attempts.slice(since.attempts),
     nodes: fleet.agents.map(({ node }) => node),
     rows,
+    commands: await fleet.sql<Evidence['commands'][number]>(`${COMMANDS} where inserted_at >= $1`, [since.at]),
     runs: world.runs().slice(since.runs),
     confirmed: world.confirmed,
     contradictions: world.contradictions,

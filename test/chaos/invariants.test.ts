@@ -14,12 +14,15 @@ function row(node: string, more: Partial<Row> = {}): Row {
   return { id, command_id: COMMAND, command_text: 'echo mark-0-quick $EDGE_EXECUTION_ID; ', node_id: node, status: 'completed', exit_code: 0, output: `mark-0-quick ${id}\n`, sent: true, completed: true, cancelled: false, ...more };
 }
 
+const first = row('node-a');
+
 /** A round in which all went well, but for what is given. */
 function evidence(more: Partial<Evidence> = {}): Evidence {
   const rows = more.rows ?? NODES.map((node) => row(node));
   const all = ['created', 'sent', 'completed'].map((name) => `edge.command_execution.${name}`);
   return {
     attempts: [attempt], nodes: NODES, rows, contradictions: [],
+    commands: [...new Set(rows.map(({ command_id: id }) => id))].map((id) => ({ id, command_text: first.command_text })),
     runs: rows.map(({ id }) => id),
     events: new Map(rows.map(({ id }) => [id, all])),
     confirmed: new Map(rows.map((one) => [one.id, { execution: one.id as never, outcome: 'completed' as const, exit_code: 0, output: one.output ?? '', parts: 0, output_truncated: false }])),
@@ -35,11 +38,11 @@ test('a create that nobody answered may have left nothing', (t) => {
   t.deepEqual(breaches(evidence({ attempts: [{ ...attempt, answer: 'none', id: null }], rows: [] })), []);
 });
 
-const first = row('node-a');
 const rest = [row('node-b')];
 const without = (id: string) => evidence().runs.filter((run) => run !== id);
 for (const [what, broken, pattern] of [
   ['a stored command that is gone', { rows: [] }, /^C1: mark-0-quick \(stored\) has 0 executions/u],
+  ['a command that is stored without its executions, whoever was told', { rows: [], commands: [{ id: COMMAND, command_text: first.command_text }], attempts: [{ ...attempt, answer: 'none', id: null }] }, /^C1: .* has 0 executions of 1 commands/u],
   ['a command that is stored for one node of two', { rows: rest, attempts: [{ ...attempt, answer: 'none', id: null }] }, /^C1: .* has 1 executions/u],
   ['a command that is stored twice', { rows: [first, ...rest, row('node-a', { id: 'again', command_id: randomUUID(), output: 'mark-0-quick again\n' })] }, /^C1: .* has 3 executions of 2 commands/u],
   ['a command under another id than was answered', { attempts: [{ ...attempt, id: randomUUID() }] }, /^C1: .* under another id/u],
