@@ -37,6 +37,11 @@ export function readProcess(pid: number): ProcessEntry | null {
   };
 }
 
+/** True while this very process lives, and not another with its number. */
+export function lives(entry: ProcessEntry): boolean {
+  return readProcess(entry.pid)?.startTicks === entry.startTicks;
+}
+
 /** What belongs to one execution. */
 export interface Membership {
   readonly execution: string;

@@ -8,7 +8,7 @@ import { readClaim } from './claim.ts';
 import type { Ending } from './journal.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
 import { halfBytes, storedOutput } from './output-text.ts';
-import { isKeeper, membersOf, signal } from './processes.ts';
+import { isKeeper, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
 /** Between TERM and KILL, in ms. Source: contract.md 3.5. */
@@ -51,6 +51,7 @@ export class RunningExecution {
   readonly #bornMs: number;
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
+  #members: readonly ProcessEntry[] = [];
   #keeperPid: number | null;
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
@@ -153,23 +154,27 @@ export class RunningExecution {
   }
 
   #areMembersGone(processes: () => readonly ProcessEntry[], nowMs: number): boolean {
-    const members = this.#members(processes());
-    if (members.length === 0) return true;
-    if (nowMs >= this.#killAtMs) {
-      sweep(members, () => this.#members(null));
-      return false;
-    }
-    for (const member of members) {
+    const isDue = nowMs >= this.#killAtMs;
+    // While those that were asked to end still live there is no need to look through all of /proc.
+    if (!isDue && this.#members.some(lives)) return false;
+    this.#members = this.#look(processes());
+    if (this.#members.length === 0) return true;
+    if (isDue) sweep(this.#members, () => this.#look(null));
+    else this.#ask();
+    return false;
+  }
+
+  #ask(): void {
+    for (const member of this.#members) {
       const name = `${member.pid}.${member.startTicks}`;
       if (this.#asked.has(name)) continue;
       this.#asked.add(name);
       signal(member, 'SIGTERM');
       signal(member, 'SIGCONT'); // a stopped process would not even notice
     }
-    return false;
   }
 
-  #members(processes: readonly ProcessEntry[] | null): ProcessEntry[] {
+  #look(processes: readonly ProcessEntry[] | null): ProcessEntry[] {
     const { execution, keeper } = this.#options;
     return membersOf({ execution, keeper, keeperPid: this.#keeperPid }, processes, this.#seen);
   }
