@@ -1,0 +1,32 @@
+import test from 'ava';
+import { createLog } from '../../agent/log.ts';
+
+test('lines are JSON with level, time, name, fields and message; below the level nothing is written', (t) => {
+  const lines: string[] = [];
+  const log = createLog('warn', false, (line) => lines.push(line));
+
+  log.info('hidden');
+  log.warn('seen', { admin: 'http://a.test', error: new Error('why') });
+
+  t.is(lines.length, 1);
+  t.like(JSON.parse(lines[0] ?? ''), { level: 'warn', name: 'edge-agent', admin: 'http://a.test', error: 'why', msg: 'seen' });
+});
+
+test('on a terminal a line is for people', (t) => {
+  const lines: string[] = [];
+
+  createLog('info', true, (line) => lines.push(line)).info('Connected', { admin: 'http://a.test' });
+
+  t.regex(lines[0] ?? '', /^\d\d:\d\d:\d\d info {2}Connected {2}admin=http:\/\/a\.test\n$/);
+});
+
+test('a field is cut where it gets long, and silent is silent', (t) => {
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+
+  createLog('debug', false, write).debug('x', { long: 'y'.repeat(100_000) });
+  createLog('silent', false, write).error('x');
+
+  t.is(lines.length, 1);
+  t.true((lines[0] ?? '').length < 2_000);
+});
