@@ -26,6 +26,7 @@ const PASSWORD = 'bench-only-Passw0rd';
 /** Patience with its start, in ms: it makes certificates first. */
 const START_MS_MAX = 90_000;
 
+/** A server with its agents, as a side of the comparison. */
 export interface MeshFleet {
   readonly side: Side;
   end(): Promise<void>;

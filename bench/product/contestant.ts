@@ -31,6 +31,7 @@ export async function profiled(product: Product | undefined, directory: string |
   inspector.close();
 }
 
+/** How the product takes part. */
 export interface ProductOptions {
   /** Of its database. */
   readonly name?: string;

@@ -57,7 +57,8 @@ test('every operation answers as the model says, and what is stored in the end i
     const model: Model = { prefix: `m${randomUUID().slice(0, 6)}`, clusters: new Map(), keys: [], nodes: [] };
     for (const operation of [...BEGINNING, ...operations]) {
       const wanted = await perform(model, operation);
-      if (wanted !== null) t.is(wanted.status, wanted.expected, `${JSON.stringify(operation)}: ${wanted.text}`);
+      // Whoever failed to enrol too often is told so instead; what may enrol is never hindered.
+      if (wanted !== null) t.is(wanted.status === 429 && wanted.expected >= 400 ? wanted.expected : wanted.status, wanted.expected, `${JSON.stringify(operation)}: ${wanted.text}`);
     }
     await compare(t, model);
   }), { numRuns: 20 });

@@ -3,6 +3,7 @@ import type { Clock } from '../../actors/kit/ports.ts';
 import { ROUND_MS } from '../../supervisors/ownership/loop.ts';
 import { systemClock } from '../../transport/clock.ts';
 
+/** Time that stands still for one admin while it goes on for the others. */
 export interface FreezableClock extends Clock {
   freeze(): void;
   /** What was due meanwhile happens now. */

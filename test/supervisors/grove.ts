@@ -44,6 +44,7 @@ export function recordedSessions(): RecordedSessions {
   };
 }
 
+/** What a test puts in place of the real parts. */
 export interface GroveOptions {
   readonly connection?: TestConnection;
   readonly name?: string;
