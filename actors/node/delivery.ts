@@ -27,14 +27,15 @@ export function withOpen(state: NodeState, executions: readonly OpenExecution[],
 }
 
 /** Without executions that are over. */
-export function without(state: NodeState, over: readonly ExecutionId[]): NodeState {
-  if (over.length === 0) return state;
+export function without(state: NodeState, ended: readonly ExecutionId[]): NodeState {
+  if (ended.length === 0) return state;
   const open = new Map(state.open);
-  for (const id of over) open.delete(id);
-  if (state.session === null) return { ...state, open };
+  for (const id of ended) open.delete(id);
+  const over = state.reads === 0 ? state.over : new Set([...state.over, ...ended]);
+  if (state.session === null) return { ...state, open, over };
   const delivered = new Set(state.session.delivered);
-  for (const id of over) delivered.delete(id);
-  return { ...state, open, session: { ...state.session, delivered } };
+  for (const id of ended) delivered.delete(id);
+  return { ...state, open, over, session: { ...state.session, delivered } };
 }
 
 /** Rows were stored that a load under way may have missed. */

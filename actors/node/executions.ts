@@ -4,7 +4,7 @@ import type { Change, Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step, unchanged } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
-import { deliver, missed, rescan, withOpen, without } from './delivery.ts';
+import { deliver, missed, withOpen, without } from './delivery.ts';
 import { cancelledHere, ending, lost, sent } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
 import type { NodeState } from './state.ts';
@@ -21,21 +21,21 @@ export function run(state: NodeState, message: Said<'run'>, nowMs: number): Step
 
 /** The next open executions, as asked for. Each is taken up as its row has it: one that was cancelled meanwhile, or that the agent lost, is over. */
 export function loaded(state: NodeState, message: Said<'executions-loaded'>, nowMs: number): Step<NodeState> {
-  if (state.loading === false) return deliver(state, nowMs); // rows were read anew since it was asked for
-  if (state.loading === 'stale') return rescan({ ...state, loading: false });
+  if (state.loading === false) return deliver(state, nowMs); // nobody here asked for it: an actor that crashed did
   const more = message.more || state.loading === 'more';
   const changes: Change[] = [];
   const settle: ExecutionId[] = [];
   const open: OpenExecution[] = [];
   for (const execution of message.executions) {
-    if (state.open.has(execution.id)) continue;
+    if (state.open.has(execution.id) || state.over.has(execution.id)) continue;
     if (execution.status === 'pending' && execution.cancelRequestedAtMs !== null) {
       changes.push(cancelledHere(execution, nowMs));
       settle.push(execution.id);
     } else if (isLost(state, execution)) changes.push(lost(execution, nowMs));
     else open.push(execution);
   }
-  const next = deliver(withOpen({ ...state, loading: false }, open, more), nowMs);
+  const ended = changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : []));
+  const next = deliver(withOpen(without({ ...state, loading: false }, ended), open, more), nowMs);
   return step(next.state, changes, [...toAgent(state, 'settle', settle), ...cancelsOwed(next.state, open.map((execution) => execution.id)), ...next.effects]);
 }
 
@@ -75,7 +75,7 @@ export function outputPart(state: NodeState, message: Said<'output-part-arrived'
 /** What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it (C8). */
 export function lookedUp(state: NodeState, message: Said<'executions-looked-up'>, nowMs: number, decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>): Step<NodeState> {
   const { asked, retry } = message;
-  const found = new Set(message.executions.map((execution) => execution.id));
+  const found = new Set(message.executions.map((execution) => execution.id).filter((id) => !state.over.has(id)));
   const gone = asked.filter((id) => !found.has(id));
   const told = toAgent(state, retry.type === 'results-arrived' ? 'confirm' : 'settle', gone);
   // What an older session named, the agent may have lost since.
@@ -91,19 +91,19 @@ function adopt(state: NodeState, executions: readonly OpenExecution[], isHeld: b
   const open = new Map(state.open);
   const delivered = new Set(state.session?.delivered);
   const changes: Change[] = [];
+  const ended: ExecutionId[] = [];
   for (const execution of executions) {
-    if (open.has(execution.id)) continue; // what is known here is newer than what was read
+    if (open.has(execution.id) || state.over.has(execution.id)) continue; // what is known here is newer than what was read
     if (!isHeld && isLost(state, execution)) {
       changes.push(lost(execution, nowMs));
+      ended.push(execution.id);
       continue;
     }
     // Beyond the bound on purpose: the agent holds these, and it holds no more than was delivered to it.
     open.set(execution.id, execution);
     if (isHeld) delivered.add(execution.id);
   }
-  // A load under way may show these as open after they have ended.
-  const loading = executions.length > 0 && state.loading !== false ? 'stale' : state.loading;
-  return step({ ...state, open, loading, session: state.session === null ? null : { ...state.session, delivered } }, changes);
+  return step(without({ ...state, open, session: state.session === null ? null : { ...state.session, delivered } }, ended), changes);
 }
 
 /** A cancel that someone waits for comes back as a message of its own: then a refusal of its write is its answer. */
@@ -139,8 +139,7 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
 
 /** The sweep stored their end: the agent ends and forgets them (C7, C8). */
 export function expired(state: NodeState, message: Said<'executions-expired'>, nowMs: number): Step<NodeState> {
-  const loading = state.loading !== false && message.executions.some((id) => !state.open.has(id)) ? 'stale' : state.loading;
-  const next = deliver(without({ ...state, loading }, message.executions), nowMs);
+  const next = deliver(without(state, message.executions), nowMs);
   return step(next.state, [], [...toAgent(state, 'settle', message.executions), ...next.effects]);
 }
 

@@ -23,14 +23,16 @@ export interface NodeState {
   readonly open: ReadonlyMap<ExecutionId, OpenExecution>;
   /** More open executions wait in the database than `open` holds. */
   readonly backlog: boolean;
-  readonly loading: Loading;
+  /** Whether a `load-open` is under way. `more`: rows were stored since it was asked for, so that it must be asked for again. */
+  readonly loading: false | 'asked' | 'more';
+  /** Loads and look-ups under way. */
+  readonly reads: number;
+  /** What ended since the oldest of them was asked for: it may show these as open, and they must not run again (C3). Empty when none is under way. */
+  readonly over: ReadonlySet<ExecutionId>;
 }
 
-/**
- * Whether a `load-open` is under way. `more`: rows were stored since it was asked for, so that it must be asked for again.
- * `stale`: an execution ended that the load may still show as open, so that its answer is worth nothing.
- */
-export type Loading = false | 'asked' | 'more' | 'stale';
+/** A node that reads nothing. One object for all. */
+export const NOTHING_READ: Pick<NodeState, 'loading' | 'reads' | 'over'> = { loading: false, reads: 0, over: new Set() };
 
 /** A node's own id. */
 export function nodeId(state: NodeState): NodeId {

@@ -1,6 +1,6 @@
 /** The behaviour of a node. */
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { SessionId } from '../../transport/protocol/ids.ts';
+import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged, unreachable } from '../kit/step.ts';
@@ -9,6 +9,7 @@ import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silent } from './session.ts';
+import { NOTHING_READ } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
 /** What a node's behaviour depends on besides its state. */
@@ -22,7 +23,7 @@ export interface NodeSettings {
 
 /** What a node does with one message. Pure: `nowMs` is Unix time in ms. */
 export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, NodeMessage> {
-  function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
+  function decide(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
     switch (message.type) {
       case 'agent-connected':
         return connected(state, message, settings.agent, nowMs);
@@ -51,7 +52,7 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       case 'executions-loaded':
         return loaded(state, message, nowMs);
       case 'executions-looked-up':
-        return lookedUp(state, message, nowMs, transition);
+        return lookedUp(state, message, nowMs, decide);
       case 'delivery-withheld': {
         const session = current(state, message.session);
         return session === null ? unchanged(state) : withheld(state, session, message.executions, nowMs);
@@ -81,7 +82,22 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
     }
   }
 
+  /** Keeps count of the reads under way, and of what ended meanwhile. */
+  function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
+    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up') return counted(decide(state, message, nowMs));
+    // Asked by an actor that crashed: what it says is older than the rows that this one was made of.
+    if (state.reads === 0) return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
+    return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
+  }
+
   return { transition, owed: (state, nowMs) => owed(state, settings, nowMs), refreshed };
+}
+
+function counted(decided: Step<NodeState>): Step<NodeState> {
+  const { state, effects } = decided;
+  const reads = state.reads + effects.filter((effect) => effect.type === 'load-open' || effect.type === 'look-up').length;
+  const over = reads === 0 ? NOTHING_READ.over : state.over;
+  return reads === state.reads && over === state.over ? decided : step({ ...state, reads, over }, decided.changes, effects);
 }
 
 /** The live session when the news is of it; null when it is of an older one. */
@@ -110,7 +126,14 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
   return effects;
 }
 
-/** Rows know the executions, the live state knows the session. */
+/** Rows know the executions, the live state knows the session, and what is being read. */
 function refreshed(live: NodeState, rows: NodeState): NodeState {
-  return { ...rows, session: live.session, loading: false };
+  const loading = live.loading === false ? false : 'more';
+  return { ...rows, session: live.session, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
+}
+
+/** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */
+function endedSince(live: NodeState, rows: NodeState): readonly ExecutionId[] {
+  const youngest = rows.backlog ? [...rows.open.keys()].at(-1) : undefined;
+  return [...live.open.keys()].filter((id) => !rows.open.has(id) && (youngest === undefined || id < youngest));
 }

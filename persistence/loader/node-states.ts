@@ -1,6 +1,6 @@
 /** Nodes as their actors hold them, many at once. */
 import type { Pool } from 'pg';
-import { OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
+import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, OpenExecution } from '../../actors/records.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
@@ -39,6 +39,6 @@ function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly
     session: null,
     open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
     backlog: open.length > OPEN_EXECUTIONS_MAX,
-    loading: false,
+    ...NOTHING_READ,
   };
 }

@@ -1,7 +1,7 @@
 /** Rows, states and messages for tests of actors, with everything that a test does not speak of filled in. */
 import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../../actors/records.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
-import type { NodeState } from '../../actors/node/state.ts';
+import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import type { NodeSettings } from '../../actors/node/transition.ts';
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
@@ -63,7 +63,7 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, loading: false, ...more };
+  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, ...NOTHING_READ, ...more };
 }
 
 /** A healthy node with live session 1. */

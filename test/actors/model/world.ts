@@ -6,7 +6,7 @@ import { createMailbox } from '../../../actors/kit/mailbox.ts';
 import { decideRound } from '../../../actors/kit/round.ts';
 import type { Change, Effect } from '../../../actors/kit/step.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
-import { OPEN_EXECUTIONS_MAX, type NodeState } from '../../../actors/node/state.ts';
+import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../actors/resources.ts';
@@ -264,7 +264,7 @@ export class World {
 
   #loaded(): NodeState {
     const all = this.#openRows(() => true);
-    return { record: nodeRecord({ status: 'healthy' }), aliases: [], session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, loading: false };
+    return { record: nodeRecord({ status: 'healthy' }), aliases: [], session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ };
   }
 
   #openRows(wanted: (id: ExecutionId) => boolean): OpenExecution[] {

@@ -93,7 +93,7 @@ test('a result of an execution that is over is confirmed as such and stores noth
 test('a result of an execution that only the rows knew is stored after the look-up', (t) => {
   const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
 
-  const step = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1, 'sent')], retry });
+  const step = say(liveNode([], { reads: 1 }), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1, 'sent')], retry });
 
   t.deepEqual(step.changes.map((change) => change.write.kind), ['execution-finished']);
   t.deepEqual(step.effects, [sends('confirm', [execution(1)])]);
@@ -109,7 +109,7 @@ test('known and unknown results in one frame each go their way', (t) => {
 test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
   const retry = { type: 'executions-acknowledged', session: session(1), executions: [execution(1), execution(2), execution(3)] } as const;
 
-  const step = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1), execution(2), execution(3)], executions: [open(2), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })], retry });
+  const step = say(liveNode([], { reads: 1 }), { type: 'executions-looked-up', asked: [execution(1), execution(2), execution(3)], executions: [open(2), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })], retry });
 
   t.deepEqual(step.changes.map((change) => change.write), [{ kind: 'execution-sent', execution: execution(2), atMs: NOW_MS }]);
   t.deepEqual(step.effects, [sends('settle', [execution(1)]), sends('cancel', [execution(3)])]);
@@ -117,7 +117,7 @@ test('an acknowledgement of an execution that is over makes the agent end it; on
 });
 
 test('what was read is older than what is known', (t) => {
-  const step = say(liveNode([open(1, 'sent')]), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry: { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] } });
+  const step = say(liveNode([open(1, 'sent')], { reads: 1 }), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry: { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] } });
 
   t.deepEqual(step.changes, []);
   t.is(step.state.open.get(execution(1))?.status, 'sent');
@@ -127,7 +127,7 @@ test('an output part is stored, then the agent may send the next; one of an exec
   const part: NodeMessage = { type: 'output-part-arrived', session: session(1), execution: execution(1), part: 4, text: 'abc' };
 
   const stored = say(liveNode([open(1, 'sent')]), part);
-  const over = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [], retry: part });
+  const over = say(liveNode([], { reads: 1 }), { type: 'executions-looked-up', asked: [execution(1)], executions: [], retry: part });
 
   t.deepEqual(stored.changes, [{ write: { kind: 'output-part', execution: execution(1), part: 4, text: 'abc' }, events: [], notices: [] }]);
   t.deepEqual(stored.effects, [{ type: 'send', session: session(1), frame: { type: 'part-stored', execution: execution(1), part: 4 } }]);
@@ -175,7 +175,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
 test('a cancel that waited for a look-up comes back as a message of its own, so that a refusal of its write is its answer', (t) => {
   const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], asker: ASKER };
 
-  const step = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry: cancel });
+  const step = say(liveNode([], { reads: 1 }), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry: cancel });
 
   t.deepEqual([step.changes, step.effects], [[], [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: cancel } }]]);
 });
@@ -233,7 +233,7 @@ test(`a node holds ${OPEN_EXECUTIONS_MAX} executions; the rest is its backlog, a
 });
 
 test('executions that are stored while the backlog is read are not missed: it is read again', (t) => {
-  const reading = liveNode([], { backlog: true, loading: 'asked' });
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 1 });
 
   const told = say(reading, { type: 'run', executions: [open(5)] });
   const read = say(told.state, { type: 'executions-loaded', executions: [open(4)], more: false });
@@ -243,28 +243,55 @@ test('executions that are stored while the backlog is read are not missed: it is
   t.deepEqual(read.effects.filter((effect) => effect.type === 'load-open').map((effect) => effect.except), [[execution(4)]]);
 });
 
-test('an execution that ended while the backlog was read is not taken up again, whatever the reading says', (t) => {
-  const reading = liveNode([], { backlog: true, loading: 'asked' });
+test('an execution that ended while rows were read is not taken up again, whatever the reading says (C3)', (t) => {
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 2 });
   const cancel: NodeMessage = { type: 'cancel', executions: [execution(5)], asker: null };
 
   const cancelled = say(reading, { type: 'executions-looked-up', asked: [execution(5)], executions: [open(5)], retry: cancel });
-  const read = say(cancelled.state, { type: 'executions-loaded', executions: [open(5)], more: false });
+  const expired = say(cancelled.state, { type: 'executions-expired', executions: [execution(6)] });
+  const read = say(expired.state, { type: 'executions-loaded', executions: [open(5), open(6), open(7)], more: false });
 
   t.deepEqual(cancelled.changes.map((change) => change.write.kind), ['execution-finished']);
-  t.deepEqual([delivered(read), read.effects.map((effect) => effect.type), read.state.open.size], [[], ['load-open'], 0]);
-
-  const expired = say(reading, { type: 'executions-expired', executions: [execution(6)] });
-  t.is(expired.state.loading, 'stale');
+  t.deepEqual([...expired.state.over], [execution(5), execution(6)]);
+  t.deepEqual(delivered(read), [execution(7)]);
+  t.deepEqual([read.state.reads, read.state.over.size], [0, 0]);
 });
 
-test('rows that are read after a recovery replace a reading under way', (t) => {
+test('a look-up that was under way when its execution ended finds it over', (t) => {
+  const retry = { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] } as const;
+  const looking = liveNode([open(1)], { reads: 1 });
+
+  const ended = say(looking, { type: 'results-arrived', session: session(1), results: [result(1)] });
+  const found = say(ended.state, { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1, 'sent')], retry });
+
+  t.deepEqual([found.changes, found.effects, found.state.open.size], [[], [sends('settle', [execution(1)])], 0]);
+});
+
+test('what was committed in doubt is over for the readings under way, as far as the rows tell', (t) => {
+  const live = liveNode([open(1), open(2), open(9)], { reads: 1, loading: 'asked' });
+  const rows = (backlog: boolean) => nodeState({ open: new Map([[execution(2), open(2)], [execution(5), open(5)]]), backlog });
+
+  t.deepEqual([...behaviour.refreshed(live, rows(false)).over], [execution(1), execution(9)]);
+  t.deepEqual([...behaviour.refreshed(live, rows(true)).over], [execution(1)], 'what is younger than the oldest of a backlog may be open');
+  t.like(behaviour.refreshed(live, rows(false)), { session: live.session, reads: 1, loading: 'more' });
+});
+
+test('answers to an actor that crashed are asked for again by the one that follows', (t) => {
+  const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
+
+  const again = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry });
+
+  t.deepEqual([again.changes, again.effects], [[], [{ type: 'look-up', executions: [execution(1)], retry }]]);
+});
+
+test('rows that an actor was not waiting for change nothing', (t) => {
   const step = say(liveNode(), { type: 'executions-loaded', executions: [open(4)], more: true });
 
   t.deepEqual([step.changes, step.effects, step.state.open.size], [[], [], 0]);
 });
 
 test('the backlog brings up what happened to it meanwhile: cancelled while pending, sent and lost by the agent, sent and to be cancelled', (t) => {
-  const reading = liveNode([], { backlog: true, loading: 'asked', delivered: [execution(3)] });
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 1, delivered: [execution(3)] });
 
   const step = say(reading, { type: 'executions-loaded', executions: [open(1, 'pending', { cancelRequestedAtMs: MADE_MS }), open(2, 'sent'), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })], more: false });
 
