@@ -74,6 +74,30 @@ test('a create that is not answered by the database is answered with unavailable
   }
 });
 
+test('a create that comes through after everyone gave it up reaches its node all the same', async (t) => {
+  const released = Promise.withResolvers<void>();
+  let isFailing = false;
+  const grove = await plantGrove(t, { committer: (real) => ({
+    ready: () => real.ready(),
+    async commit(lease, changes) {
+      if (!isFailing) return real.commit(lease, changes);
+      isFailing = false;
+      void released.promise.then(() => real.commit(lease, changes));
+      throw new DatabaseUnavailable('the connection was lost');
+    },
+  }) });
+  const { cluster, nodes: [node] } = await grove.plant(1);
+  grove.connect(node!, 1);
+  isFailing = true;
+  await t.throwsAsync(grove.run([{ node: node!, cluster }]), { message: /service_unavailable/u });
+  await until('the command is given up', () => grove.tree.directory.count('command') === 0);
+
+  released.resolve();
+
+  await until('its node is told after all', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  t.is((await grove.rows('select 1 from command_execution')).length, 1);
+});
+
 test('a result whose commit is in doubt is stored once and confirmed', async (t) => {
   for (const isStored of [true, false]) {
     const fault = failing(isStored);
