@@ -24,6 +24,7 @@ export interface Running {
  * Starts a service and ends the process when it has been stopped. SIGTERM, SIGINT and SIGHUP stop it (also while it
  * starts), a second one ends the process at once. A start that fails prints one line, `describe(error)`, to stderr.
  * An error that nobody caught is a bug: logged, and the end, since the state is then unknown and a restart recovers.
+ * Node's own warnings go to the log, so that stderr holds its lines and nothing else.
  */
 export async function runUntilSignalled(options: {
   readonly start: () => Promise<Running>;
@@ -33,6 +34,7 @@ export async function runUntilSignalled(options: {
 }): Promise<never> {
   const { log, stopMsMax = STOP_MS_MAX } = options;
   endOnBugs(log);
+  logWarnings(log);
   const signalled = nextSignal(log);
 
   const starting = options.start();
@@ -68,6 +70,15 @@ async function nextSignal(log: Log): Promise<'signalled'> {
       resolve('signalled');
     };
     for (const signal of Object.keys(SIGNAL_STATUS) as EndingSignal[]) process.on(signal, onSignal);
+  });
+}
+
+/** That something will go in a later version of a library tells developers, not operators: the versions are exact. */
+function logWarnings(log: Log): void {
+  process.removeAllListeners('warning'); // Node's own listener prints two lines of text
+  process.on('warning', (error) => {
+    if (error.name === 'DeprecationWarning') log.debug({ error }, 'Node warns of something deprecated');
+    else log.warn({ error }, 'Node warns');
   });
 }
 

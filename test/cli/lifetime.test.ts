@@ -41,6 +41,17 @@ test('a start that fails says so in one line, with status 1', async (t) => {
   t.is(resident.output.stderr, 'resident: the port is taken\n');
 });
 
+test('warnings of Node are lines of the log like any other, and what is only deprecated is not told', async (t) => {
+  const resident = run(t, 'is-warned');
+  await resident.said('many listeners');
+
+  resident.child.kill('SIGTERM');
+  await resident.status;
+
+  const lines = resident.output.stderr.trim().split('\n').map((line) => (JSON.parse(line) as { level: string }).level);
+  t.deepEqual(lines, ['warn', 'info']);
+});
+
 test('a stop that takes too long is cut off, with status 1', async (t) => {
   const resident = run(t, 'never-stops');
   await resident.said('started');
