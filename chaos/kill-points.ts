@@ -5,7 +5,7 @@ import { processesWith } from '../test/support/fleet/agent-program.ts';
 import { until } from '../test/support/until.ts';
 import { holdCommit, holdTable, type CommitHold } from './commit-hold.ts';
 import type { Frame, Held } from './wire.ts';
-import type { ScriptKind, World } from './world.ts';
+import { TIMEOUT_MS, type Attempt, type ScriptKind, type World } from './world.ts';
 
 /** A moment, in words, and what is done then. */
 export interface KillPoint {
@@ -41,6 +41,9 @@ export const KILL_POINTS: readonly KillPoint[] = [
   { name: 'agent, before the confirmation reaches it', strike: (world) => agentAtFrame(world, 'confirm', 'drop') },
   { name: 'agent, in the midst of an output of several parts', strike: (world) => agentAtFrame(world, 'output-part', 'drop', 'long') },
   { name: 'agents, at any moment', strike: agentsAtAnyMoment },
+  { name: 'admin, as it passes a cancel on', strike: (world) => atCancel(world, () => world.killAdmin()) },
+  { name: 'agents, as a cancel comes', strike: (world) => atCancel(world, () => killAgents(world)) },
+  { name: 'agents, while what they run passes its timeout', strike: agentsAtTimeout },
   { name: 'a machine goes down with all that runs on it', strike: machineDown },
   { name: 'everything at once', strike: everything },
   { name: 'PostgreSQL, under load', strike: postgresUnderLoad },
@@ -94,25 +97,50 @@ async function agentAtFrame(world: World, type: Frame['type'], then: 'drop' | 'r
 }
 
 async function agentsAtStart(world: World): Promise<void> {
+  await begun(world, 'slow', 1);
+  await killAgents(world);
+}
+
+/** What was asked of the admin and answered with 2xx reaches the agent in the end, and no process survives it (C9). */
+async function atCancel(world: World, kill: () => Promise<unknown>): Promise<void> {
+  const attempt = await begun(world, 'endless', world.fleet.agents.length);
+  await until('sent', async () => (await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [attempt.id])).length === 0, CAUGHT_MS_MAX);
+  const held = world.wires[0]?.hold('cancel');
+  await world.fleet.rest.post(`/commands/${attempt.id}/cancel`);
+  await caught(held, 'cancel');
+  await kill();
+  held?.drop();
+}
+
+async function agentsAtTimeout(world: World): Promise<void> {
+  await begun(world, 'timed', world.fleet.agents.length);
+  await killAgents(world);
+  await delay(TIMEOUT_MS);
+}
+
+/** Creates a command; resolves when its script runs on so many nodes. */
+async function begun(world: World, kind: ScriptKind, nodes: number): Promise<Attempt> {
   const before = world.runs().length;
-  await world.create('slow');
-  await until('a script that runs', () => world.runs().length > before, CAUGHT_MS_MAX);
+  const attempt = await world.create(kind);
+  await until('scripts that run', () => world.runs().length >= before + nodes, CAUGHT_MS_MAX);
+  return attempt;
+}
+
+async function killAgents(world: World): Promise<void> {
   await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
 }
 
 async function agentsAtAnyMoment(world: World): Promise<void> {
   const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
+  await killAgents(world);
   await Promise.all(created);
 }
 
 /** The agent, its keepers and its scripts: what a power failure leaves is the disk. */
 async function machineDown(world: World): Promise<void> {
   const [agent] = world.fleet.agents;
-  const before = world.runs().length;
-  await world.create('slow');
-  await until('a script that runs', () => world.runs().length > before, CAUGHT_MS_MAX);
+  await begun(world, 'slow', 1);
   await world.killAgent(agent);
   for (const pid of processesWith(`EDGE_NODE_ID=${agent?.node ?? ''}`)) {
     try {

@@ -1,4 +1,5 @@
 /** One round of chaos: something is killed, everything comes back, and what must hold is looked at. */
+import { valuesInProcesses } from '../test/support/fleet/agent-program.ts';
 import { breaches, COMMANDS, EVENTS, ROWS, type Evidence, type Row } from './invariants.ts';
 import type { KillPoint } from './kill-points.ts';
 import type { World } from './world.ts';
@@ -48,6 +49,7 @@ async function gather(world: World, since: { readonly attempts: number; readonly
     rows,
     commands: await fleet.sql<Evidence['commands'][number]>(`${COMMANDS} where inserted_at >= $1`, [since.at]),
     runs: world.runs().slice(since.runs),
+    living: valuesInProcesses('EDGE_EXECUTION_ID'),
     confirmed: world.confirmed,
     contradictions: world.contradictions,
     events: new Map(events.map(({ subject, types }) => [subject, types])),

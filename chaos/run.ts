@@ -17,10 +17,13 @@ const { values } = parseArgs({ options: { kills: { type: 'string', default: Stri
 const killsWanted = Number(values.kills);
 const isWanted = ({ name }: KillPoint): boolean => values.only === undefined || name.includes(values.only);
 
-/** Worlds one after another: how many admins, what happens there, and by when enough of it has. */
+/** Part of all kills after which the next world begins; the last takes the rest. */
+const SHARE = 0.9;
+
+/** Worlds one after another: how many admins, what happens there once, and what again and again. */
 const ACTS = [
-  { admins: 1, once: PAUSES.filter(isWanted), again: KILL_POINTS.filter(isWanted), share: 0.9 },
-  { admins: 2, once: [], again: TAKEOVERS.filter(isWanted), share: 1 },
+  { admins: 1, once: PAUSES.filter(isWanted), again: KILL_POINTS.filter(isWanted) },
+  { admins: 2, once: [], again: TAKEOVERS.filter(isWanted) },
 ].filter(({ once, again }) => once.length + again.length > 0);
 
 if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || ACTS.length === 0) {
@@ -48,11 +51,13 @@ process.stdout.write(`${breaches.length === 0 ? 'all held' : `${breaches.length}
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
 
-async function play(world: World, { once, again, share }: (typeof ACTS)[number]): Promise<void> {
+async function play(world: World, act: (typeof ACTS)[number]): Promise<void> {
+  const { once, again } = act;
+  const enough = killsWanted * (act === ACTS.at(-1) ? 1 : SHARE);
   const already = totals.kills;
   let isWhole = true;
   for (const point of once) isWhole &&= await round(world, point);
-  for (let index = 0; again.length > 0 && already + world.kills < killsWanted * share; index += 1) {
+  for (let index = 0; again.length > 0 && already + world.kills < enough; index += 1) {
     isWhole &&= await round(world, again[index % again.length] as KillPoint);
     if (!isWhole) break;
   }

@@ -21,6 +21,12 @@ const PATIENCE_MS = 1_500;
 /** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
 const YOUTH_MS = 6_000;
 
+/** Output of a long script, in bytes: three parts. */
+const FILLER_BYTES = 150_000;
+
+/** Timeout of a timed script, in ms: long enough to kill its agent meanwhile. */
+export const TIMEOUT_MS = 800;
+
 /** A create that was asked for. */
 export interface Attempt {
   /** In the script of this command and of no other. */
@@ -28,6 +34,8 @@ export interface Attempt {
   /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
   answer: 'stored' | 'refused' | 'none';
   id: string | null;
+  /** How its executions may end, as state and exit code. */
+  readonly endings: readonly string[];
   readonly outputOf: (execution: string) => string;
 }
 
@@ -62,8 +70,18 @@ export interface World {
   recover(): Promise<void>;
 }
 
-/** Scripts: over at once, taking a moment, or with an output of several parts. */
-export type ScriptKind = 'quick' | 'slow' | 'long';
+/** A machine that went down under an execution. */
+const INTERRUPTED = 'cancelled 137';
+
+/** Scripts: over at once, taking a moment, with an output of several parts, ended by whoever cancels it, or by its timeout. */
+const SCRIPTS = {
+  quick: { body: '', endings: ['completed 0', INTERRUPTED] },
+  slow: { body: 'sleep 0.3', endings: ['completed 0', INTERRUPTED] },
+  long: { body: `head -c ${FILLER_BYTES} /dev/zero | tr "\\0" o; echo`, endings: ['completed 0', INTERRUPTED] },
+  endless: { body: '(trap "" TERM; sleep 1000) & sleep 1000', endings: ['cancelled 143', INTERRUPTED] },
+  timed: { body: 'sleep 1000', endings: ['completed 124', INTERRUPTED] },
+} as const;
+export type ScriptKind = keyof typeof SCRIPTS;
 
 /** Opens a world of its own. */
 export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?: number } = {}): Promise<World> {
@@ -127,16 +145,15 @@ async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: numb
 
 async function create(world: World, attempts: Attempt[], kind: ScriptKind, rest: Rest): Promise<Attempt> {
   const mark = `mark-${attempts.length}-${kind}`;
-  const filler = 150_000;
-  const body: Record<ScriptKind, string> = { quick: '', slow: 'sleep 0.3', long: `head -c ${filler} /dev/zero | tr "\\0" o; echo` };
+  const { body, endings } = SCRIPTS[kind];
   const attempt: Attempt = {
-    mark, answer: 'none', id: null,
-    outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(filler)}\n` : ''}`,
+    mark, answer: 'none', id: null, endings,
+    outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(FILLER_BYTES)}\n` : ''}`,
   };
   attempts.push(attempt);
-  const script = `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body[kind]}`;
+  const script = `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body}`;
   try {
-    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } } });
+    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' }, ...(kind === 'timed' && { timeout: TIMEOUT_MS }) } });
     attempt.answer = answer.status < 300 ? 'stored' : 'refused';
     attempt.id = answer.data?.id ?? null;
   } catch {

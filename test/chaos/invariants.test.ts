@@ -7,7 +7,7 @@ import type { Attempt } from '../../chaos/world.ts';
 const NODES = ['node-a', 'node-b'];
 const COMMAND = randomUUID();
 
-const attempt: Attempt = { mark: 'mark-0-quick', answer: 'stored', id: COMMAND, outputOf: (execution) => `mark-0-quick ${execution}\n` };
+const attempt: Attempt = { mark: 'mark-0-quick', answer: 'stored', id: COMMAND, endings: ['completed 0', 'cancelled 137'], outputOf: (execution) => `mark-0-quick ${execution}\n` };
 
 function row(node: string, more: Partial<Row> = {}): Row {
   const id = `execution-on-${node}`;
@@ -21,7 +21,7 @@ function evidence(more: Partial<Evidence> = {}): Evidence {
   const rows = more.rows ?? NODES.map((node) => row(node));
   const all = ['created', 'sent', 'completed'].map((name) => `edge.command_execution.${name}`);
   return {
-    attempts: [attempt], nodes: NODES, rows, contradictions: [],
+    attempts: [attempt], nodes: NODES, rows, contradictions: [], living: new Set(),
     commands: [...new Set(rows.map(({ command_id: id }) => id))].map((id) => ({ id, command_text: first.command_text })),
     runs: rows.map(({ id }) => id),
     events: new Map(rows.map(({ id }) => [id, all])),
@@ -50,11 +50,12 @@ for (const [what, broken, pattern] of [
   ['a script that ran twice', { runs: [...without(''), first.id] }, /^C3: it ran more than once/u],
   ['a completed execution that never ran', { runs: without(first.id) }, /^C3: it is completed and did not run once/u],
   ['an execution that is not over', { rows: [row('node-a', { status: 'sent', completed: false }), ...rest] }, /^C6: it is not over/u],
-  ['a cancel that nobody asked for', { rows: [row('node-a', { status: 'cancelled', exit_code: 143, completed: false, cancelled: true }), ...rest] }, /^C7: nobody cancelled it/u],
+  ['a cancel that nobody asked for', { rows: [row('node-a', { status: 'cancelled', exit_code: 143, completed: false, cancelled: true }), ...rest] }, /^C7: it should have ended as completed 0 or cancelled 137/u],
   ['a completion without its moment', { rows: [row('node-a', { completed: false }), ...rest] }, /^C7: its moments/u],
-  ['a failure of a script that cannot fail', { rows: [row('node-a', { exit_code: 1 }), ...rest] }, /^C7: a script that cannot fail/u],
+  ['a failure of a script that cannot fail', { rows: [row('node-a', { exit_code: 1 }), ...rest] }, /^C7: it should have ended as/u],
   ['an output that lost something', { rows: [row('node-a', { output: 'mark-0-quick' }), ...rest] }, /^C10: its output/u],
   ['a row that is not what was confirmed', { confirmed: new Map([[first.id, { execution: first.id as never, outcome: 'cancelled' as const, exit_code: 137, output: '', parts: 0, output_truncated: false }]]) }, /^C5: its row is not the result/u],
+  ['a process that survives its execution', { living: new Set([first.id]) }, /^C9: its processes live/u],
   ['two confirmed results', { contradictions: ['x was confirmed with two results'] }, /^C5: x was confirmed/u],
   ['an event that is missing', { events: new Map() }, /^V1: its events are/u],
 ] as const) {

@@ -69,11 +69,20 @@ function enrolledNode(dataDirectory: string): string | null {
 
 /** Ids of processes that run with this in their environment, as `NAME=value`. */
 export function processesWith(variable: string): number[] {
-  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).map(Number).filter((pid) => {
+  return environments().filter(({ variables }) => variables.includes(variable)).map(({ pid }) => pid);
+}
+
+/** What a variable is in the environments of all processes that have it. */
+export function valuesInProcesses(name: string): ReadonlySet<string> {
+  return new Set(environments().flatMap(({ variables }) => variables.filter((variable) => variable.startsWith(`${name}=`)).map((variable) => variable.slice(name.length + 1))));
+}
+
+function environments(): { pid: number; variables: string[] }[] {
+  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).flatMap((entry) => {
     try {
-      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);
+      return [{ pid: Number(entry), variables: readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0') }];
     } catch {
-      return false; // it ended, or is another user's
+      return []; // it ended, or is another user's
     }
   });
 }
