@@ -24,6 +24,7 @@ export const KILL_POINTS: readonly KillPoint[] = [
   { name: 'admin, at a create, before anything of it is written', strike: (world) => adminInTransaction(world, holdTable(world.postgres.connection, 'command')) },
   { name: 'admin, at a create, in its commit', strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'command-created')) },
   { name: 'admin, at a create, behind its commit', strike: (world) => adminAtFrame(world, 'deliver') },
+  { name: 'admin, at a create that its client asks for again', strike: askedAgain },
   { name: 'admin, between the journal of the agent and its acknowledgement', strike: (world) => adminAtFrame(world, 'acknowledge') },
   { name: 'admin, in the commit of sent', strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-sent'), 'slow') },
   { name: 'admin, as a result comes', strike: (world) => adminAtFrame(world, 'result') },
@@ -66,6 +67,20 @@ async function adminAtFrame(world: World, type: Frame['type'], kind: ScriptKind 
   await world.killAdmin();
   held?.drop();
   await created;
+}
+
+/** In its commit, which goes through: the client knows of nothing, asks again under its key, and there is one command (C1). */
+async function askedAgain(world: World): Promise<void> {
+  const hold = await holdCommit(world.postgres.connection, 'command-created');
+  const created = world.create();
+  await hold.caught;
+  await world.killAdmin();
+  await hold.release();
+  const attempt = await created;
+  await world.fleet.admins[0]?.start();
+  await world.again(attempt);
+  if (attempt.answer !== 'stored') throw new Error(`C1: a create that was asked for again was ${attempt.answer}`);
+  await world.again(attempt);
 }
 
 /** The row of the execution is written and its event is not: one transaction, so neither may be seen. */

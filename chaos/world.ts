@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FLEET_KEYS, startFleet, type Fleet } from '../test/support/fleet.ts';
 import type { AgentProgram } from '../test/support/fleet/agent-program.ts';
 import type { AdminProgram } from '../test/support/fleet/admin-program.ts';
-import { restClient, type Rest } from '../test/support/fleet/rest.ts';
+import { restClient, type Rest, type Sent } from '../test/support/fleet/rest.ts';
 import type { Scope } from '../test/support/scope.ts';
 import { startTestServer, type TestServer } from '../test/support/server.ts';
 import { until } from '../test/support/until.ts';
@@ -37,6 +37,8 @@ export interface Attempt {
   /** How its executions may end, as state and exit code. */
   readonly endings: readonly string[];
   readonly outputOf: (execution: string) => string;
+  /** What is sent; with an Idempotency-Key of its own, so that it can be sent again. */
+  readonly request: Sent;
 }
 
 /** A world, with the books of everything that was asked and said. */
@@ -56,6 +58,8 @@ export interface World {
   kills: number;
   /** Asks for a command on every node, the first admin unless another is given; resolves when it was answered or the connection broke. */
   create(kind?: ScriptKind, at?: AdminProgram): Promise<Attempt>;
+  /** Asks for the same once more, as a client does that had no answer. */
+  again(attempt: Attempt): Promise<void>;
   /** The admin that owns the cluster now, and the epoch of its lease; null when nobody does. */
   owner(): Promise<{ readonly admin: AdminProgram; readonly epoch: number } | null>;
   /** The lines of the ledger. */
@@ -106,6 +110,7 @@ export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?
     fleet, postgres, wires, attempts, ledger, kills: 0,
     ...books,
     create: (kind = 'quick', at = fleet.admins[0]) => create(world, attempts, kind, restClient(() => at?.url ?? '', FLEET_KEYS.MASTER_KEY)),
+    again: (attempt) => ask(attempt, fleet.rest),
     owner: () => ownerOf(fleet),
     runs: () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean),
     async killAdmin(admin = fleet.admins[0]) {
@@ -149,17 +154,27 @@ async function create(world: World, attempts: Attempt[], kind: ScriptKind, rest:
   const attempt: Attempt = {
     mark, answer: 'none', id: null, endings,
     outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(FILLER_BYTES)}\n` : ''}`,
+    request: {
+      body: { command_text: `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body}`, targeting: { type: 'all' }, ...(kind === 'timed' && { timeout: TIMEOUT_MS }) },
+      headers: { 'idempotency-key': mark },
+    },
   };
   attempts.push(attempt);
-  const script = `echo $EDGE_EXECUTION_ID >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; ${body}`;
-  try {
-    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' }, ...(kind === 'timed' && { timeout: TIMEOUT_MS }) } });
-    attempt.answer = answer.status < 300 ? 'stored' : 'refused';
-    attempt.id = answer.data?.id ?? null;
-  } catch {
-    // the admin was killed before it answered
-  }
+  await ask(attempt, rest);
   return attempt;
+}
+
+/** Asks for it, or again for the same: an answer that contradicts an earlier one leaves an id that is not stored. */
+async function ask(attempt: Attempt, rest: Rest): Promise<void> {
+  try {
+    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', attempt.request);
+    attempt.answer = answer.status < 300 ? 'stored' : 'refused';
+    if (attempt.id !== null && attempt.id !== answer.data?.id) throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
+    attempt.id = answer.data?.id ?? null;
+  } catch (error) {
+    if ((error as Error).message.startsWith('C1')) throw error;
+    // else the admin was killed before it answered
+  }
 }
 
 /** Notes what admins confirmed: the last result that went up before the confirmation came down. */

@@ -7,7 +7,7 @@ import type { Attempt } from '../../chaos/world.ts';
 const NODES = ['node-a', 'node-b'];
 const COMMAND = randomUUID();
 
-const attempt: Attempt = { mark: 'mark-0-quick', answer: 'stored', id: COMMAND, endings: ['completed 0', 'cancelled 137'], outputOf: (execution) => `mark-0-quick ${execution}\n` };
+const attempt: Attempt = { mark: 'mark-0-quick', answer: 'stored', id: COMMAND, endings: ['completed 0', 'cancelled 137'], outputOf: (execution) => `mark-0-quick ${execution}\n`, request: {} };
 
 function row(node: string, more: Partial<Row> = {}): Row {
   const id = `execution-on-${node}`;
