@@ -77,7 +77,7 @@ export interface World {
 /** A machine that went down under an execution. */
 const INTERRUPTED = 'cancelled 137';
 
-/** Scripts: over at once, taking a moment, with an output of several parts, ended by whoever cancels it, or by its timeout. */
+/** Over at once, taking a moment, with an output of several parts, ended by whoever cancels it, or by its timeout. */
 const SCRIPTS = {
   quick: { body: '', endings: ['completed 0', INTERRUPTED] },
   slow: { body: 'sleep 0.3', endings: ['completed 0', INTERRUPTED] },
@@ -85,6 +85,8 @@ const SCRIPTS = {
   endless: { body: '(trap "" TERM; sleep 1000) & sleep 1000', endings: ['cancelled 143', INTERRUPTED] },
   timed: { body: 'sleep 1000', endings: ['completed 124', INTERRUPTED] },
 } as const;
+
+/** Name of a script. */
 export type ScriptKind = keyof typeof SCRIPTS;
 
 /** Opens a world of its own. */
