@@ -38,30 +38,28 @@ export async function storeBatch(client: Pick<PoolClient, 'query'>, vault: Vault
       else changes.push(change);
     }
   }
-  // All statements are on their way before any answer: the connection runs them in this order, and meanwhile the events are worded.
-  const running = KINDS.flatMap((kind) => run(client, kind, changes));
-  const worded = wordEvents(changes.flatMap((change) => change.events));
-  for (const { ofKind, applied } of await Promise.all(running)) {
-    for (const change of ofKind) if (!applied.has(keyOf(change.write))) refused.set(change, ALREADY);
-  }
+  // The events are worded while the database works on the rows.
+  const [missed, worded] = await Promise.all([writeRows(client, changes), wordEvents(changes.flatMap((change) => change.events))]);
+  for (const change of missed) refused.set(change, ALREADY);
   // An execution that is sent and finished in one batch stands or falls as one.
   const unfinished = new Set([...refused.keys()].flatMap(({ write }) => (write.kind === 'execution-finished' ? [write.execution] : [])));
   for (const change of changes) if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   const untold = new Set([...refused.keys()].flatMap((change) => change.events));
-  await insertWordedEvents(client, (await worded).filter(({ event }) => !untold.has(event)));
+  await insertWordedEvents(client, worded.filter(({ event }) => !untold.has(event)));
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
 
-interface Ran {
-  readonly ofKind: readonly HotChange[];
-  readonly applied: ReadonlySet<string>;
-}
-
-function run(client: Pick<PoolClient, 'query'>, kind: HotWrite['kind'], changes: readonly HotChange[]): readonly Promise<Ran>[] {
-  const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
-  if (ofKind.length === 0) return [];
-  const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
-  return [statement(client, ofKind.map((change) => change.write)).then((applied) => ({ ofKind, applied }))];
+/** Runs one statement a kind, one after another as `pg` wants it. Returns the changes that found no row. */
+async function writeRows(client: Pick<PoolClient, 'query'>, changes: readonly HotChange[]): Promise<readonly HotChange[]> {
+  const missed: HotChange[] = [];
+  for (const kind of KINDS) {
+    const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
+    if (ofKind.length === 0) continue;
+    const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
+    const applied = await statement(client, ofKind.map((change) => change.write));
+    for (const change of ofKind) if (!applied.has(keyOf(change.write))) missed.push(change);
+  }
+  return missed;
 }
 
 /** An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are stored. */

@@ -38,14 +38,14 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
 
 async function createCommands(client: Client, writes: readonly Of<'command-created'>[]): Promise<ReadonlySet<string>> {
   const commands = writes.map((write) => write.command);
-  const stored = client.query({
+  await client.query({
     name: 'create-commands',
     text: `insert into command (id, command_text, targeting, timeout, expired_at, inserted_at, updated_at)
       select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
       from unnest($1::uuid[], $2::text[], ${jsonTextsOf('$3')}, $4::int[], $5::float8[], $6::float8[]) as v(id, text, targeting, timeout, expires, at)`,
     values: [plainArray(commands.map((c) => c.id)), commands.map((c) => c.text), jsonTexts(commands.map((c) => c.targeting)), plainArray(commands.map((c) => c.timeoutMs)), plainArray(commands.map((c) => c.expiredAtMs)), plainArray(commands.map((c) => c.insertedAtMs))],
   });
-  await Promise.all([stored, createExecutions(client, writes)]);
+  await createExecutions(client, writes);
   return new Set(commands.map((command) => command.id));
 }
 
