@@ -83,6 +83,12 @@ export interface Api {
   close(): Promise<void>;
 }
 
+/**
+ * Connections that wait to be accepted: a fleet that comes back at once overflows Node's 511, and every connection dropped
+ * there waits a second or three for its retransmission. Linux takes at most net.core.somaxconn, 4,096 as it comes.
+ */
+const PENDING_CONNECTIONS_MAX = 4_096;
+
 /** The API server, not yet listening. */
 export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   const app = createApp(settings, log);
@@ -110,7 +116,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
     gate,
     onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler),
     async listen(host, port) {
-      await app.listen({ host, port });
+      await app.listen({ host, port, backlog: PENDING_CONNECTIONS_MAX });
       const { address, port: bound, family } = app.server.address() as AddressInfo;
       return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
     },
