@@ -23,18 +23,24 @@ const GROWTH_MAX = 1.3;
 
 /** Runs every size, then compares the cost an execution at the largest size with that at 1,000. */
 export async function fanout(options: CaseOptions): Promise<void> {
-  const costs = new Map<number, number>();
+  const costs = new Map<number, Cost>();
   for (const nodes of options.nodes.length > 0 ? options.nodes : NODES) {
     const cost = await fanoutOf(nodes, options);
     if (cost !== undefined) costs.set(nodes, cost);
   }
   const [small, large] = [costs.get(1_000), costs.get(19_000)];
   if (small === undefined || large === undefined) return;
-  const growth = large / 19_000 / (small / 1_000);
-  options.report.add({ case: 'growth', side: 'product', seconds: large, ratio: 1 / growth, growth, verdict: verdict(true, growth <= GROWTH_MAX) });
+  const growthOf = (measure: 'seconds' | 'cpuMs'): number => large[measure] / 19_000 / (small[measure] / 1_000);
+  const growth = growthOf('seconds');
+  options.report.add({
+    case: 'growth', side: 'product', seconds: large.seconds, ratio: 1 / growth, growth, cpu_growth: growthOf('cpuMs'), verdict: verdict(small.quiet && large.quiet, growth <= GROWTH_MAX),
+  });
 }
 
-async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | undefined> {
+/** Medians of one size, and whether the machine was quiet. */
+interface Cost { readonly seconds: number; readonly cpuMs: number; readonly quiet: boolean }
+
+async function fanoutOf(nodes: number, options: CaseOptions): Promise<Cost | undefined> {
   const postgres = await startBenchServer();
   const contestants: Contestant[] = [];
   let product: Product | undefined;
@@ -52,8 +58,10 @@ async function fanoutOf(nodes: number, options: CaseOptions): Promise<number | u
     for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet)) options.report.add(finding);
     const ours = product;
     if (ours) await profiled(ours, options.profileDir, `fanout-${nodes}`, () => fanOut(ours, nodes));
-    const series = result.samples.get('product')?.map(({ seconds }) => seconds);
-    return series && quantile(series, 0.5);
+    const samples = result.samples.get('product');
+    return samples && {
+      seconds: quantile(samples.map(({ seconds }) => seconds), 0.5), cpuMs: quantile(samples.map(({ readings }) => readings['cpu_ms'] ?? Number.NaN), 0.5), quiet: result.calmBefore.quiet,
+    };
   } finally {
     for (const side of contestants) await side.end();
     await postgres.stop();
