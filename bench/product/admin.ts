@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BENCH_DIR, databaseUrl, type DatabasePlace } from '../fleet/database.ts';
@@ -82,6 +82,7 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
       const hard = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
       await ended(child, 'SIGTERM');
       clearTimeout(hard);
+      await rm(logFile, { force: true }); // one that was killed leaves its log to be read
     },
   };
 }
