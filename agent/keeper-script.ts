@@ -37,6 +37,8 @@ export const KEEPER_FILES = {
   segment: 'segment',
   /** Exists when output was lost because the disk was full. */
   cut: 'cut',
+  /** Why the agent began to end the execution, written before the first signal: the next agent goes on with it. */
+  ending: 'ending',
 } as const;
 
 /** Name of the variable that marks the keeper's own processes; the script's have EXECUTION_MARK instead. */

@@ -1,5 +1,5 @@
 /** One execution whose start is recorded: it watches its keeper, ends it on request, and says how it ended. */
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../transport/protocol/limits.ts';
@@ -66,6 +66,8 @@ export class RunningExecution {
     this.captured = new CapturedOutput(options.directory);
     this.#keeperPid = options.pid;
     this.#bornMs = options.nowMs();
+    this.#reason = notedReason(options.directory);
+    this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
   }
 
   /** True while it is being ended: it wants to be checked often. */
@@ -91,11 +93,13 @@ export class RunningExecution {
   stop(reason: StopReason): void {
     if (reason === 'settle' && this.#reason !== null) {
       this.#reason = 'settle';
+      noteReason(this.directory, reason);
       return;
     }
     if (this.#reason !== null || (reason !== 'settle' && this.#status() !== null)) return;
     this.#reason = reason;
     this.#killAtMs = this.#options.nowMs() + (reason === 'lost' ? 0 : KILL_AFTER_MS);
+    if (reason !== 'lost') noteReason(this.directory, reason);
   }
 
   /** Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. */
@@ -206,6 +210,20 @@ function killGroup(pid: number): void {
   } catch {
     // it ended meanwhile
   }
+}
+
+/** Before the first signal: an agent that is killed between that and the result leaves a status of 143, and children that ignore TERM (C9). */
+function noteReason(directory: string, reason: StopReason): void {
+  try {
+    writeFileSync(join(directory, KEEPER_FILES.ending), `${reason}\n`, { mode: 0o600 });
+  } catch {
+    // A full disk: it is ended all the same, and only an agent killed at this moment would not know why.
+  }
+}
+
+function notedReason(directory: string): StopReason | null {
+  const noted = readStart(join(directory, KEEPER_FILES.ending))?.replaceAll('\0', '').trim();
+  return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
 }
 
 function readStart(file: string): string | null {

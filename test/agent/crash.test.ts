@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { AdminDouble } from './admin-double.ts';
-import type { DoubleHabits } from './admin-double.ts';
+import type { DoubleHabits, DoubleSession } from './admin-double.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { AgentProcess, temporaryDirectory } from './agent-process.ts';
 
 async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}, environment: Record<string, string> = {}) {
@@ -116,6 +117,26 @@ test.serial('a timeout that passes while no agent is there is kept by the next o
   t.like(await admin.result(execution), { outcome: 'completed', exit_code: 124 });
 });
 
+for (const [why, delivered, end, wanted] of [
+  ['a timeout', { timeout_ms: 300 }, () => {}, { outcome: 'completed', exit_code: 124 }],
+  ['a cancel', {}, (session: DoubleSession, execution: ExecutionId) => session.send({ type: 'cancel', executions: [execution] }), { outcome: 'cancelled', exit_code: 143 }],
+] as const) {
+  test.serial(`killed while it ends a script for ${why}: the next agent ends what ignored TERM, and says why it ended`, async (t) => {
+    const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t);
+    const execution = admin.deliver(session, `trap 'echo term >>${ledger}; exit 143' TERM; (trap '' TERM; exec sleep 1000) & echo $! >>${ledger}; echo ran >>${ledger}; wait`, delivered);
+    await until(() => runs().length === 2);
+    end(session, execution);
+    await until(() => runs().includes('term'));
+
+    agent.kill();
+    await agent.exited;
+    start();
+
+    t.like(await admin.result(execution), wanted);
+    t.regex(stateOf(Number(runs()[0])), /^(?:Z|gone)$/u, 'the child that ignored TERM');
+  });
+}
+
 test.serial('a keeper that vanished with its process is reported as interrupted, never run again', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo so far; echo $PPID >${directory}/keeper; echo ran >>${ledger}; sleep 100`);
@@ -129,6 +150,16 @@ test.serial('a keeper that vanished with its process is reported as interrupted,
   t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 137, output: 'so far\n' });
   t.deepEqual(runs(), ['ran']);
 });
+
+/** Its letter in /proc: `Z` for one that ended and that its new parent has not reaped yet. */
+function stateOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? '';
+  } catch {
+    return 'gone';
+  }
+}
 
 /** Everything at once, as when the machine goes down: the keeper leads the group of its child's parent. */
 function killSession(keeperChild: number): void {
