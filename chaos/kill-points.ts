@@ -44,6 +44,7 @@ export const KILL_POINTS: readonly KillPoint[] = [
   { name: 'agents, at any moment', strike: agentsAtAnyMoment },
   { name: 'admin, as it passes a cancel on', strike: (world) => atCancel(world, () => world.killAdmin()) },
   { name: 'agents, as a cancel comes', strike: (world) => atCancel(world, () => killAgents(world)) },
+  { name: 'agents, while they end what was cancelled', strike: agentsAtEnding },
   { name: 'agents, while what they run passes its timeout', strike: agentsAtTimeout },
   { name: 'a machine goes down with all that runs on it', strike: machineDown },
   { name: 'everything at once', strike: everything },
@@ -118,13 +119,27 @@ async function agentsAtStart(world: World): Promise<void> {
 
 /** What was asked of the admin and answered with 2xx reaches the agent in the end, and no process survives it (C9). */
 async function atCancel(world: World, kill: () => Promise<unknown>): Promise<void> {
-  const attempt = await begun(world, 'endless', world.fleet.agents.length);
-  await until('sent', async () => (await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [attempt.id])).length === 0, CAUGHT_MS_MAX);
+  const attempt = await endless(world);
   const held = world.wires[0]?.hold('cancel');
   await world.fleet.rest.post(`/commands/${attempt.id}/cancel`);
   await caught(held, 'cancel');
   await kill();
   held?.drop();
+}
+
+/** Between the TERM that ends the script and the KILL that ends its child, which ignores TERM. */
+async function agentsAtEnding(world: World): Promise<void> {
+  const attempt = await endless(world);
+  await world.fleet.rest.post(`/commands/${attempt.id}/cancel`);
+  await delay(MOMENT_MS_MAX + Math.random() * MOMENT_MS_MAX);
+  await killAgents(world);
+}
+
+/** A command that runs on every node, and that the admin knows to be there, until somebody ends it. */
+async function endless(world: World): Promise<Attempt> {
+  const attempt = await begun(world, 'endless', world.fleet.agents.length);
+  await until('sent', async () => (await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [attempt.id])).length === 0, CAUGHT_MS_MAX);
+  return attempt;
 }
 
 async function agentsAtTimeout(world: World): Promise<void> {
