@@ -61,7 +61,7 @@ test('every operation answers as the model says, and what is stored in the end i
       if (wanted !== null) t.is(wanted.status === 429 && wanted.expected >= 400 ? wanted.expected : wanted.status, wanted.expected, `${JSON.stringify(operation)}: ${wanted.text}`);
     }
     await compare(t, model);
-  }), { numRuns: 20 });
+  }), { numRuns: 10 });
 });
 
 test('operations that collide never fail: each takes place whole or is refused', async (t) => {
