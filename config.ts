@@ -2,7 +2,9 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { readSettings, type Settings } from './settings/environment.ts';
+import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import type { BrokerSettings } from './transport/brokers/settings.ts';
 
 /** Default port of the admin's API. Source: contract.md 1. */
 const ADMIN_API_PORT = 44_000;
@@ -80,6 +82,16 @@ const storage = {
   EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which events are kept.'),
 };
 
+const events = {
+  WEBHOOK_MAX_ATTEMPTS: integer({ min: 1, max: 20 }).default(3).describe('Tries of one delivery before it is dropped.'),
+  WEBHOOK_CONCURRENCY: integer({ min: 1, max: 64 }).default(4).describe('Requests in flight to one webhook.'),
+  WEBHOOK_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 }).default(10_000).describe('Patience with one request to a webhook.'),
+  WEBHOOK_RETRY_BASE_MS: durationMs({ min: 1, max: 600_000 }).default(2_000).describe('Wait before the second try of a delivery; each further one waits four times as long.'),
+  WEBHOOK_ALLOW_PRIVATE_IPS: flag().default(false).describe('Whether webhooks may go to private and loopback addresses. Metadata addresses stay closed.'),
+  WEBHOOK_DELIVERY_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which finished deliveries are kept; never longer than their events.'),
+  EVENT_DELIVERY_MAX_AGE_SECONDS: integer({ min: 1, max: 31_536_000 }).default(3_600).describe('Events older than this are not published to the broker any more, after an outage.'),
+};
+
 /** The settings by theme, in the order in which they are shown. */
 export const ADMIN_SETTING_THEMES = {
   'Keys and enforcement': keys,
@@ -87,10 +99,12 @@ export const ADMIN_SETTING_THEMES = {
   'This admin': identity,
   'Clusters and names': clusters,
   'Database and keeping': storage,
+  'Webhooks and events': events,
+  'Event broker': EVENT_BROKER_SETTINGS,
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...events, ...EVENT_BROKER_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 
@@ -102,9 +116,10 @@ type Resolved = 'API_KEY' | 'METRICS_KEY' | 'PROXY_KEY' | 'MCP_KEY'
 /**
  * The admin's settings under their environment names, every fallback applied. Left undefined where unset: DATABASE_URL
  * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL.
+ * `broker` is what the EVENT_BROKER settings come to; null: none.
  * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.
  */
-export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> };
+export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> } & { readonly broker: BrokerSettings | null };
 
 /** Either the settings, or every problem, one line each. */
 export type AdminConfigResult =
@@ -116,11 +131,12 @@ export function readAdminConfig(env: Readonly<Record<string, string | undefined>
   const read = readSettings(ADMIN_SETTINGS, env);
   if (!read.ok) return read;
 
-  const problems = contradictions(read.settings);
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, config: withFallbacks(read.settings, hostName) };
+  const chosen = chooseBroker(read.settings);
+  const problems = [...contradictions(read.settings), ...(chosen.ok ? [] : chosen.problems)];
+  return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker } };
 }
 
-function withFallbacks(read: Read, hostName: string): AdminConfig {
+function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker'> {
   return {
     ...read,
     API_KEY: read.API_KEY ?? read.MASTER_KEY,

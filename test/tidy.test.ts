@@ -17,7 +17,7 @@ const EVERYTHING = [''];
 
 /** Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other: main.ts joins them. */
 const PARTS: Readonly<Record<string, Rule>> = {
-  'settings/': { values: [] },
+  'settings/': { values: [], types: ['transport/brokers/settings.ts'] },
   [WIRE]: { values: [] },
   'actors/': { values: [WIRE] },
   'supervisors/': { values: ['actors/', WIRE] },
@@ -29,7 +29,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'cli/edge-admin.ts': { values: ['cli/', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [], types: ['api/'] },
-  'config.ts': { values: ['settings/', WIRE] },
+  'config.ts': { values: ['settings/', WIRE], types: ['transport/brokers/settings.ts'] },
   'log.ts': { values: [], types: ['actors/kit/ports.ts'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },

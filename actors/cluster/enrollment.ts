@@ -26,10 +26,10 @@ export const KEY_REFUSALS = {
   node_limit_reached: 'The cluster has reached its node limit.',
 } as const satisfies Partial<Record<RefusalCode, string>>;
 
-/** The event of an attempt; all key fields are null when there is no such key. */
-export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, subject: string, atMs: number): DomainEvent {
+/** The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and all key fields are null. */
+export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, node: string, atMs: number): DomainEvent {
   const data = { enrollment_key_id: key?.id ?? null, cluster_name: key?.clusterName ?? null, name: key?.name ?? null, uses_remaining: key?.usesRemaining ?? null, result, verified_at: instant(atMs) };
-  return { type: 'edge.enrollment_key.verified', subject, atMs, data };
+  return { type: 'edge.enrollment_key.verified', subject: key?.id ?? node, atMs, data };
 }
 
 /** Lets a node in, or says why not. */

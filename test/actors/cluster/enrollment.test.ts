@@ -35,7 +35,7 @@ test('a new node spends a use, is told of, lives at once, and gets its secrets',
 
   t.deepEqual(step.changes, [{
     write,
-    events: [{ type: 'edge.enrollment_key.verified', subject: NODE, atMs: NOW_MS, data: verified }, { type: 'edge.node.registered', subject: NODE, atMs: NOW_MS, data: snapshot }],
+    events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: verified }, { type: 'edge.node.registered', subject: NODE, atMs: NOW_MS, data: snapshot }],
     notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }],
   }] as never);
   t.deepEqual(step.effects, [{ type: 'revive', address: { kind: 'node', id: NODE } }, welcome] as never);
@@ -93,7 +93,7 @@ for (const [code, key, left] of TURNED_AWAY) {
   test(`${code}: nobody is let in, and the attempt is told with the uses that are left`, (t) => {
     const step = enroll({ key });
 
-    t.deepEqual(step.changes, [{ write: { kind: 'nothing' }, events: [{ type: 'edge.enrollment_key.verified', subject: NODE, atMs: NOW_MS, data: { ...verified, uses_remaining: left, result: code } }], notices: [{ type: 'events-stored' }] }] as never);
+    t.deepEqual(step.changes, [{ write: { kind: 'nothing' }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: left, result: code } }], notices: [{ type: 'events-stored' }] }] as never);
     t.like(step.effects[0], { type: 'answer', result: { ok: false, refusal: { code } } });
     t.is(step.state.record?.nodeCount, 2);
   });
