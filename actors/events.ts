@@ -1,4 +1,5 @@
 /** The event catalogue: every type of the spec, and what a change says when it emits one. */
+import type { EventData } from './event-catalogue.ts';
 
 /** All types, in the order of the spec. */
 export const EVENT_TYPES = [
@@ -23,12 +24,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs` when the change happened. */
-export interface DomainEvent {
-  readonly type: EventType;
-  readonly subject: string;
-  readonly atMs: number;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type DomainEvent<T extends EventType = EventType> = { readonly [Type in T]: { readonly type: Type; readonly subject: string; readonly atMs: number; readonly data: EventData[Type] } }[T];
 
 /** An event as stored: what feeds, webhooks and brokers publish. `cursor` orders events by commit. */
 export interface StoredEvent {

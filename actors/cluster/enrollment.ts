@@ -1,6 +1,7 @@
 /** Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in (E1). */
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { EventData } from '../event-catalogue.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step } from '../kit/step.ts';
@@ -16,7 +17,7 @@ import type { ClusterState } from './state.ts';
 type Enroll = Extract<ClusterMessage, { type: 'enroll' }>;
 
 /** What a verification can end in. Source: spec.md, enrollment key verified. */
-export type VerificationResult = 'verified' | 'invalid_key' | 'key_expired' | 'key_spent' | 'node_limit_reached';
+export type VerificationResult = EventData['edge.enrollment_key.verified']['result'];
 
 /** Why a key does not open, in one sentence each. */
 export const KEY_REFUSALS = {
@@ -27,7 +28,7 @@ export const KEY_REFUSALS = {
 } as const satisfies Partial<Record<RefusalCode, string>>;
 
 /** The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and all key fields are null. */
-export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, node: string, atMs: number): DomainEvent {
+export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, node: string, atMs: number): DomainEvent<'edge.enrollment_key.verified'> {
   const data = { enrollment_key_id: key?.id ?? null, cluster_name: key?.clusterName ?? null, name: key?.name ?? null, uses_remaining: key?.usesRemaining ?? null, result, verified_at: instant(atMs) };
   return { type: 'edge.enrollment_key.verified', subject: key?.id ?? node, atMs, data };
 }

@@ -1,10 +1,12 @@
 /** Full snapshots for events, in the spec's field names. Nulls are explicit, secrets and addresses never appear. */
+import type { ExecutionSnapshot } from '../event-types/command-execution.ts';
+import type { NodeSnapshot } from '../event-types/node.ts';
 import type { NodeRecord, OpenExecution } from '../records.ts';
 import type { ExecutionStatus } from '../resources.ts';
 import { instant } from '../resources.ts';
 
 /** `data` of node events. Source: spec.md, Node. */
-export function nodeSnapshot(node: NodeRecord): Readonly<Record<string, unknown>> {
+export function nodeSnapshot(node: NodeRecord): NodeSnapshot {
   return {
     node_id: node.id,
     cluster_name: node.clusterName,
@@ -30,7 +32,7 @@ export interface ExecutionMoment {
 }
 
 /** `data` of command execution events, without the output. Source: spec.md, Command execution. */
-export function executionSnapshot(execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>, moment: ExecutionMoment): Readonly<Record<string, unknown>> {
+export function executionSnapshot(execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>, moment: ExecutionMoment): ExecutionSnapshot {
   return {
     command_execution_id: execution.id,
     command_id: execution.command.id,

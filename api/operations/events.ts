@@ -1,6 +1,7 @@
 /** The event catalogue, and a test event. */
 import { z } from 'zod';
-import { eventCatalogue, explainEventType, TEST_MESSAGE } from '../../actors/event-catalogue.ts';
+import { eventCatalogue, explainEventType } from '../../actors/event-catalogue.ts';
+import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
 import { envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources.ts';

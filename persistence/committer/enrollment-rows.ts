@@ -8,13 +8,14 @@ import { Alias, Node, RecoveryKey } from '../entities/node.ts';
 import { GuardRefused } from './written.ts';
 import type { Written } from './written.ts';
 
+type VerifiedEvent = DomainEvent<'edge.enrollment_key.verified'>;
 type KeyProblem = keyof typeof KEY_REFUSALS;
 
 /** The key or the cluster had no room left when it came to the row. The attempt is an event of its own. */
 export class EnrollmentRefused extends GuardRefused {
-  readonly event: DomainEvent;
+  readonly event: VerifiedEvent;
   /** `usesRemaining` as the row has it: nothing was spent. A key that is gone is an invalid one, of which nothing is told (spec). */
-  constructor(problem: KeyProblem, verified: DomainEvent, usesRemaining: number | null) {
+  constructor(problem: KeyProblem, verified: VerifiedEvent, usesRemaining: number | null) {
     super({ code: problem, message: KEY_REFUSALS[problem] });
     const nothing = problem === 'invalid_key' ? { enrollment_key_id: null, cluster_name: null, name: null } : {};
     this.event = { ...verified, data: { ...verified.data, ...nothing, uses_remaining: usesRemaining, result: problem } };
@@ -47,7 +48,7 @@ async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHas
 }
 
 /** Returns the uses left, null for unlimited. */
-async function spendUse(em: EntityManager, write: NodeEnrolled, verified: DomainEvent): Promise<number | null> {
+async function spendUse(em: EntityManager, write: NodeEnrolled, verified: VerifiedEvent): Promise<number | null> {
   const rows = await em.execute<{ uses_remaining: number | null }[]>(
     'update enrollment_key set uses_remaining = uses_remaining - 1, last_used_at = ?, updated_at = ? where id = ? and cluster_id = ? and (uses_remaining is null or uses_remaining > 0) and (expired_at is null or expired_at > ?) returning uses_remaining',
     [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster, new Date(write.atMs)],
@@ -57,7 +58,7 @@ async function spendUse(em: EntityManager, write: NodeEnrolled, verified: Domain
   throw new EnrollmentRefused(key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired', verified, key?.uses_remaining ?? null);
 }
 
-async function takePlace(em: EntityManager, write: NodeEnrolled, verified: DomainEvent, usesRemaining: number | null): Promise<void> {
+async function takePlace(em: EntityManager, write: NodeEnrolled, verified: VerifiedEvent, usesRemaining: number | null): Promise<void> {
   const rows = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.cluster]);
   // The use that was just spent is given back with the rest of the transaction.
   if (rows.length === 0) throw new EnrollmentRefused('node_limit_reached', verified, usesRemaining === null ? null : usesRemaining + Number(write.spendsUse));

@@ -1,5 +1,6 @@
 /** Rows, states and messages for tests of actors, with everything that a test does not speak of filled in. */
 import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../../actors/records.ts';
+import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import type { NodeSettings } from '../../actors/node/transition.ts';
@@ -102,4 +103,10 @@ export function clusterRecord(more: Partial<ClusterRecord> = {}): ClusterRecord 
 /** A key's row: five uses, no expiry. */
 export function keyRecord(more: Partial<EnrollmentKeyRecord> = {}): EnrollmentKeyRecord {
   return { id: id('d', 1), cluster: CLUSTER, clusterName: 'factory', name: 'line 3', expiredAtMs: null, usesRemaining: 5, lastUsedAtMs: null, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more };
+}
+
+/** What an event says in these fields of its data. */
+export function told(event: DomainEvent, ...fields: readonly string[]): readonly unknown[] {
+  const data: Readonly<Record<string, unknown>> = event.data;
+  return fields.map((field) => data[field]);
 }

@@ -48,7 +48,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => reads.targets({ type: 'nodes', node_ids: [id] }), () => reads.targets({ type: 'all' }), () => reads.nodeByToken(new Uint8Array(32)), () => reads.executionNode(id as ExecutionId), () => reads.aliasNode(id),
     () => reads.enrollmentKey(id), () => reads.nodeForEnrollment(id as NodeId), () => reads.remembered('a', 'b'), () => reads.eventsAfter(null, 1), () => reads.freeRanges(),
     () => loader.nodes([id as ClusterId]), () => loader.node(id as NodeId), () => loader.command(id as CommandId), () => loader.openCommands(),
-    () => records.deleteExecution(id as ExecutionId), () => records.publish({ type: 'edge.core.test', subject: id, atMs: Date.now(), data: {} }),
+    () => records.deleteExecution(id as ExecutionId), () => records.publish({ type: 'edge.core.test', subject: id, atMs: Date.now(), data: { message: '', requested_at: '' } }),
     () => sweeps.expireDue(), () => sweeps.dropOrphans(), () => sweeps.prune(), () => registry.me(),
   ];
   await Promise.all(calls.map((call) => call())); // so that connections are open

@@ -58,7 +58,7 @@ test('an event that goes with no row change is stored as published', async (t) =
   const opened = await openedDatabase(t);
   const { cursor } = await opened.reads.eventsAfter(null, 10);
 
-  const stored = await createRecords(opened.pool).publish({ type: 'edge.core.test', subject: v7(), atMs: Date.UTC(2026, 0, 1), data: { message: 'ünïcode "quoted"', requested_at: null } });
+  const stored = await createRecords(opened.pool).publish({ type: 'edge.core.test', subject: v7(), atMs: Date.UTC(2026, 0, 1), data: { message: 'ünïcode "quoted"', requested_at: '2026-01-01T00:00:00.000Z' } });
 
   t.deepEqual(await opened.reads.eventsAfter(cursor, 10), { events: [stored], cursor: stored.cursor });
 });

@@ -5,7 +5,7 @@ import type { NodeMessage } from '../../../actors/node/messages.ts';
 import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
-import { ASKER, commandRecord, execution, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, result, session, SETTINGS } from '../world.ts';
+import { ASKER, commandRecord, execution, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, result, session, SETTINGS, told } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 
@@ -60,7 +60,7 @@ test('a result is stored with its output, and confirmed once it is', (t) => {
 test('a result that finds its execution pending emits sent and completed (C6)', (t) => {
   const step = say(liveNode([open(1)]), { type: 'results-arrived', session: session(1), results: [result(1)] });
 
-  t.deepEqual(step.changes.map((change) => [change.write.kind, change.events.map((event) => [event.type, event.data['sent_at'], event.data['completed_at']])]), [['execution-finished', [
+  t.deepEqual(step.changes.map((change) => [change.write.kind, change.events.map((event) => [event.type, ...told(event, 'sent_at', 'completed_at')])]), [['execution-finished', [
     ['edge.command_execution.sent', '2026-01-15T10:01:00.000Z', null],
     ['edge.command_execution.completed', '2026-01-15T10:01:00.000Z', '2026-01-15T10:01:00.000Z'],
   ]]]);

@@ -4,7 +4,7 @@ import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, UNHEALTHY } from '../world.ts';
+import { execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, told, UNHEALTHY } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 
@@ -100,9 +100,9 @@ test('with a session, a service down makes a node unhealthy, and its recovery he
   const again = say(down.state, { type: 'agent-reported', session: session(1), report: UNHEALTHY });
   const up = say(again.state, { type: 'agent-reported', session: session(1), report: HEALTHY });
 
-  t.deepEqual(down.changes[0]?.events.map((event) => [event.data['previous_status'], event.data['status']]), [['healthy', 'unhealthy']]);
+  t.deepEqual(down.changes[0]?.events.map((event) => told(event, 'previous_status', 'status')), [['healthy', 'unhealthy']]);
   t.deepEqual(again.changes, []);
-  t.deepEqual(up.changes[0]?.events.map((event) => [event.data['previous_status'], event.data['status']]), [['unhealthy', 'healthy']]);
+  t.deepEqual(up.changes[0]?.events.map((event) => told(event, 'previous_status', 'status')), [['unhealthy', 'healthy']]);
 });
 
 test('late reports make a node unhealthy until the next one comes', (t) => {
@@ -121,7 +121,7 @@ test('a session that ends leaves the node as it was until it was silent for long
 
   const silent = say(gone.state, { type: 'silence-elapsed', sinceMs: NOW_MS - 5_000 }, NOW_MS + 25_000);
   t.deepEqual(silent.changes.map((change) => change.write), [{ kind: 'node-status', node: NODE, status: 'unreachable', atMs: NOW_MS + 25_000 }]);
-  t.is(silent.changes[0]?.events[0]?.data['last_seen_at'], '2026-01-15T10:00:55.000Z');
+  t.deepEqual(silent.changes[0]?.events.map((event) => told(event, 'last_seen_at')), [['2026-01-15T10:00:55.000Z']]);
 });
 
 test('a node that came back before the silence was over stays healthy', (t) => {

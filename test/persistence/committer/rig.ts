@@ -87,7 +87,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
 
 /** A change with one event about the entity of its write, so that a test sees whether the event was stored. */
 export function change(write: Write, subject: string = subjectOf(write)): Change {
-  return { write, events: [{ type: 'edge.core.test', subject, atMs: NOW_MS, data: { write: write.kind } }], notices: [{ type: 'events-stored' }] };
+  return { write, events: [{ type: 'edge.core.test', subject, atMs: NOW_MS, data: { message: write.kind, requested_at: '' } }], notices: [{ type: 'events-stored' }] };
 }
 
 function subjectOf(write: Write): string {
@@ -108,7 +108,7 @@ export function enrolment(cluster: ClusterId, enrollmentKey: string, more: Parti
 
 /** The change of an enrolment, with the event that its key was verified. */
 export function enrolled(write: NodeEnrolled): Change {
-  const data = { enrollment_key_id: write.enrollmentKey, cluster_name: 'c', name: null, uses_remaining: 99, result: 'verified', verified_at: '' };
+  const data = { enrollment_key_id: write.enrollmentKey, cluster_name: 'c', name: null, uses_remaining: 99, result: 'verified' as const, verified_at: '' };
   const event: DomainEvent = { type: 'edge.enrollment_key.verified', subject: write.node, atMs: NOW_MS, data };
   return { write, events: [event], notices: [] };
 }

@@ -1,0 +1,39 @@
+/** Events of self-update requests. */
+import { z } from 'zod';
+import { eventType, id, instantText } from './definition.ts';
+import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
+
+const filters = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
+const count = z.int().min(0);
+
+/** By type. Source: spec.md, Event types. */
+export const SELF_UPDATE_REQUEST_EVENTS = {
+  'edge.self_update_request.completed': eventType({
+    description: 'Every node of a self-update request was triggered or failed.',
+    data: z.strictObject({
+      self_update_request_id: id('The request.'),
+      status: z.literal('completed'),
+      targeting: z.strictObject({
+        type: z.enum(['all', 'nodes', 'clusters']),
+        node_ids: z.array(z.guid()).optional(),
+        cluster_names: z.array(z.string()).optional(),
+        cluster_filters: filters.optional(),
+        node_filters: filters.optional(),
+      }).describe('Whom it was for, as it was asked.'),
+      summary: z.strictObject({ total: count, triggered: count, failed: count }).describe('How many nodes it reached, and how it went.'),
+      inserted_at: instantText('When it was asked.'),
+      updated_at: instantText('When it was over.'),
+    }),
+    example: {
+      time: EXAMPLE_TIMES.ended,
+      data: {
+        self_update_request_id: EXAMPLE_IDS.update,
+        status: 'completed',
+        targeting: { type: 'clusters', cluster_names: [EXAMPLE_CLUSTER] },
+        summary: { total: 3, triggered: 2, failed: 1 },
+        inserted_at: EXAMPLE_TIMES.created,
+        updated_at: EXAMPLE_TIMES.ended,
+      },
+    },
+  }),
+};
