@@ -43,13 +43,14 @@ export function enroll(state: ClusterState, record: ClusterRecord, message: Enro
   const node = joined(record, message, nowMs);
   const spendsUse = existing.type !== 'retry';
   const used = { ...message.key, usesRemaining: message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1 };
-  const events: DomainEvent[] = [verifiedEvent(used, 'verified', node.id, nowMs), { type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) }];
+  const events: DomainEvent[] = [verifiedEvent(used, 'verified', node.id, nowMs)];
+  // A retry was registered when its first answer was lost; that it is given new secrets is told of.
+  if (existing.type !== 'retry') events.push({ type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) });
   const previous = message.existing?.node.version;
   if (existing.type === 'recovery' && previous !== undefined && previous !== node.version) events.push({ type: 'edge.node.version_changed', subject: node.id, atMs: nowMs, data: { ...nodeSnapshot(node), previous_version: previous } });
   const change: Change = {
     write: writeOf(record, message, existing, spendsUse, nowMs),
-    // A retry was registered when its first answer was lost.
-    events: existing.type === 'retry' ? [] : events,
+    events,
     notices: [{ type: 'node-changed', node: node.id }, { type: 'events-stored' }],
   };
   const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;

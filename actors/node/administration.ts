@@ -10,6 +10,7 @@ import type { Idempotency, NodeMessage } from './messages.ts';
 import { aliasResource, nodeResource } from './resource.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { NodeState } from './state.ts';
+import { seen } from './status.ts';
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
@@ -46,7 +47,7 @@ export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery
 export function changeCluster(state: NodeState, message: Said<'change-cluster'>, domain: string, nowMs: number): Step<NodeState> {
   const { record } = state;
   if (record.cluster === message.to) return step(state, [], [answer(message.asker, ok(nodeResource(record, state.aliases, domain)))]);
-  const moved = { ...record, cluster: message.to, clusterName: message.toName, updatedAtMs: nowMs };
+  const moved = { ...seen(state, nowMs), cluster: message.to, clusterName: message.toName, updatedAtMs: nowMs };
   const write = { kind: 'node-moved' as const, node: record.id, from: record.cluster, to: message.to, atMs: nowMs };
   const event = { type: 'edge.node.cluster_changed' as const, subject: record.id, atMs: nowMs, data: { ...nodeSnapshot(moved), previous_cluster_name: record.clusterName } };
   const effects: Effect[] = [

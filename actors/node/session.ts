@@ -13,7 +13,7 @@ import { lost } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
-import { inStatus, statusOf } from './status.ts';
+import { inStatus, seen, statusOf } from './status.ts';
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
@@ -81,7 +81,7 @@ function reconcile(state: NodeState, session: SessionId, holding: readonly Execu
 function registration(state: NodeState, said: Registration, nowMs: number): Step<NodeState> {
   const known = state.record;
   if (isSame(known, said)) return unchanged(state);
-  const record: NodeRecord = { ...known, version: said.version, idType: said.id_type, ports: said.ports, selfUpdateEnabled: said.self_update_enabled, updatedAtMs: nowMs };
+  const record: NodeRecord = { ...seen(state, nowMs), version: said.version, idType: said.id_type, ports: said.ports, selfUpdateEnabled: said.self_update_enabled, updatedAtMs: nowMs };
   const data = nodeSnapshot(record);
   const events: DomainEvent[] = [{ type: 'edge.node.reregistered', subject: record.id, atMs: nowMs, data }];
   if (known.version !== said.version) events.push({ type: 'edge.node.version_changed', subject: record.id, atMs: nowMs, data: { ...data, previous_version: known.version } });

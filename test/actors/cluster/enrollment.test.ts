@@ -48,10 +48,10 @@ test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
   t.deepEqual(change?.events[0]?.data, { ...verified, name: null, uses_remaining: null });
 });
 
-test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not told of again', (t) => {
+test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not registered again', (t) => {
   const step = enroll({ existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false }, key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }) });
 
-  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [], notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }] }] as never);
+  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: 0 } }], notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }] }] as never);
   t.deepEqual(step.effects, [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'revoked', reason: 'the node was enrolled again' } } }, welcome] as never);
   t.is(step.state.record?.nodeCount, 2);
 });

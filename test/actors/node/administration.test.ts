@@ -54,13 +54,14 @@ test('a node that moves tells which cluster it was in, hangs up, and starts agai
   const step = say({ type: 'change-cluster', asker: ASKER, to: OTHER_CLUSTER, toName: 'harbour' });
 
   const { aliases: _aliases, id: _id, vpn_hostname: _hostname, enrollment_key_id: _key, ...fields } = resource;
-  const data = { node_id: NODE, ...fields, cluster_name: 'harbour', updated_at: '2026-01-15T10:01:00.000Z', previous_cluster_name: 'factory' };
+  const now = { last_seen_at: '2026-01-15T10:01:00.000Z', updated_at: '2026-01-15T10:01:00.000Z' };
+  const data = { node_id: NODE, ...fields, cluster_name: 'harbour', ...now, previous_cluster_name: 'factory' };
   t.deepEqual(step.changes, [{ write: { kind: 'node-moved', node: NODE, from: CLUSTER, to: OTHER_CLUSTER, atMs: NOW_MS }, events: [{ type: 'edge.node.cluster_changed', subject: NODE, atMs: NOW_MS, data }], notices: CHANGED }] as never);
   t.deepEqual(step.effects, [
     { type: 'hang-up', session: session(1), code: 4010, reason: '' },
     { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
     { type: 'tell', told: { to: { kind: 'cluster', id: OTHER_CLUSTER }, message: { type: 'count-changed', by: 1 } } },
-    answered({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, updated_at: '2026-01-15T10:01:00.000Z' }),
+    answered({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
     { type: 'stop' },
     { type: 'revive', address: { kind: 'node', id: NODE } },
   ] as never);

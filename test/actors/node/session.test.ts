@@ -47,7 +47,7 @@ test('a node that reconnects hangs up its older session and stores nothing', (t)
 test('an agent with a new version is stored, and told as registered again and as changed', (t) => {
   const step = say(liveNode(), connected(2, { registration: { ...REGISTRATION, version: '1.1.0' } }));
 
-  const data = { ...snapshot, version: '1.1.0', last_seen_at: '2026-01-15T10:00:00.000Z' };
+  const data = { ...snapshot, version: '1.1.0', last_seen_at: '2026-01-15T10:01:00.000Z' };
   t.deepEqual(step.changes, [{
     write: { kind: 'node-registered', node: NODE, version: '1.1.0', idType: 'persistent', ports: PORTS, selfUpdateEnabled: false, atMs: NOW_MS },
     events: [
