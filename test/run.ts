@@ -1,11 +1,13 @@
 /**
  * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own.
  * The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit status is 0 only when
- * something passed and nothing failed.
+ * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see support/peers.ts); the
+ * line before the last names those that are missing, which in CI fails the run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { preparePeers } from './support/peers.ts';
 import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
 
 /** The line of a test that passed. Counted one by one, since ava's closing lines leave them out when others failed. */
@@ -25,6 +27,7 @@ interface Counts {
   skipped: number;
 }
 
+const missing = await preparePeers(process.argv.slice(2), (line) => process.stdout.write(`${line}\n`));
 const server = await startTestServer();
 let status = 1;
 try {
@@ -46,8 +49,9 @@ async function runTests(): Promise<number> {
   const [code] = await once(ava, 'close') as [number | null];
   const counts = await counted;
   if (code !== 0 && counts.failed === 0) counts.failed = 1; // a file that crashed, hung, or could not be loaded
+  if (missing.length > 0) process.stdout.write(`Peers not found: ${missing.join(', ')}\n`);
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}\n`);
-  return counts.failed > 0 || counts.passed === 0 ? 1 : 0;
+  return counts.failed > 0 || counts.passed === 0 || missing.length > 0 && process.env['CI'] ? 1 : 0;
 }
 
 /** Passes the output on, and counts: passed tests by their lines, the others by the closing lines, which follow the last rule. */

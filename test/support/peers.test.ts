@@ -1,0 +1,11 @@
+import test from 'ava';
+import { neededPeers, peerPath } from './peers.ts';
+
+test('the tests of a part need only the peers that its files name', (t) => {
+  t.deepEqual(neededPeers(['test/config.test.ts', 'test/log.test.ts']), []);
+  t.deepEqual(neededPeers(['--match', 'test/transport/**', 'test/config.test.ts']), []);
+});
+
+test('a peer that the table does not know is a mistake in the test, not a missing program', async (t) => {
+  await t.throwsAsync(peerPath('no-such-peer'), { message: /^There is no peer no-such-peer/u });
+});
