@@ -15,13 +15,23 @@ const HOSTS_FILE = '/etc/hosts';
 /** What localhost and all under it mean, whoever is asked. Source: RFC 6761, 6.3. */
 const LOCALHOST = /(?:^|\.)localhost$/u;
 
-/** Asks as this machine would: its hosts file first, then the DNS servers of its resolv.conf. */
-export const resolveBySystem: Resolve = async (name, signal) => {
-  const bare = name.replace(/\.$/u, '');
-  if (LOCALHOST.test(bare)) return ['127.0.0.1', '::1'];
-  const own = await namedInHostsFile(bare);
-  return own.length > 0 ? own : resolverBy()(name, signal);
-};
+/** Where names come from, if not from where this machine keeps them. */
+export interface SystemNames {
+  readonly hostsFile?: string;
+  /** DNS servers, as `host:port`. */
+  readonly servers?: readonly string[];
+}
+
+/** Asks as this machine would: its hosts file first, then the DNS servers of its resolv.conf; without its search domains. */
+export function systemResolver({ hostsFile = HOSTS_FILE, servers }: SystemNames = {}): Resolve {
+  const ask = resolverBy(servers);
+  return async (name, signal) => {
+    const bare = name.replace(/\.$/u, '');
+    if (LOCALHOST.test(bare)) return ['127.0.0.1', '::1'];
+    const own = await namedIn(hostsFile, bare);
+    return own.length > 0 ? own : ask(name, signal);
+  };
+}
 
 /**
  * Asks DNS servers (`host:port`), or those of resolv.conf. Each call has sockets of its own, so that its port is hard to guess
@@ -47,8 +57,8 @@ export function resolverBy(servers?: readonly string[]): Resolve {
 }
 
 /** Read anew each time: it is small, and whoever edits it expects that. Without one there are no names. */
-async function namedInHostsFile(name: string): Promise<string[]> {
-  const text = await readFile(HOSTS_FILE, 'utf8').catch(() => '');
+async function namedIn(hostsFile: string, name: string): Promise<string[]> {
+  const text = await readFile(hostsFile, 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => {
     const [address, ...names] = line.replace(/#.*$/u, '').trim().toLowerCase().split(/\s+/u);
     return address !== undefined && names.includes(name) ? [address] : [];

@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { isAllowedAddress, type AddressPolicy } from './addresses.ts';
 import { bareHost, isLiteral, nameProblem } from './destination.ts';
 import { ANSWERS_MAX, RESOLVE_MS_MAX } from './limits.ts';
-import { resolveBySystem, type Resolve } from './resolution.ts';
+import { systemResolver, type Resolve } from './resolution.ts';
 
 /** What the guard takes. Without a policy beyond it, only public addresses are reached. */
 export interface VettingOptions extends AddressPolicy {
@@ -32,7 +32,7 @@ export type Vet = (host: string) => Promise<Vetted>;
 
 /** Makes the check of hosts under a policy. */
 export function createVet(options: VettingOptions): Vet {
-  const { resolve = resolveBySystem, resolveMsMax = RESOLVE_MS_MAX } = options;
+  const { resolve = systemResolver(), resolveMsMax = RESOLVE_MS_MAX } = options;
 
   return async (written) => {
     const host = bareHost(written);
@@ -49,7 +49,7 @@ export function createVet(options: VettingOptions): Vet {
 
 /** Why an address must not be dialled, or undefined. */
 export function literalProblem(host: string, policy: AddressPolicy): string | undefined {
-  return isAllowedAddress(host, policy) ? undefined : `${host} is a private or reserved address, which must not be reached.`;
+  return isAllowedAddress(host, policy) ? undefined : `${host} is a private, reserved or translated address, which must not be reached.`;
 }
 
 /** The addresses of a name, at least one, or a sentence that says why there are none. */
