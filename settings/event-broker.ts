@@ -2,6 +2,7 @@
 import type { BrokerSettings, Login, MqttSettings, NatsSettings, RedisSettings } from '../transport/brokers/settings.ts';
 import type { Settings } from './environment.ts';
 import { choice, flag, list, secret, text, urls } from './fields.ts';
+import { certificatesProblem, clientCertificateProblem } from './pem-files.ts';
 
 const ADAPTERS = ['nats', 'kafka', 'amqp091', 'rabbitmq', 'redis', 'mqtt', 'cloud_a_sns', 'cloud_b_pubsub'] as const;
 
@@ -42,7 +43,7 @@ export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_MQTT_WEBSOCKET: flag().default(false).describe('Whether MQTT goes over WebSocket.'),
   EVENT_BROKER_MQTT_WEBSOCKET_PATH: text({ max: 255, pattern: /^\//u, expected: 'a path that begins with /' }).default('/mqtt').describe('Path of the WebSocket.'),
   EVENT_BROKER_MQTT_QOS: choice(['0', '1', '2']).default('1').describe('Quality of service of every MQTT publish.'),
-  EVENT_BROKER_MQTT_JWT: secret().max(65_536).optional().meta({ ...unset, description: 'JWT for MQTT, sent as the password. Comes before user name and password.' }),
+  EVENT_BROKER_MQTT_JWT: secret().max(65_536).optional().meta({ ...unset, description: 'JWT for MQTT, sent as the password, with the user name if one is set and else with the user name jwt. Comes before the password.' }),
   EVENT_BROKER_MQTT_USERNAME: user('MQTT'),
   EVENT_BROKER_MQTT_PASSWORD: password('MQTT'),
   EVENT_BROKER_MQTT_SSL: flag().default(false).describe('Whether the connection to MQTT is encrypted (TLS).'),
@@ -98,6 +99,11 @@ export function chooseBroker(read: Read): BrokerChoice {
     return { type: 'sentinel', group, sentinelPassword: read.EVENT_BROKER_REDIS_SENTINEL_PASSWORD ?? null };
   }
 
+  function mqttAuth(): MqttSettings['auth'] {
+    if (read.EVENT_BROKER_MQTT_JWT === undefined) return login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD');
+    return { jwt: read.EVENT_BROKER_MQTT_JWT, username: read.EVENT_BROKER_MQTT_USERNAME ?? 'jwt' };
+  }
+
   function mqttTls(): MqttSettings['tls'] {
     const { EVENT_BROKER_MQTT_CACERT_FILE: caFile, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: certFile, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: keyFile } = read;
     if ((certFile === undefined) !== (keyFile === undefined)) problems.push('EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither');
@@ -105,7 +111,13 @@ export function chooseBroker(read: Read): BrokerChoice {
       if (certFile !== undefined || caFile !== undefined) problems.push('EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true');
       return null;
     }
-    return { caFile: caFile ?? null, client: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile } };
+    const client = certFile === undefined || keyFile === undefined ? null : { certFile, keyFile };
+    const wrong = [
+      caFile === undefined ? null : certificatesProblem('EVENT_BROKER_MQTT_CACERT_FILE', caFile),
+      client && clientCertificateProblem({ setting: 'EVENT_BROKER_MQTT_CLIENT_CERT_FILE', path: client.certFile }, { setting: 'EVENT_BROKER_MQTT_CLIENT_KEY_FILE', path: client.keyFile }),
+    ];
+    problems.push(...wrong.filter((problem) => problem !== null));
+    return { caFile: caFile ?? null, client };
   }
 
   function chosen(): BrokerSettings | null {
@@ -126,7 +138,7 @@ export function chooseBroker(read: Read): BrokerChoice {
       case 'mqtt':
         return {
           adapter: 'mqtt', urls: needed('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'), webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null, qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
-          auth: read.EVENT_BROKER_MQTT_JWT === undefined ? login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD') : { jwt: read.EVENT_BROKER_MQTT_JWT }, tls: mqttTls(),
+          auth: mqttAuth(), tls: mqttTls(),
         };
       case 'cloud_a_sns':
         return { adapter: 'cloud_a_sns', region: needed('EVENT_BROKER_CLOUD_A_SNS_REGION', 'for cloud_a_sns it should be the region of the topics'), topicArnPrefix: needed('EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX', 'for cloud_a_sns it should be the beginning of each topic ARN') };

@@ -48,8 +48,8 @@ export interface MqttSettings {
   /** Path of the WebSocket; null: plain TCP or TLS. */
   readonly webSocketPath: string | null;
   readonly qos: 0 | 1 | 2;
-  /** A JWT is sent as the password. */
-  readonly auth: { readonly jwt: string } | Login | null;
+  /** A JWT is sent as the password. The protocol takes no password without a user name, so it goes with one too. */
+  readonly auth: { readonly jwt: string; readonly username: string } | Login | null;
   /** Files are PEM. */
   readonly tls: { readonly caFile: string | null; readonly client: { readonly certFile: string; readonly keyFile: string } | null } | null;
 }

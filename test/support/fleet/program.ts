@@ -38,8 +38,13 @@ export class Program {
 
   /** Starts a program of this repository with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
   static start(scope: Scope, file: URL, args: readonly string[], env: Readonly<Record<string, string>>): Program {
+    return Program.run(scope, process.execPath, [file.pathname, ...args], env);
+  }
+
+  /** The same with any command. */
+  static run(scope: Scope, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
     const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name] ?? '']));
-    const program = new Program(spawn(process.execPath, [file.pathname, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    const program = new Program(spawn(command, args, { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
     scope.teardown(async () => {
       program.resume();
       program.kill();

@@ -1,0 +1,106 @@
+/** A real MQTT server for tests, and an independent client that reads what arrives there. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from '../fleet/admin-program.ts';
+import { Program } from '../fleet/program.ts';
+import { peerPath } from '../peers.ts';
+import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
+
+const run = promisify(execFile);
+
+/** How a server is set up. */
+export interface MosquittoOptions {
+  /** Who may connect; everybody unless given. */
+  readonly login?: { readonly username: string; readonly password: string };
+  readonly isWebSocket?: boolean;
+  /** PEM files: the server's own, and, with `clientCa`, whose certificates clients must show. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
+}
+
+/** A server. A second listener, for the consumer, is plain and takes everybody. */
+export interface Mosquitto {
+  readonly port: number;
+  readonly consumerPort: number;
+  /** The running process. */
+  process(): Program;
+  start(): Promise<void>;
+  /** Orderly, so that what it has confirmed is on disk. */
+  stop(): Promise<void>;
+}
+
+/** One message as the consumer got it. */
+export interface MqttMessage {
+  readonly topic: string;
+  readonly qos: number;
+  readonly isRetained: boolean;
+  readonly payload: string;
+}
+
+/** Starts a server on ports and a directory of its own; it ends with the scope. */
+export async function startMosquitto(scope: Scope, options: MosquittoOptions = {}): Promise<Mosquitto> {
+  const command = await peerPath('mosquitto');
+  const directory = await mkdtemp(join(tmpdir(), 'edge-test-mosquitto-'));
+  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const [port, consumerPort] = [await freePort(), await freePort()];
+  const file = join(directory, 'mosquitto.conf');
+  await writeFile(file, await configuration(directory, port, consumerPort, options));
+  let current: Program | undefined;
+  const server: Mosquitto = {
+    port,
+    consumerPort,
+    process() {
+      if (!current) throw new Error('The server was not started.');
+      return current;
+    },
+    async start() {
+      const program = Program.run(scope, command, ['-c', file]);
+      current = program;
+      await Promise.all([port, consumerPort].map(async (one) => until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one))));
+    },
+    async stop() {
+      current?.terminate();
+      await current?.exited;
+    },
+  };
+  await server.start();
+  return server;
+}
+
+async function configuration(directory: string, port: number, consumerPort: number, { login, isWebSocket, tls }: MosquittoOptions): Promise<string> {
+  const lines = ['user root', 'per_listener_settings true', 'max_queued_messages 100000', 'persistence true', `persistence_location ${directory}/`, 'log_dest stderr'];
+  lines.push(`listener ${consumerPort} 127.0.0.1`, 'allow_anonymous true', `listener ${port} 127.0.0.1`, `allow_anonymous ${login === undefined}`);
+  if (isWebSocket) lines.push('protocol websockets');
+  if (login) {
+    const passwords = join(directory, 'passwords');
+    await writeFile(passwords, '', { mode: 0o600 });
+    await run(join(dirname(await peerPath('mosquitto')), '..', 'bin', 'mosquitto_passwd'), ['-b', passwords, login.username, login.password]);
+    lines.push(`password_file ${passwords}`);
+  }
+  if (tls) lines.push(`certfile ${tls.cert}`, `keyfile ${tls.key}`, ...tls.clientCa === undefined ? [] : [`cafile ${tls.clientCa}`, 'require_certificate true']);
+  return `${lines.join('\n')}\n`;
+}
+
+async function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false)).once('connect', () => socket.destroy());
+  });
+}
+
+/** Reads all events with `mosquitto_sub`, which keeps its session: it misses nothing while the server is away. `messages()` are those so far. */
+export async function consumeMqtt(scope: Scope, server: Mosquitto): Promise<{ messages(): MqttMessage[] }> {
+  const command = await peerPath('mosquitto_sub');
+  const program = Program.run(scope, 'stdbuf', ['-oL', command, '-h', '127.0.0.1', '-p', String(server.consumerPort), '-V', 'mqttv311', '-i', 'tests', '-c', '-d', '-q', '2', '-t', 'edge/#', '-F', 'message\t%t\t%q\t%r\t%p']);
+  await until('mosquitto_sub to be subscribed', () => program.output.includes('Subscribed (mid'));
+  return {
+    messages: () => program.output.slice(0, program.output.lastIndexOf('\n') + 1).split('\n').filter((line) => line.startsWith('message\t')).map((line) => {
+      const [, topic = '', qos = '', retained = '', payload = ''] = line.split('\t');
+      return { topic, qos: Number(qos), isRetained: retained === '1', payload };
+    }),
+  };
+}

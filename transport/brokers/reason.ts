@@ -1,0 +1,28 @@
+/** Why a broker cannot be reached or does not take something, in words for an operator. */
+
+/** What the system says when a connection cannot be made or is gone. Source: errno(3) and Node's documentation of `dns` and `tls`. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ENOTFOUND: 'the host name is not known',
+  EAI_AGAIN: 'the host name cannot be looked up now',
+  EHOSTUNREACH: 'there is no way to that host',
+  ENETUNREACH: 'there is no way to that network',
+  ETIMEDOUT: 'it does not answer',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody who is trusted here',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by nobody who is trusted here',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by nobody who is trusted here',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by nobody who is trusted here',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
+};
+
+/** The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the message. */
+export function reasonOf(error: unknown): string {
+  const known = error instanceof Error && 'code' in error && typeof error.code === 'string' ? REASONS[error.code] : undefined;
+  if (known !== undefined) return known;
+  const message = error instanceof AggregateError && error.message === '' ? reasonOf(error.errors[0]) : error instanceof Error ? error.message : String(error);
+  return (message.split('\n')[0] ?? '').replace(/[.\s]+$/u, '');
+}
