@@ -1,0 +1,167 @@
+/** One request to a webhook, from the wait for a connection to the beginning of the answer's body. */
+import type { Dispatcher } from 'undici';
+import { ANSWER_BYTES_MAX } from '../../actors/webhook/delivery.ts';
+import { answerText } from './answer.ts';
+import { failureOf, isClosed, lateFailure, type Failure } from './failures.ts';
+import type { Lane, Lanes, Rider } from './lanes.ts';
+import { ANSWER_BODY_MS_MAX, DRAINED_BYTES_MAX, STALE_MS_MAX } from './limits.ts';
+
+/** What came of a request. `ms` is the time to the answer's headers, or to the failure. Null: it was cut, or may not be sent any more. */
+export type Outcome =
+  | { readonly type: 'answered'; readonly ms: number; readonly statusCode: number; readonly retryAfter: string | readonly string[] | undefined; readonly answer: string }
+  | { readonly type: 'failed'; readonly ms: number; readonly failure: Failure }
+  | null;
+
+/** What a request needs besides itself. */
+export interface PostOptions {
+  readonly lanes: Lanes;
+  readonly request: Dispatcher.DispatchOptions;
+  /** Time for all of it: look-up, connection, TLS, sending, status and headers. */
+  readonly timeoutMs: number;
+  /** Asked once more when the first byte is about to be sent. */
+  readonly mayDeliver: () => boolean;
+  readonly monotonicMs: () => number;
+  /** A request that found its connection closing is sent again on a new one; told each time. */
+  readonly onResent: () => void;
+  /** Called once. */
+  readonly onOutcome: (post: Post, outcome: Outcome) => void;
+}
+
+/** A class, because there is one for each request: methods are shared. */
+export class Post implements Rider, Dispatcher.DispatchHandler {
+  readonly #options: PostOptions;
+  readonly #startedMs: number;
+  readonly #chunks: Uint8Array[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #lane: Lane | null = null;
+  #isSettled = false;
+  #isResent = false;
+  /** When the request went out on its connection; null before. */
+  #sentMs: number | null = null;
+  #hasBytes = false;
+  #statusCode = 0;
+  #retryAfter: string | readonly string[] | undefined;
+  #answeredMs = 0;
+  #bytes = 0;
+  /** Beyond so many bytes of the body the connection is given up. */
+  #bytesMax = DRAINED_BYTES_MAX;
+
+  constructor(options: PostOptions) {
+    this.#options = options;
+    this.#startedMs = options.monotonicMs();
+  }
+
+  /** Takes a lane, or stands in line. Called once. */
+  start(): void {
+    this.#timer = setTimeout(late, this.#options.timeoutMs, this);
+    this.#options.lanes.take(this);
+  }
+
+  /** Ends it, whatever it is at. */
+  cut(): void {
+    if (!this.#isSettled) this.#settle(null, false);
+  }
+
+  ride(lane: Lane): void {
+    this.#lane = lane;
+    this.#sentMs = null;
+    lane.client.dispatch(this.#options.request, this);
+  }
+
+  /** The time is over: what came till now counts. */
+  expire(): void {
+    if (this.#isSettled) return;
+    if (this.#statusCode === 0) this.#fail(lateFailure(this.#sentMs !== null, this.#options.timeoutMs));
+    else this.#answered(false);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Dialling may have taken longer than the right to deliver lasts.
+    if (this.#isSettled || !this.#options.mayDeliver()) {
+      controller.abort(new Error('not sent'));
+      this.cut();
+    } else {
+      this.#sentMs = this.#options.monotonicMs();
+    }
+  }
+
+  onResponseStarted(): void {
+    this.#hasBytes = true;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: Record<string, string | string[] | undefined>): void {
+    if (statusCode < 200 || this.#isSettled) return; // 102 and 103 come before the answer
+    this.#statusCode = statusCode;
+    this.#retryAfter = headers['retry-after'];
+    this.#answeredMs = this.#options.monotonicMs() - this.#startedMs;
+    const leftMs = this.#options.timeoutMs - this.#answeredMs;
+    if (leftMs > ANSWER_BODY_MS_MAX) {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(late, ANSWER_BODY_MS_MAX, this);
+    }
+    if (Number(headers['content-length'] ?? 0) > DRAINED_BYTES_MAX) this.#bytesMax = ANSWER_BYTES_MAX;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#isSettled) return;
+    if (this.#bytes <= ANSWER_BYTES_MAX) this.#chunks.push(chunk);
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes > this.#bytesMax) this.#answered(false);
+  }
+
+  onResponseEnd(): void {
+    if (!this.#isSettled) this.#answered(true);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isSettled) return;
+    if (this.#statusCode !== 0) return this.#answered(false);
+    const failure = failureOf(error);
+    if (this.#isStale(failure)) this.#sendAgain();
+    else this.#fail(failure);
+  }
+
+  /**
+   * The server closed a kept connection at the moment of the request. It is sent once more, within the same time. The receiver may then see it
+   * twice, with one id; else each restart of a receiver would cost a try of some delivery. Go's HTTP client does the same for requests with an Idempotency-Key.
+   */
+  #isStale(failure: Failure): boolean {
+    return !this.#isResent && isClosed(failure) && !this.#hasBytes && this.#lane !== null && this.#lane.carried > 0
+      && this.#sentMs !== null && this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX;
+  }
+
+  #sendAgain(): void {
+    const { lanes, onResent } = this.#options;
+    this.#isResent = true;
+    onResent();
+    this.#leaveLane(lanes, false);
+    lanes.take(this);
+  }
+
+  #answered(isWhole: boolean): void {
+    this.#settle({ type: 'answered', ms: this.#answeredMs, statusCode: this.#statusCode, retryAfter: this.#retryAfter, answer: answerText(this.#chunks) }, isWhole);
+  }
+
+  #fail(failure: Failure): void {
+    this.#settle({ type: 'failed', ms: this.#options.monotonicMs() - this.#startedMs, failure }, false);
+  }
+
+  #settle(outcome: Outcome, isLaneGood: boolean): void {
+    this.#isSettled = true;
+    clearTimeout(this.#timer);
+    this.#leaveLane(this.#options.lanes, isLaneGood);
+    this.#options.onOutcome(this, outcome);
+  }
+
+  #leaveLane(lanes: Lanes, isGood: boolean): void {
+    const lane = this.#lane;
+    this.#lane = null;
+    if (lane === null) lanes.leave(this);
+    else if (isGood) lanes.release(lane);
+    else lanes.drop(lane);
+  }
+}
+
+function late(post: Post): void {
+  post.expire();
+}
