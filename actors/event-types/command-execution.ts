@@ -1,11 +1,15 @@
 /** Events of command executions. Each carries the whole execution but its output, which is in its record. */
 import { z } from 'zod';
-import { EXECUTION_STATUSES } from '../resources.ts';
+import { EXECUTION_STATUSES, type ExecutionStatus } from '../resources.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
 const exitCode = z.int().describe('Exit code; 124 after a timeout, 128 + n when signal n ended it.');
 const nothing = z.null();
+
+function status<S extends ExecutionStatus>(only: S) {
+  return z.literal(only).describe('How far it is: always this.');
+}
 
 /** An execution at the moment of the event. Source: spec.md, Command execution. */
 export const ExecutionSnapshot = z.strictObject({
@@ -13,7 +17,7 @@ export const ExecutionSnapshot = z.strictObject({
   command_id: id('The command that it belongs to.'),
   node_id: id('The node that it is for.'),
   cluster_name: z.string().describe('The cluster of the node when the command was created.'),
-  command_text: z.string().min(1).describe('The script.'),
+  command_text: z.string().describe('The script.'),
   timeout: z.int().min(1).nullable().describe('Time that it may take, in ms. Null for no limit.'),
   status: z.enum(EXECUTION_STATUSES).describe('How far it is.'),
   exit_code: exitCode.nullable(),
@@ -60,29 +64,29 @@ const completed = { ...sent, status: 'completed', exit_code: 0, completed_at: EX
 export const COMMAND_EXECUTION_EVENTS = {
   'edge.command_execution.created': eventType({
     description: 'A command was created and this node is one of its targets.',
-    data: ExecutionSnapshot.extend({ status: z.literal('pending'), exit_code: noResult, sent_at: neverSent, completed_at: notCompleted, cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({ status: status('pending'), exit_code: noResult, sent_at: neverSent, completed_at: notCompleted, cancelled_at: notCancelled }),
     example: { time: EXAMPLE_TIMES.created, data: pending },
   }),
   'edge.command_execution.sent': eventType({
     description: 'The agent acknowledged that it has the execution in its journal.',
-    data: ExecutionSnapshot.extend({ status: z.literal('sent'), exit_code: noResult, sent_at: sentAt, completed_at: notCompleted, cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({ status: status('sent'), exit_code: noResult, sent_at: sentAt, completed_at: notCompleted, cancelled_at: notCancelled }),
     example: { time: EXAMPLE_TIMES.sent, data: sent },
   }),
   'edge.command_execution.completed': eventType({
     description: 'The agent reported a result. The exit code tells success from failure; the output is in the record.',
-    data: ExecutionSnapshot.extend({ status: z.literal('completed'), exit_code: exitCode, sent_at: sentAt, completed_at: instantText('When the agent reported its result.'), cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({ status: status('completed'), exit_code: exitCode, sent_at: sentAt, completed_at: instantText('When the agent reported its result.'), cancelled_at: notCancelled }),
     example: { time: EXAMPLE_TIMES.ended, data: completed },
   }),
   'edge.command_execution.cancelled': eventType({
     description: 'The execution was cancelled, by request, because its agent was stopped, or because its machine lost it.',
     data: ExecutionSnapshot.extend({
-      status: z.literal('cancelled'), exit_code: z.int().describe('143 when it was cancelled, 137 when its machine lost it.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: instantText('When it was cancelled.'),
+      status: status('cancelled'), exit_code: z.int().describe('143 when it was cancelled, 137 when its machine lost it.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: instantText('When it was cancelled.'),
     }),
     example: { time: EXAMPLE_TIMES.ended, data: { ...sent, status: 'cancelled', exit_code: 143, cancelled_at: EXAMPLE_TIMES.ended, updated_at: EXAMPLE_TIMES.ended } },
   }),
   'edge.command_execution.expired': eventType({
     description: 'The execution passed its expiry before it was over. One that its agent had acknowledged by then keeps its sent_at, and is ended there.',
-    data: ExecutionSnapshot.extend({ status: z.literal('expired'), exit_code: noResult, expired_at: instantText('When it expired.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({ status: status('expired'), exit_code: noResult, expired_at: instantText('When it expired.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: notCancelled }),
     example: { time: EXAMPLE_TIMES.ended, data: { ...pending, status: 'expired', expired_at: '2026-01-15T10:00:01.000Z', updated_at: EXAMPLE_TIMES.ended } },
   }),
   'edge.command_execution.pruned': eventType({

@@ -5,7 +5,7 @@ import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
 const status = z.enum(NODE_STATUSES);
-const version = z.string().min(1);
+const version = z.string();
 const port = z.int().min(1).max(65_535);
 
 /** A node at the moment of the event. Source: spec.md, Node. */

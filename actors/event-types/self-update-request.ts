@@ -12,7 +12,7 @@ export const SELF_UPDATE_REQUEST_EVENTS = {
     description: 'Every node of a self-update request was triggered or failed.',
     data: z.strictObject({
       self_update_request_id: id('The request.'),
-      status: z.literal('completed'),
+      status: z.literal('completed').describe('How far it is: always this.'),
       targeting: z.strictObject({
         type: z.enum(['all', 'nodes', 'clusters']),
         node_ids: z.array(z.guid()).optional(),

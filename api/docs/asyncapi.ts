@@ -20,7 +20,7 @@ export function asyncApi(version: string, coreName: string): Json {
     info: {
       title: 'Edge fleet control events',
       version,
-      description: 'What happens in the fleet, as CloudEvents 1.0. Every event is sent to the webhooks that subscribed to its type and, where one is configured, to a message broker. Delivery is at least once and in order for each node, execution, request or key; drop what comes twice by its `id`. `data` is the whole object at that moment, never a difference; what is nothing is null; secrets are never in it.',
+      description: 'What happens in the fleet, as CloudEvents 1.0. Every event is sent to the webhooks that subscribed to its type and, where one is configured, to a message broker. Delivery is at least once and in order for each node, execution, request or key; drop what comes twice by its id. The data is the whole object at that moment, never a difference; what is nothing is null; secrets are never in it.',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       contact: { name: 'Edge fleet control' },
       tags: [...new Set(EVENT_TYPES.map(subjectOf))].map((name) => ({ name })),

@@ -15,9 +15,9 @@ export function dataSchema(type: EventType): JsonSchema {
 }
 
 /** As short as it can be said: no pattern where the format says it, no bounds of what a number can hold, `null` beside the type where it is one. */
-function schemaOf(schema: z.ZodType): JsonSchema {
+export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...bare } = z.toJSONSchema(schema, { target: 'draft-7', override: ({ jsonSchema }) => shorten(jsonSchema) });
-  return bare as JsonSchema;
+  return bare;
 }
 
 function shorten(schema: JsonSchema): void {

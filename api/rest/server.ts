@@ -107,7 +107,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   offerHealth(app, () => ports.checkHealth());
   offerEnrollment(app, ports);
   offerOperations(app, Object.values(catalogue), call, gate);
-  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), settings.version);
+  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName });
   for (const mount of mounts) mount({ app, call, gate, log, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
   return {
