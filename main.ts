@@ -16,11 +16,17 @@ import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
 import { createCommitter } from './persistence/committer/committer.ts';
 import { openDatabase } from './persistence/database.ts';
+import type { Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { storePresence } from './persistence/presence.ts';
+import { advanceBroker, nextForBroker } from './persistence/publishing/broker-rows.ts';
+import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
+import { createEventBodies } from './persistence/publishing/event-bodies.ts';
+import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
+import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
 import { createReads } from './persistence/reads/reads.ts';
 import { createRecords } from './persistence/records.ts';
@@ -28,14 +34,21 @@ import { checkEncryptionKey } from './persistence/secret-check.ts';
 import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { createVault } from './persistence/vault.ts';
+import { createBrokerChannel } from './supervisors/publishing/broker-channel.ts';
+import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
+import type { Channel } from './supervisors/publishing/channel.ts';
+import { createWebhooksChannel } from './supervisors/publishing/webhooks-channel.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import { createTree } from './supervisors/tree.ts';
 import type { Tree } from './supervisors/tree.ts';
 import { createUnwind } from './supervisors/unwind.ts';
 import type { Unwind } from './supervisors/unwind.ts';
+import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
+import { createGuard } from './transport/guard/guard.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
+import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
 const SETTINGS_REFRESH_MS = 300_000;
@@ -89,10 +102,19 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const urls: string[] = [...config.ADMIN_URLS];
   const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS };
   const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed) });
-  const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, bus, clock, log, monotonicMs,
-    settings: { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings },
+  const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
+  const posts = createWebhookPosts({
+    vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
+    timeoutMs: config.WEBHOOK_TIMEOUT_MS, connectionsMax: config.WEBHOOK_CONCURRENCY, version: packageFile.version, monotonicMs, nowMs: () => clock.nowMs(), log,
   });
+  const tree = createTree({
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, bus, clock, log, monotonicMs,
+    settings: {
+      unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
+      concurrency: config.WEBHOOK_CONCURRENCY, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
+    },
+  });
+  const publishing = createPublishing(config, database, adminId, tree, log);
   unwind.add('leases', () => tree.ownership.stop());
   unwind.add('commits', () => committer.drained());
 
@@ -102,7 +124,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     log,
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: createIds(() => clock.nowMs()),
-      checkHealth: () => runChecks(healthChecks(reads, tree)),
+      checkHealth: () => runChecks(healthChecks(reads, tree, publishing.broker)),
+      urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
+      deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
@@ -124,10 +148,59 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Life.
   await tree.ownership.start();
-  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS });
+  unwind.add('requests to webhooks', () => posts.close());
+  unwind.add('publishing', () => publishing.stop());
+  await publishing.start();
+  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS });
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
   return { url, tree, stop: () => unwind.run() };
+}
+
+interface Publishing {
+  readonly webhooks: Channel;
+  /** Null: none is configured. */
+  readonly broker: BrokerChannel | null;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The channels by which events leave, and the ear that wakes them. */
+function createPublishing(config: AdminConfig, database: Database, adminId: string, { directory }: Tree, log: Log): Publishing {
+  const { pool } = database;
+  const clock = systemClock;
+  const leases = channelLeases(pool, adminId);
+  const channelPorts = (name: string) => ({
+    lease: { claim: () => leases.claim(name), renew: (epoch: number) => leases.renew(name, epoch), release: (epoch: number) => leases.release(name, epoch) },
+    leaseMs: CHANNEL_LEASE_MS, clock, monotonicMs, random: Math.random, log,
+  });
+  const webhooks = createWebhooksChannel({
+    ...channelPorts(WEBHOOKS_CHANNEL), directory,
+    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS, clock.nowMs()), waiting: () => webhooksWithDeliveries(pool) },
+  });
+  const settings = config.broker;
+  const broker = settings === null ? null : createBrokerChannel({
+    ...channelPorts(BROKER_CHANNEL), open: () => openBroker(settings, log),
+    rows: {
+      next: (epoch, after, limit) => nextForBroker(pool, epoch, after, limit, clock.nowMs() - config.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000, config.CORE_NAME),
+      advance: (epoch, to) => advanceBroker(pool, epoch, to),
+    },
+  });
+  const listener = database.listen([EVENTS_STORED, WEBHOOK_CHANGES], clock);
+  listener.onNotice((channel, payload) => {
+    if (channel === WEBHOOK_CHANGES) {
+      const [by, id] = payload?.split(' ') ?? [];
+      if (id !== undefined && by !== adminId) directory.evictWebhooks([id]);
+      return;
+    }
+    webhooks.poke();
+    broker?.poke();
+  });
+  return {
+    webhooks, broker,
+    start: async () => { await Promise.all([webhooks.start(), broker?.start()]); },
+    stop: async () => { await Promise.all([listener.stop(), webhooks.stop(), broker?.stop()]); },
+  };
 }
 
 function gateSettings(config: AdminConfig): GateSettings {
@@ -138,8 +211,8 @@ function gateSettings(config: AdminConfig): GateSettings {
   };
 }
 
-/** The subsystems that exist so far. The VPN, the proxies and the broker add theirs. */
-function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree): readonly HealthCheck[] {
+/** The subsystems that exist so far. The VPN and the proxies add theirs. */
+function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChannel | null): readonly HealthCheck[] {
   return [
     { name: 'database', check: () => reads.ping().catch(() => { throw new HealthProblem('the database does not answer'); }) },
     {
@@ -148,5 +221,11 @@ function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree): readonly HealthCh
         if (tree.ownership.quietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
       },
     },
+    ...(broker === null ? [] : [{
+      name: 'event_broker',
+      async check() {
+        if (broker.problem() !== null) throw new HealthProblem('the broker cannot be reached: events wait');
+      },
+    }]),
   ];
 }

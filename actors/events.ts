@@ -55,3 +55,8 @@ export const EVENT_SOURCE = '/edge-fleet-control';
 export function envelope(event: StoredEvent, coreName: string): Envelope {
   return { specversion: '1.0', id: event.id, source: EVENT_SOURCE, type: event.type, time: event.time, datacontenttype: 'application/json', corename: coreName, data: event.data };
 }
+
+/** The envelope as JSON text around data that is JSON text already: what webhooks and brokers send. Equal to the JSON of `envelope`. */
+export function envelopeText(event: Pick<StoredEvent, 'id' | 'type' | 'time'>, dataText: string, coreName: string): string {
+  return `{"specversion":"1.0","id":"${event.id}","source":"${EVENT_SOURCE}","type":"${event.type}","time":"${event.time}","datacontenttype":"application/json","corename":${JSON.stringify(coreName)},"data":${dataText}}`;
+}

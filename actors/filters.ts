@@ -1,5 +1,6 @@
 /** What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field its SQL. */
-import { EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
+import { EVENT_TYPES } from './events.ts';
+import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
 
 /** `text` takes `*` as wildcard; `time` takes date-time or date; `cidr` an address range. */
 export type FieldKind = 'text' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
@@ -73,6 +74,14 @@ export const LISTS = {
   command_executions: {
     fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
     sortable: ['status', 'exit_code', 'cluster_name', 'sent_at', 'completed_at', 'cancelled_at', 'expired_at', 'inserted_at', 'updated_at'],
+  },
+  webhooks: {
+    fields: { url: textOnly, event_type: { kind: EVENT_TYPES, ops: ['eq'] }, ...dates },
+    sortable: ['url', 'inserted_at', 'updated_at'],
+  },
+  webhook_deliveries: {
+    fields: { webhook_id: ids, event_id: ids, event_type: { kind: EVENT_TYPES, ops: ['eq', 'in'] }, status: { kind: DELIVERY_STATUSES, ops: ['in'] }, attempt_count: count, last_status_code: count, ...dates },
+    sortable: ['status', 'attempt_count', 'inserted_at', 'updated_at'],
   },
 } as const satisfies Record<string, ListSpec>;
 

@@ -3,12 +3,14 @@ import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts'
 import type { ClusterMessage } from './cluster/messages.ts';
 import type { CommandMessage } from './command/messages.ts';
 import type { NodeMessage } from './node/messages.ts';
+import type { WebhookMessage } from './webhook/messages.ts';
 
 /** Where a message goes. An id is enough: the directory finds the actor, or starts it from its rows. */
 export type Address =
   | { readonly kind: 'node'; readonly id: NodeId }
   | { readonly kind: 'cluster'; readonly id: ClusterId }
-  | { readonly kind: 'command'; readonly id: CommandId };
+  | { readonly kind: 'command'; readonly id: CommandId }
+  | { readonly kind: 'webhook'; readonly id: string };
 
 /** A kind of actor. */
 export type ActorKind = Address['kind'];
@@ -17,7 +19,8 @@ export type ActorKind = Address['kind'];
 export type Addressed =
   | { readonly to: Extract<Address, { kind: 'node' }>; readonly message: NodeMessage }
   | { readonly to: Extract<Address, { kind: 'cluster' }>; readonly message: ClusterMessage }
-  | { readonly to: Extract<Address, { kind: 'command' }>; readonly message: CommandMessage };
+  | { readonly to: Extract<Address, { kind: 'command' }>; readonly message: CommandMessage }
+  | { readonly to: Extract<Address, { kind: 'webhook' }>; readonly message: WebhookMessage };
 
 /** Anything that can be said to any actor. */
 export type Message = Addressed['message'];

@@ -1,6 +1,7 @@
 /** Rows as actors hold them. Times are Unix ms. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { EventType } from './events.ts';
 import type { ExecutionStatus, NodeStatus } from './resources.ts';
 import type { Targeting } from './targeting.ts';
 
@@ -73,4 +74,14 @@ export interface OpenExecution {
   readonly cancelRequestedAtMs: number | null;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
+}
+
+/** A webhook's row. It never changes. Secret and headers are sealed under the names in sealed-columns.ts; headers are a JSON object. */
+export interface WebhookRecord {
+  readonly id: string;
+  readonly url: string;
+  readonly subscribedEvents: readonly EventType[];
+  readonly sealedSecret: string;
+  readonly sealedHeaders: string;
+  readonly insertedAtMs: number;
 }

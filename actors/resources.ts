@@ -1,5 +1,6 @@
 /** What clients see of each resource: the shapes that reads return and answers carry. Field names are those of contract.md, 2. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { EventType } from './events.ts';
 import type { Targeting } from './targeting.ts';
 
 /** All statuses of a node, best first. Source: spec.md, node status. */
@@ -129,6 +130,51 @@ export interface ExecutionResource {
   readonly cancelled_at: Instant | null;
   readonly inserted_at: Instant;
   readonly updated_at: Instant;
+}
+
+/** A webhook, as clients see it: never with its secret or headers. */
+export interface WebhookResource {
+  readonly id: string;
+  readonly url: string;
+  readonly subscribed_events: readonly EventType[];
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+/** All statuses of a delivery; the first is open. `dropped`: every try failed, or the receiver refused it. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'dropped'] as const;
+/** How far a delivery is. */
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** A delivery, as clients see it. The `last_` fields are those of its latest try, null before the first. */
+export interface WebhookDeliveryResource {
+  readonly id: string;
+  readonly webhook_id: string;
+  readonly event_id: string;
+  readonly event_type: EventType;
+  readonly status: DeliveryStatus;
+  readonly attempt_count: number;
+  readonly last_status_code: number | null;
+  readonly last_error: string | null;
+  /** In ms. */
+  readonly last_duration_ms: number | null;
+  readonly last_attempted_at: Instant | null;
+  /** When it is tried again at the earliest; null unless it waits for that. */
+  readonly next_attempt_at: Instant | null;
+  /** On single reads only, oldest first. */
+  readonly attempts?: readonly WebhookAttemptResource[];
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+/** One try of a delivery. `response_body` is its beginning, at most 4 KiB; null when there was no answer. */
+export interface WebhookAttemptResource {
+  readonly number: number;
+  readonly attempted_at: Instant;
+  readonly duration_ms: number;
+  readonly status_code: number | null;
+  readonly error: string | null;
+  readonly response_body: string | null;
 }
 
 /** An admin, as clients see it. `edge_node_capacity` is `max_wireguard_peers` without its peers. */

@@ -9,3 +9,13 @@ export function enrollmentKeyBlob(id: string): string {
 export function nodeProxyPassword(node: string): string {
   return `node/${node}/sealed_proxy_password`;
 }
+
+/** The secret with which deliveries of a webhook are signed. */
+export function webhookSecret(id: string): string {
+  return `webhook/${id}/sealed_secret`;
+}
+
+/** The headers that go with each delivery of a webhook. */
+export function webhookHeaders(id: string): string {
+  return `webhook/${id}/sealed_headers`;
+}

@@ -2,7 +2,9 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { CommandRecord } from './records.ts';
-import type { NodeStatus } from './resources.ts';
+import type { EventType } from './events.ts';
+import type { DeliveryStatus, NodeStatus } from './resources.ts';
+import type { Attempt } from './webhook/delivery.ts';
 
 /** How an execution ended at the agent, as stored. `parts` output parts stored before are joined behind `output`. */
 export interface Ending {
@@ -21,7 +23,11 @@ export type HotWrite =
   /** Every execution of the command that is not terminal; none is fine. */
   | { readonly kind: 'command-cancel-requested'; readonly command: CommandId; readonly atMs: number }
   | { readonly kind: 'output-part'; readonly execution: ExecutionId; readonly part: number; readonly text: string }
-  | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number };
+  | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number }
+  /** Try `number` of a delivery that is pending, and what becomes of it. `nextAttemptAtMs` only with `pending`. */
+  | { readonly kind: 'delivery-attempted'; readonly delivery: string; readonly number: number; readonly attempt: Attempt; readonly status: DeliveryStatus; readonly nextAttemptAtMs: number | null; readonly atMs: number }
+  /** A finished delivery is pending again, for one more try. */
+  | { readonly kind: 'delivery-reopened'; readonly delivery: string; readonly atMs: number };
 
 /** One transaction each; a constraint that refuses becomes a Refusal. */
 export type ColdWrite =
@@ -40,6 +46,8 @@ export type ColdWrite =
   | { readonly kind: 'alias-created'; readonly id: string; readonly node: NodeId; readonly cluster: ClusterId; readonly name: string; readonly atMs: number }
   | { readonly kind: 'alias-deleted'; readonly id: string }
   | { readonly kind: 'command-deleted'; readonly command: CommandId }
+  | { readonly kind: 'webhook-created'; readonly id: string; readonly url: string; readonly subscribedEvents: readonly EventType[]; readonly sealedSecret: string; readonly sealedHeaders: string; readonly atMs: number }
+  | { readonly kind: 'webhook-deleted'; readonly id: string }
   | { readonly kind: 'nothing' };
 
 /** The use of a key and the node are one transaction (E1). */
@@ -66,7 +74,7 @@ export interface NodeEnrolled {
 /** Any write. `hot` ones are stored with those of other actors, `cold` ones in a transaction each. */
 export type Write = HotWrite | ColdWrite;
 
-const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status']);
+const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status', 'delivery-attempted', 'delivery-reopened']);
 
 /** Whether a write travels in the group commit. */
 export function isHot(write: Write): write is HotWrite {

@@ -1,6 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, Page, Reads, Records, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Ask, Clock, Page, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 
@@ -19,6 +19,10 @@ export interface OperationPorts {
   newId(): string;
   /** Runs the subsystem checks of /healthz, in parallel, 5 s each. */
   checkHealth(): Promise<readonly SubsystemCheck[]>;
+  /** What clients' URLs must pass. */
+  readonly urlGuard: UrlGuard;
+  /** Whether webhooks are delivered from here, and not by another admin. */
+  deliversWebhooks(): boolean;
   /** More nodes than the admins together have room for. */
   isDegraded(): boolean;
   readonly settings: OperationSettings;

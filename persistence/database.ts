@@ -1,9 +1,10 @@
 /** Connections to PostgreSQL: MikroORM for entities, migrations and cold paths, a `pg` pool for hot ones. Every call ends within 5 s (L3). */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
 import { Pool, type PoolConfig } from 'pg';
-import type { Log } from '../actors/kit/ports.ts';
+import type { Clock, Log } from '../actors/kit/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
+import { startListener, type Listener } from './publishing/listener.ts';
 import { bringUpToDate } from './schema-version.ts';
 
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
@@ -46,6 +47,8 @@ export interface Database {
   readonly pool: Pool;
   /** Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by a newer version. */
   migrate(): Promise<void>;
+  /** Hears what is notified on these channels, on a connection of its own. */
+  listen(channels: readonly string[], clock: Clock): Listener;
   /** Ends all connections. Waits for statements under way. */
   close(): Promise<void>;
 }
@@ -68,6 +71,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
+    listen: (channels, clock) => startListener(untimed(connection), channels, clock, log),
     close: async () => {
       await Promise.all([pool.end(), orm.close(true)]);
     },

@@ -2,7 +2,7 @@
 import type { ActorSystemRef } from 'nact';
 import { askerOf } from '../actors/kit/asks.ts';
 import type { Asks } from '../actors/kit/asks.ts';
-import type { Clock, Committer, Loader, Log, SessionLink } from '../actors/kit/ports.ts';
+import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Crash } from '../actors/kit/spawn.ts';
 import type { ActorKind, Address, Addressed, Message } from '../actors/messages.ts';
@@ -27,6 +27,7 @@ export interface DirectoryPorts {
   readonly committer: Committer;
   readonly loader: Loader;
   readonly sessions: SessionLink;
+  readonly posts: WebhookPosts;
   readonly log: Log;
 }
 
@@ -47,6 +48,8 @@ export interface Directory {
   settle(address: Address, state: unknown): void;
   /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
   evict(cluster: ClusterId): void;
+  /** Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows changed elsewhere. Messages that wait are answered. */
+  evictWebhooks(ids?: readonly string[]): void;
   count(kind: ActorKind): number;
 }
 
@@ -54,13 +57,13 @@ const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, log, system } = ports;
-  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map() };
-  const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command') };
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, log, system } = ports;
+  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map(), webhook: new Map() };
+  const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command'), webhook: createFamily(system, 'webhook') };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
   const household: Household = {
     committer, clock, held, crashed, vanished,
-    effects: { asks, clock, committer, loader, sessions, log, tell: (addressed) => void tell(addressed), revive: (address) => void ensure(address), stop, whenOwned },
+    effects: { asks, clock, committer, loader, sessions, posts, log, tell: (addressed) => void tell(addressed), revive: (address) => void ensure(address), stop, whenOwned },
   };
 
   function tell({ to, message }: Addressed): boolean {
@@ -144,6 +147,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     // Only type and id: a message may hold secrets.
     log.error({ error: crash.cause, kind, id, message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
     if (resident.address.kind === 'node') sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
+    if (resident.address.kind === 'webhook') posts.cut(id);
     clock.after(decision.afterMs, () => void revive(resident));
   }
 
@@ -204,6 +208,12 @@ export function createDirectory(ports: DirectoryPorts): Directory {
           if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
           leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
         }
+      }
+    },
+    evictWebhooks(ids) {
+      for (const resident of ids === undefined ? residents.webhook.values() : ids.flatMap((id) => residents.webhook.get(id) ?? [])) {
+        posts.cut(resident.address.id);
+        leave(resident, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
       }
     },
     count: (kind) => residents[kind].size,

@@ -13,6 +13,10 @@ import type { NodeMessage } from '../actors/node/messages.ts';
 import type { NodeState } from '../actors/node/state.ts';
 import { nodeBehaviour } from '../actors/node/transition.ts';
 import type { NodeSettings } from '../actors/node/transition.ts';
+import type { WebhookMessage } from '../actors/webhook/messages.ts';
+import type { WebhookState } from '../actors/webhook/state.ts';
+import { webhookBehaviour } from '../actors/webhook/transition.ts';
+import type { WebhookSettings } from '../actors/webhook/transition.ts';
 import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
 
 /** State and messages of each kind. */
@@ -20,7 +24,11 @@ export interface Kinds {
   node: { state: NodeState; message: NodeMessage };
   cluster: { state: ClusterState; message: ClusterMessage };
   command: { state: CommandState; message: CommandMessage };
+  webhook: { state: WebhookState; message: WebhookMessage };
 }
+
+/** What behaviours depend on besides their state. */
+export type BehaviourSettings = NodeSettings & WebhookSettings;
 
 /** What is particular to a kind; everything else about running an actor is the same for all. */
 export interface Kind<S, M> {
@@ -37,7 +45,7 @@ export interface Kind<S, M> {
 export type KindTable = { readonly [K in ActorKind]: Kind<Kinds[K]['state'], Kinds[K]['message']> };
 
 /** All kinds. */
-export function kindTable(loader: Loader, settings: NodeSettings): KindTable {
+export function kindTable(loader: Loader, settings: BehaviourSettings): KindTable {
   return {
     node: {
       behaviour: nodeBehaviour(settings),
@@ -56,6 +64,13 @@ export function kindTable(loader: Loader, settings: NodeSettings): KindTable {
       behaviour: commandBehaviour,
       newborn: (id) => ({ id: id as CommandId, record: null, summary: EMPTY_SUMMARY, open: new Map() }),
       load: (id) => loader.command(id as CommandId),
+      cluster: () => null,
+    },
+    webhook: {
+      behaviour: webhookBehaviour(settings),
+      newborn: (id) => ({ id, record: null, window: [], loadedTo: null, supply: 'idle' }),
+      load: (id) => loader.webhook(id),
+      // Its writes are guarded by the rows; who may deliver is decided by the lease of the channel.
       cluster: () => null,
     },
   };

@@ -2,13 +2,12 @@
 import { start } from 'nact';
 import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
-import type { Ask, Clock, Committer, Loader, Log, SessionLink } from '../actors/kit/ports.ts';
-import type { NodeSettings } from '../actors/node/transition.ts';
+import type { Ask, Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../actors/kit/ports.ts';
 import { countForCommands } from './command-notices.ts';
 import { createDirectory } from './directory.ts';
 import type { Directory } from './directory.ts';
 import { kindTable } from './kinds.ts';
-import type { KindTable } from './kinds.ts';
+import type { BehaviourSettings, KindTable } from './kinds.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';
@@ -17,13 +16,14 @@ import type { LeasePort, Ownership } from './ownership/loop.ts';
 /** All that actors reach, implemented by persistence and transport. */
 export interface TreePorts {
   readonly adminId: string;
-  readonly settings: NodeSettings;
+  readonly settings: BehaviourSettings;
   readonly committer: Committer;
   readonly loader: Loader;
   readonly leases: LeasePort;
   /** What the database grants, in ms. */
   readonly leaseMs: number;
   readonly sessions: SessionLink;
+  readonly posts: WebhookPosts;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,11 +43,11 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions } = ports;
+  const { clock, log, bus, loader, committer, sessions, posts } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
   const table = kindTable(loader, ports.settings);
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, log });
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, log });
   const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);

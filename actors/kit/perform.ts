@@ -3,7 +3,7 @@ import type { Address, Addressed, Message } from '../messages.ts';
 import type { NodeMessage } from '../node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
-import type { Clock, Committer, Loader, Log, SessionLink } from './ports.ts';
+import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from './ports.ts';
 import type { Effect } from './step.ts';
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
@@ -13,6 +13,7 @@ export interface EffectPorts {
   readonly committer: Committer;
   readonly loader: Loader;
   readonly sessions: SessionLink;
+  readonly posts: WebhookPosts;
   readonly log: Log;
   tell(addressed: Addressed): void;
   /** Runs while this admin holds the lease behind an actor, by its own monotonic clock: now, when the lease is renewed, or never. */
@@ -29,6 +30,7 @@ export class Performer {
   readonly #ports: EffectPorts;
   /** Most actors never have one. */
   #reminders: Map<string, () => void> | null = null;
+  #ended = false;
 
   constructor(self: Address, ports: EffectPorts) {
     this.#self = self;
@@ -39,8 +41,9 @@ export class Performer {
     for (const effect of effects) this.#one(effect);
   }
 
-  /** Forgets the reminders of this actor. */
+  /** Forgets the reminders of this actor. What it posted is no news to the next one, which posts it again. */
   end(): void {
+    this.#ended = true;
     for (const cancel of this.#reminders?.values() ?? []) cancel();
     this.#reminders = null;
   }
@@ -64,6 +67,12 @@ export class Performer {
         return void this.#lookUp(effect.executions, effect.retry);
       case 'revive':
         return ports.revive(effect.address);
+      case 'load-deliveries':
+        return void this.#loadDeliveries(effect.after, effect.limit);
+      case 'post':
+        return void this.#post(effect);
+      case 'cut-posts':
+        return ports.posts.cut(this.#self.id);
       case 'stop':
         return ports.stop(this.#self);
       default:
@@ -103,6 +112,16 @@ export class Performer {
     if (self.kind !== 'node') return;
     const executions = await this.#untilLoaded(() => this.#ports.loader.findOpen(self.id, asked));
     if (executions !== null) this.#tellSelf({ type: 'executions-looked-up', asked, executions, retry });
+  }
+
+  async #loadDeliveries(after: string | null, limit: number): Promise<void> {
+    const loaded = await this.#untilLoaded(() => this.#ports.loader.deliveries(this.#self.id, after, limit));
+    if (loaded !== null) this.#tellSelf({ type: 'deliveries-loaded', deliveries: loaded.deliveries, more: loaded.more });
+  }
+
+  async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {
+    const attempt = await this.#ports.posts.post(webhook, delivery);
+    if (!this.#ended) this.#tellSelf({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
   }
 
   /** The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged. */

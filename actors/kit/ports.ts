@@ -8,9 +8,11 @@ import type { DomainEvent, StoredEvent } from '../events.ts';
 import type { Addressed } from '../messages.ts';
 import type { ListName, ListQuery } from '../filters.ts';
 import type { NodeState } from '../node/state.ts';
-import type { EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../records.ts';
+import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
+import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
+import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -60,6 +62,9 @@ export interface Loader {
   node(id: NodeId): Promise<NodeState | null>;
   clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
   command(id: CommandId): Promise<CommandState | null>;
+  webhook(id: string): Promise<WebhookState | null>;
+  /** Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there are others. */
+  deliveries(webhook: string, after: string | null, limit: number): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
   /** Commands that have open executions. */
   openCommands(): Promise<readonly CommandId[]>;
   /** Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others. */
@@ -77,6 +82,20 @@ export interface SessionLink {
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
 }
 
+/** Requests to webhooks. */
+export interface WebhookPosts {
+  /** One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or the request was cut: then nobody should count it. Never rejects. */
+  post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null>;
+  /** Cuts all requests of a webhook that are under way. */
+  cut(webhook: string): void;
+}
+
+/** Whether a URL given by a client may be called from here (R2). */
+export interface UrlGuard {
+  /** Null: it may. Else why not, in one sentence for the person who gave it. The address is checked again, and pinned, whenever it is dialled. */
+  problem(url: string): Promise<string | null>;
+}
+
 /** One page. */
 export interface Page<T> {
   readonly rows: readonly T[];
@@ -91,6 +110,8 @@ export interface ListRows {
   aliases: AliasResource;
   commands: CommandResource;
   command_executions: ExecutionResource;
+  webhooks: WebhookResource;
+  webhook_deliveries: WebhookDeliveryResource;
 }
 
 /** The read side: SQL over rows. Every call rejects with DatabaseUnavailable within 5 s at the latest (L3). */
@@ -111,6 +132,8 @@ export interface Reads {
   nodeForEnrollment(id: NodeId): Promise<{ readonly node: NodeRecord; readonly everConnected: boolean } | null>;
   /** Which node a session token belongs to, by SHA-256; null when none. Look-ups that wait together are one query. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /** A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is gone. */
+  delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
   remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
   eventsAfter(cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;

@@ -4,7 +4,9 @@ import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Address, Addressed, Message } from '../messages.ts';
+import type { WebhookRecord } from '../records.ts';
 import type { Refusal, Result } from '../refusal.ts';
+import type { DeliveryRef } from '../webhook/delivery.ts';
 import type { NodeMessage } from '../node/messages.ts';
 import type { Write } from '../writes.ts';
 import type { Asker, Remembered } from './asker.ts';
@@ -33,6 +35,12 @@ export type Effect =
   | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage }
   /** A node of this cluster appeared or vanished: its actor is started from rows. */
   | { readonly type: 'revive'; readonly address: Address }
+  /** Unfinished deliveries of this webhook behind a cursor come back as `deliveries-loaded`. */
+  | { readonly type: 'load-deliveries'; readonly after: string | null; readonly limit: number }
+  /** One try of a delivery: comes back as `delivery-attempted`. */
+  | { readonly type: 'post'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
+  /** Requests of this webhook that are under way are cut. */
+  | { readonly type: 'cut-posts' }
   | { readonly type: 'stop' };
 
 export interface Step<S> {

@@ -23,7 +23,7 @@ export interface Unit {
 }
 
 const KINDS = Object.keys(HOT_STATEMENTS) as HotWrite['kind'][];
-const ALREADY: Refusal = { code: 'conflict', message: 'The execution has already finished.' };
+const ALREADY: Refusal = { code: 'conflict', message: 'It has already finished, or was changed meanwhile.' };
 const KEY_TAKEN: Refusal = { code: 'idempotency_conflict', message: 'Another request with this Idempotency-Key came first.' };
 
 /** Stores all units in the open transaction and returns what each was refused. */

@@ -18,6 +18,8 @@ export function keyOf(write: HotWrite): string {
       return write.command;
     case 'node-status':
       return write.node;
+    case 'delivery-attempted': case 'delivery-reopened':
+      return write.delivery;
     case 'output-part':
       return `${write.execution}:${write.part}`;
     case 'execution-cancel-requested': case 'execution-finished': case 'execution-sent': default:
@@ -34,6 +36,8 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
   'command-cancel-requested': requestCommandCancel,
   'execution-finished': finishExecutions,
   'node-status': setStatus,
+  'delivery-reopened': reopenDeliveries,
+  'delivery-attempted': storeAttempts,
 };
 
 async function createCommands(client: Client, writes: readonly Of<'command-created'>[]): Promise<ReadonlySet<string>> {
@@ -137,6 +141,35 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
     text: `update node n set status = v.status, updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
       from unnest($1::uuid[], $2::text[], $3::float8[]) as v(id, status, at) where n.id = v.id returning n.id as key`,
     values: [plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs))],
+  });
+}
+
+async function reopenDeliveries(client: Client, writes: readonly Of<'delivery-reopened'>[]): Promise<ReadonlySet<string>> {
+  return applied(client, {
+    name: 'reopen-deliveries',
+    text: `update webhook_delivery d set status = 'pending', attempts_max = d.attempt_count + 1, updated_at = to_timestamp(v.at / 1000.0)
+      from unnest($1::uuid[], $2::float8[]) as v(id, at) where d.id = v.id and d.status <> 'pending' returning d.id as key`,
+    values: [plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.atMs))],
+  });
+}
+
+/** The number of the try guards it: one that was counted already changes nothing. */
+async function storeAttempts(client: Client, writes: readonly Of<'delivery-attempted'>[]): Promise<ReadonlySet<string>> {
+  const attempts = writes.map((w) => w.attempt);
+  return applied(client, {
+    name: 'store-attempts',
+    text: `with v as materialized (
+        select id, number, to_timestamp(began / 1000.0) as began, duration, code, error, answer, status, to_timestamp(next / 1000.0) as next, to_timestamp(at / 1000.0) as at
+        from unnest($1::uuid[], $2::int[], $3::float8[], $4::int[], $5::int[], $6::text[], $7::text[], $8::text[], $9::float8[], $10::float8[]) as u(id, number, began, duration, code, error, answer, status, next, at)),
+      d as (update webhook_delivery d set status = v.status, attempt_count = v.number, next_attempt_at = v.next, last_status_code = v.code, last_error = v.error, last_duration_ms = v.duration, last_attempted_at = v.began, updated_at = v.at
+        from v where d.id = v.id and d.status = 'pending' and d.attempt_count = v.number - 1 returning d.id)
+      insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code, error, response_body)
+        select v.id, v.number, v.began, v.duration, v.code, v.error, v.answer from v join d on d.id = v.id returning delivery_id as key`,
+    values: [
+      plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.number)), plainArray(attempts.map((a) => a.atMs)), plainArray(attempts.map((a) => Math.round(a.durationMs))),
+      plainArray(attempts.map((a) => (a.type === 'answered' ? a.statusCode : null))), attempts.map((a) => (a.type === 'failed' ? storable(a.error) : null)), attempts.map((a) => (a.type === 'answered' ? storable(a.answer) : null)),
+      plainArray(writes.map((w) => w.status)), plainArray(writes.map((w) => w.nextAttemptAtMs)), plainArray(writes.map((w) => w.atMs)),
+    ],
   });
 }
 

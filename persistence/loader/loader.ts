@@ -9,6 +9,7 @@ import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
+import { unfinishedDeliveries, webhookState } from './webhooks.ts';
 import { commandRecords, namedOpen, nextOpen } from './open-executions.ts';
 
 /** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
@@ -18,6 +19,8 @@ export function createLoader(pool: Pool): Loader {
     node: async (id) => (await nodeStates(pool, [id]))[0] ?? null,
     clusters: (ids) => clusterStates(pool, ids),
     command: (id) => commandState(pool, id),
+    webhook: (id) => webhookState(pool, id),
+    deliveries: (webhook, after, limit) => unfinishedDeliveries(pool, webhook, after, limit),
     openCommands: async () => {
       const rows = await rowsOf<{ id: CommandId }>(pool, 'finding open commands', sql`select distinct command_id as id from command_execution where finished_at is null`);
       return rows.map(({ id }) => id);

@@ -1,5 +1,5 @@
 /** Events in commit order (V1). */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { EventType, StoredEvent } from '../../actors/events.ts';
 import { iso } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -22,12 +22,12 @@ interface EventRow {
  * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end.
  */
 export async function eventsAfter(pool: Pool, cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
-  const [, txid, seq] = CURSOR.exec(cursor ?? '') ?? [];
+  const place = cursorPlace(cursor);
   const settled = await settledBefore(pool);
-  if (cursor === null || txid === undefined || seq === undefined) return { events: [], cursor: eventCursor(settled, '0') };
+  if (cursor === null || place === null) return { events: [], cursor: eventCursor(settled, '0') };
   const rows = await rowsOf<EventRow>(pool, 'reading events', sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
-    where (txid, seq) > (${txid}::xid8, ${seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int`);
+    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int`);
   const events = rows.map((row): StoredEvent => ({ cursor: eventCursor(row.txid, row.seq), id: row.id, type: row.type, subject: row.subject, time: iso(row.time), data: row.data }));
   return { events, cursor: events.at(-1)?.cursor ?? cursor };
 }
@@ -37,7 +37,7 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
  * another database of the same server hold up the feed. Of those in the snapshot, the ones that have ended by the time the activity is
  * looked at are seen by the next statement, whose snapshot is newer.
  */
-async function settledBefore(pool: Pool): Promise<string> {
+export async function settledBefore(pool: Pool | PoolClient): Promise<string> {
   const [row] = await rowsOf<{ id: string }>(pool, 'reading events', sql`
     with now as materialized (select pg_current_snapshot() as snapshot)
     select coalesce(
@@ -45,6 +45,12 @@ async function settledBefore(pool: Pool): Promise<string> {
       (select pg_snapshot_xmax(snapshot) from now))::text as id`);
   if (row === undefined) throw new Error('A statement without a condition gave no row.');
   return row.id;
+}
+
+/** The place that a cursor names; null when it is none. */
+export function cursorPlace(cursor: string | null): { readonly txid: string; readonly seq: string } | null {
+  const [, txid, seq] = CURSOR.exec(cursor ?? '') ?? [];
+  return txid === undefined || seq === undefined ? null : { txid, seq };
 }
 
 /** The cursor of an event. */

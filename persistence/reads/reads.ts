@@ -17,6 +17,8 @@ import { page } from './paging.ts';
 import { isUuid, type Source } from './source.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
+import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
+import { WEBHOOKS } from './webhooks.ts';
 
 /** What reads need: connections, the vault that opens keys, and how names and ranges are made. */
 export interface ReadsOptions {
@@ -36,11 +38,13 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   aliases: ALIASES,
   commands: COMMANDS,
   command_executions: EXECUTIONS,
+  webhooks: WEBHOOKS,
+  webhook_deliveries: WEBHOOK_DELIVERIES,
 };
 
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
-  const landmarks = new Map<Source<unknown>, Landmarks>([COMMANDS, EXECUTIONS].map((source) => [source, createLandmarks(pool, source)]));
+  const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
   const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool) };
   const found = lookUps(orm, pool, vault);
   return {
@@ -54,6 +58,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     },
     freeRanges: () => freeRanges(pool, ranges),
     targets: targeter(pool),
+    delivery: (id) => deliveryOf(pool, id),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
   };
 }

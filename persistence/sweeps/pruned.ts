@@ -51,6 +51,28 @@ export function pruneOutputParts(pool: Pool, limit: number): Promise<number> {
       where not exists (select from command_execution e where e.id = p.execution_id and e.finished_at is null) limit ${limit}::int) returning 1`);
 }
 
+/** Deletes at most `limit` deliveries that were finished before `beforeMs`, with their tries. Returns how many. */
+export function pruneDeliveries(pool: Pool, beforeMs: number, limit: number): Promise<number> {
+  return deleted(pool, 'pruning deliveries', sql`
+    with old as (
+        delete from webhook_delivery where id in (select id from webhook_delivery where status <> 'pending' and updated_at < ${new Date(beforeMs)}::timestamptz order by updated_at limit ${limit}::int for update skip locked) returning id),
+      tries as (delete from webhook_attempt a using old where a.delivery_id = old.id)
+    select 1 from old`);
+}
+
+/** Deletes at most `limit` deliveries whose webhook was deleted, with their tries. Returns how many. */
+export function pruneOrphanDeliveries(pool: Pool, limit: number): Promise<number> {
+  return deleted(pool, 'pruning deliveries without a webhook', sql`
+    with recursive known as (
+        (select webhook_id from webhook_delivery order by webhook_id limit 1)
+        union all select (select d.webhook_id from webhook_delivery d where d.webhook_id > k.webhook_id order by d.webhook_id limit 1) from known k where k.webhook_id is not null),
+      old as (
+        delete from webhook_delivery where id in (
+          select d.id from known k join webhook_delivery d on d.webhook_id = k.webhook_id where not exists (select from webhook w where w.id = k.webhook_id) limit ${limit}::int) returning id),
+      tries as (delete from webhook_attempt a using old where a.delivery_id = old.id)
+    select 1 from old`);
+}
+
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
   return (await rowsOf(pool, doing, statement)).length;
 }

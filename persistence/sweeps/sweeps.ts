@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../actors/kit/ports.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
-import { pruneCommands, pruneEvents, pruneExecutions, pruneOutputParts, pruneRemembered } from './pruned.ts';
+import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRemembered } from './pruned.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
 export const SWEEP_ROWS_MAX = 1_000;
@@ -16,6 +16,8 @@ export interface Retention {
   readonly executionDays: number;
   /** EVENT_RETENTION_DAYS */
   readonly eventDays: number;
+  /** WEBHOOK_DELIVERY_RETENTION_DAYS */
+  readonly deliveryDays: number;
 }
 
 /** What one batch deleted. */
@@ -25,6 +27,8 @@ export interface Pruned {
   readonly events: number;
   readonly remembered: number;
   readonly outputParts: number;
+  readonly deliveries: number;
+  readonly orphanDeliveries: number;
 }
 
 export interface Sweeps {
@@ -37,7 +41,7 @@ export interface Sweeps {
 }
 
 /** Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. */
-export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays }: Retention): Sweeps {
+export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays, deliveryDays }: Retention): Sweeps {
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, clock.nowMs(), limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, clock.nowMs(), limit),
@@ -50,6 +54,8 @@ export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executio
         events: await pruneEvents(pool, nowMs - eventDays * DAY_MS, limit),
         remembered: await pruneRemembered(pool, limit),
         outputParts: await pruneOutputParts(pool, limit),
+        deliveries: await pruneDeliveries(pool, nowMs - deliveryDays * DAY_MS, limit),
+        orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
       };
     },
   };

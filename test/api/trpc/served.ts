@@ -67,6 +67,8 @@ function portsOf(world: World, served: Served): OperationPorts {
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,
+    urlGuard: { problem: () => Promise.resolve(null) },
+    deliversWebhooks: () => true,
     isDegraded: () => false,
     checkHealth: () => Promise.resolve([{ name: 'database', healthy: true, duration_ms: 1, error: null }]),
     settings: { adminUrls: ['http://localhost'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: 'demo', publicEnrollmentKeyEnabled: true },
@@ -88,7 +90,7 @@ function readsOf(world: World): Reads {
       return Promise.resolve({ rows: rows.slice((page - 1) * pageSize, page * pageSize), totalCount: rows.length });
     }) as Reads['list'],
     get: (async (name: string, key: string) => Promise.resolve(rowsOf(name).find((row) => (row as { readonly id: string }).id === key) ?? null)) as Reads['get'],
-    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, remembered: nothing,
+    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, delivery: nothing, remembered: nothing,
     targets: () => Promise.resolve([]),
     eventsAfter: () => Promise.resolve({ events: [], cursor: '0' }),
     ping: () => Promise.resolve(),

@@ -1,0 +1,31 @@
+/** A delivery of an event to a webhook, and what a try of it came to. */
+
+/** A delivery that is not finished, as its webhook's actor holds it: no body, that is read when it is posted. */
+export interface DeliveryRef {
+  readonly id: string;
+  /** Cursor of its event: deliveries of a webhook are in the order of these. */
+  readonly cursor: string;
+  readonly eventId: string;
+  /** The entity that the event tells of: those of one subject are delivered one after another (V2). */
+  readonly subject: string;
+  /** Tries made so far. */
+  readonly attempts: number;
+  /** Tries after which it is dropped. */
+  readonly attemptsMax: number;
+  /** Not before this time, in Unix ms; null: at once. */
+  readonly dueAtMs: number | null;
+}
+
+/** What one try came to. `atMs` is when it began, in Unix ms. */
+export type Attempt = {
+  readonly atMs: number;
+  readonly durationMs: number;
+} & (
+  /** The receiver answered. `retryAfterMs` is its wish; `answer` the beginning of its body, at most ANSWER_BYTES_MAX. */
+  | { readonly type: 'answered'; readonly statusCode: number; readonly retryAfterMs: number | null; readonly answer: string }
+  /** It did not: `error` says why in one sentence that names no internal address. */
+  | { readonly type: 'failed'; readonly error: string }
+);
+
+/** Kept of the receiver's answer, in bytes. Source: issue, delivery log. */
+export const ANSWER_BYTES_MAX = 4_096;

@@ -1,0 +1,28 @@
+/** What becomes of a delivery after a try. Pure; `random` from 0 to 1 comes with the message. */
+import type { DeliveryStatus } from '../resources.ts';
+import type { Attempt, DeliveryRef } from './delivery.ts';
+
+/** Each further wait is so many times as long. */
+const GROWTH = 4;
+
+/** Longest wait between two tries, in ms, unless the receiver wishes a longer one. */
+export const RETRY_WAIT_MS_MAX = 600_000;
+
+/** Statuses of requests that may succeed later; 5xx besides. Source: contract.md, webhook deliveries. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** The delivery's new status; `nextAttemptAtMs` only while it is pending. */
+export interface Verdict {
+  readonly status: DeliveryStatus;
+  readonly nextAttemptAtMs: number | null;
+}
+
+/** 2xx is delivered; what may succeed later is tried again after an exponential wait with jitter, not before the receiver's wish; anything else ends it. */
+export function verdictOf(delivery: DeliveryRef, attempt: Attempt, baseMs: number, random: number, nowMs: number): Verdict {
+  if (attempt.type === 'answered' && attempt.statusCode >= 200 && attempt.statusCode < 300) return { status: 'delivered', nextAttemptAtMs: null };
+  const isLasting = attempt.type === 'answered' && attempt.statusCode < 500 && !LATER.has(attempt.statusCode);
+  if (isLasting || delivery.attempts + 1 >= delivery.attemptsMax) return { status: 'dropped', nextAttemptAtMs: null };
+  const waitMs = Math.min(RETRY_WAIT_MS_MAX, baseMs * GROWTH ** delivery.attempts);
+  const wishMs = attempt.type === 'answered' ? attempt.retryAfterMs ?? 0 : 0;
+  return { status: 'pending', nextAttemptAtMs: nowMs + Math.max(wishMs, Math.round(waitMs * (0.5 + random / 2))) };
+}

@@ -1,0 +1,103 @@
+/** The behaviour of a webhook: it delivers events in order, remembers each try, and ends at once when it is deleted. */
+import type { Behaviour } from '../kit/behaviour.ts';
+import type { Change, Effect, Step } from '../kit/step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import { remember } from '../node/administration.ts';
+import type { WebhookRecord } from '../records.ts';
+import { ok, type Refusal } from '../refusal.ts';
+import type { DeliveryRef } from './delivery.ts';
+import type { WebhookMessage } from './messages.ts';
+import { webhookResource } from './resource.ts';
+import { verdictOf } from './retry.ts';
+import { WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
+import { advanced, loaded, withPhase, without } from './window.ts';
+
+type Said<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
+
+/** What a webhook's behaviour depends on besides its state. */
+export interface WebhookSettings {
+  /** Requests in flight: WEBHOOK_CONCURRENCY. */
+  readonly concurrency: number;
+  /** Wait before the second try, in ms: WEBHOOK_RETRY_BASE_MS. */
+  readonly retryBaseMs: number;
+}
+
+const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+const STILL_PENDING: Refusal = { code: 'conflict', message: 'The delivery has not finished yet.' };
+
+/** What a webhook does with one message. Pure: `nowMs` is Unix time in ms. */
+export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
+  function transition(state: WebhookState, message: WebhookMessage, nowMs: number): Step<WebhookState> {
+    switch (message.type) {
+      case 'create':
+        return create(state, message, nowMs);
+      case 'delete':
+        return remove(state, message);
+      case 'redeliver':
+        return redeliver(state, message, nowMs);
+      case 'deliveries-stored':
+        return moving({ ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' }, [], nowMs);
+      case 'deliveries-loaded':
+        return moving(loaded(state, message.deliveries, message.more), [], nowMs);
+      case 'delivery-attempted':
+        return attempted(state, message, nowMs);
+      case 'delivery-due':
+        return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting') ? moving(withPhase(state, message.delivery, 'ready'), [], nowMs) : unchanged(state);
+      case 'refused':
+        return refused(state, message, nowMs);
+      default:
+        return unreachable(message);
+    }
+  }
+
+  function moving(state: WebhookState, changes: readonly Change[], nowMs: number, first: readonly Effect[] = []): Step<WebhookState> {
+    const moved = advanced(state, settings.concurrency, nowMs);
+    return step(moved.state, changes, [...first, ...moved.effects]);
+  }
+
+  function attempted(state: WebhookState, { delivery: id, attempt, random }: Said<'delivery-attempted'>, nowMs: number): Step<WebhookState> {
+    const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
+    if (ref === undefined) return unchanged(state);
+    // Another admin delivers now, and finds it among its rows.
+    if (attempt === null) return step(without(state, id), []);
+    const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
+    const change: Change = { write: { kind: 'delivery-attempted', delivery: id, number: ref.attempts + 1, attempt, status, nextAttemptAtMs, atMs: nowMs }, events: [], notices: [] };
+    const next = status === 'pending' ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs }) : without(state, id);
+    return moving(next, [change], nowMs);
+  }
+
+  function redeliver(state: WebhookState, { asker, delivery }: Said<'redeliver'>, nowMs: number): Step<WebhookState> {
+    if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
+    const change: Change = { write: { kind: 'delivery-reopened', delivery: delivery.id, atMs: nowMs }, events: [], notices: [] };
+    const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
+    return moving({ ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] }, [change], nowMs, [answer(asker, ok(null))]);
+  }
+
+  /** The rows know better, or this admin's write came too late: what was posted is not counted twice, and the rest goes on. */
+  function refused(state: WebhookState, { write }: Said<'refused'>, nowMs: number): Step<WebhookState> {
+    return write.kind === 'delivery-attempted' ? moving(without(state, write.delivery), [], nowMs) : unchanged(state);
+  }
+
+  return {
+    transition,
+    // Only what a fresh state needs: whoever lives already has its posts, reminders and loads under way.
+    owed: (state) => (state.supply === 'unloaded' ? [{ type: 'load-deliveries', after: null, limit: WINDOW_DELIVERIES_MAX }] : []),
+    refreshed: (live) => live,
+  };
+}
+
+function create(state: WebhookState, message: Said<'create'>, nowMs: number): Step<WebhookState> {
+  const { asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } = message;
+  if (state.record !== null) return step(state, [], [refuseAsker(asker, { code: 'conflict', message: 'The webhook exists already.' })]);
+  const record: WebhookRecord = { id, url, subscribedEvents, sealedSecret, sealedHeaders, insertedAtMs: nowMs };
+  const resource = webhookResource(record);
+  const change: Change = { write: { kind: 'webhook-created', id, url, subscribedEvents, sealedSecret, sealedHeaders, atMs: nowMs }, events: [], notices: [], remember: remember(idempotency, resource) };
+  return step({ ...state, record }, [change], [answer(asker, ok(resource))]);
+}
+
+/** What is under way is cut before the answer: nothing arrives after it (V2). */
+function remove(state: WebhookState, { asker }: Said<'delete'>): Step<WebhookState> {
+  if (state.record === null) return step(state, [], [refuseAsker(asker, NOT_FOUND), { type: 'stop' }]);
+  const change: Change = { write: { kind: 'webhook-deleted', id: state.id }, events: [], notices: [] };
+  return step({ ...state, record: null, window: [], supply: 'idle' }, [change], [{ type: 'cut-posts' }, answer(asker, ok(null)), { type: 'stop' }]);
+}

@@ -1,0 +1,123 @@
+/** Webhooks: where events are sent, signed; and the log of what was sent. */
+import { z } from 'zod';
+import { EVENT_TYPES } from '../../actors/events.ts';
+import { refuse } from '../../actors/refusal.ts';
+import type { WebhookResource } from '../../actors/resources.ts';
+import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
+import { headerProblem } from '../../actors/webhook/headers.ts';
+import { Uuid } from '../../transport/protocol/ids.ts';
+import { storableText } from '../inputs.ts';
+import { listInput } from '../list-input.ts';
+import { operation } from '../operation.ts';
+import { found, NOT_FOUND, page } from '../reading.ts';
+import { WebhookDeliveryView, WebhookView } from '../views/webhook.ts';
+
+/** Bounds of a webhook. Source: contract.md, create_webhook. */
+const URL_CHARS_MAX = 2_048;
+const SECRET_CHARS_MAX = 256;
+const SUBSCRIBED_EVENTS_MAX = 20;
+const HEADERS_MAX = 20;
+const HEADER_CHARS_MAX = 4_096;
+
+const headers = z.record(z.string().max(HEADER_CHARS_MAX), z.string().max(HEADER_CHARS_MAX)).superRefine((given, context) => {
+  const names = Object.keys(given);
+  if (names.length > HEADERS_MAX) context.addIssue({ code: 'custom', message: `must be at most ${HEADERS_MAX} headers` });
+  if (new Set(names.map((name) => name.toLowerCase())).size < names.length) context.addIssue({ code: 'custom', message: 'must not name a header twice' });
+  for (const [name, value] of Object.entries(given)) {
+    const problem = headerProblem(name, value);
+    if (problem !== null) context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message: problem });
+  }
+});
+
+export const create_webhook = operation({
+  name: 'create_webhook',
+  kind: 'mutation',
+  summary: 'Have events of some types sent to a URL, signed with a secret. Secret and headers are never shown again.',
+  rest: { method: 'POST', path: '/webhooks', status: 201 },
+  hints: { destructive: false, idempotent: false, openWorld: true },
+  creates: true,
+  input: z.strictObject({
+    url: storableText(URL_CHARS_MAX).min(1).describe('http or https. Private, loopback and metadata addresses are refused unless the operator allows them.'),
+    secret: storableText(SECRET_CHARS_MAX).min(1).describe('Signs every delivery. 32 or more random characters are advised.'),
+    subscribed_events: z.array(z.enum(EVENT_TYPES)).min(1).max(SUBSCRIBED_EVENTS_MAX).refine((types) => new Set(types).size === types.length, 'must not name a type twice').describe('Types of events, no wildcards.'),
+    headers: headers.nullish().describe('Sent with every delivery.'),
+  }),
+  output: WebhookView,
+  handle: async ({ url, secret, subscribed_events: subscribedEvents, headers: given }, { ports, idempotency }) => {
+    const problem = await ports.urlGuard.problem(url);
+    if (problem !== null) return refuse('validation_failed', 'Validation failed', { url: [problem] });
+    const id = ports.newId();
+    const sealedSecret = ports.vault.seal(secret, webhookSecret(id));
+    const sealedHeaders = ports.vault.seal(JSON.stringify(given ?? {}), webhookHeaders(id));
+    return ports.ask<WebhookResource>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'create', asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } }));
+  },
+});
+
+export const list_webhooks = operation({
+  name: 'list_webhooks',
+  kind: 'query',
+  summary: 'List webhooks.',
+  rest: { method: 'GET', path: '/webhooks', status: 200 },
+  list: true,
+  input: listInput('webhooks'),
+  output: WebhookView,
+  handle: (query, { ports }) => page(ports.reads.list('webhooks', query)),
+});
+
+export const get_webhook = operation({
+  name: 'get_webhook',
+  kind: 'query',
+  summary: 'Get a webhook.',
+  rest: { method: 'GET', path: '/webhooks/:id', status: 200 },
+  input: z.strictObject({ id: Uuid }),
+  output: WebhookView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('webhooks', id)),
+});
+
+export const delete_webhook = operation({
+  name: 'delete_webhook',
+  kind: 'mutation',
+  summary: 'Delete a webhook. Its deliveries end at once.',
+  rest: { method: 'DELETE', path: '/webhooks/:id', status: 204 },
+  input: z.strictObject({ id: Uuid }),
+  output: z.null(),
+  handle: ({ id }, { ports }) => ports.ask<null>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', asker } })),
+});
+
+export const list_webhook_deliveries = operation({
+  name: 'list_webhook_deliveries',
+  kind: 'query',
+  summary: 'List deliveries of webhooks, with how their latest try went.',
+  rest: { method: 'GET', path: '/webhook_deliveries', status: 200 },
+  list: true,
+  input: listInput('webhook_deliveries'),
+  output: WebhookDeliveryView,
+  handle: (query, { ports }) => page(ports.reads.list('webhook_deliveries', query)),
+});
+
+export const get_webhook_delivery = operation({
+  name: 'get_webhook_delivery',
+  kind: 'query',
+  summary: 'Get a delivery with all of its tries: status, duration, and the beginning of each answer.',
+  rest: { method: 'GET', path: '/webhook_deliveries/:id', status: 200 },
+  input: z.strictObject({ id: Uuid }),
+  output: WebhookDeliveryView,
+  handle: ({ id }, { ports }) => found(ports.reads.get('webhook_deliveries', id)),
+});
+
+export const redeliver_webhook_delivery = operation({
+  name: 'redeliver_webhook_delivery',
+  kind: 'mutation',
+  summary: 'Send a finished delivery once more, under the same event id.',
+  rest: { method: 'POST', path: '/webhook_deliveries/:id/redeliver', status: 202 },
+  hints: { destructive: false, idempotent: false, openWorld: true },
+  input: z.strictObject({ id: Uuid }),
+  output: WebhookDeliveryView,
+  handle: async ({ id }, { ports }) => {
+    const delivery = await ports.reads.delivery(id);
+    if (delivery === null) return refuse('not_found', NOT_FOUND);
+    if (!ports.deliversWebhooks()) return { ok: false, refusal: { code: 'service_unavailable', message: 'Another admin delivers webhooks now. Ask that one, or try again shortly.', retryAfterSeconds: 5 } };
+    const asked = await ports.ask<null>((asker) => ({ to: { kind: 'webhook', id: delivery.webhook }, message: { type: 'redeliver', asker, delivery: delivery.ref } }));
+    return asked.ok ? found(ports.reads.get('webhook_deliveries', id)) : asked;
+  },
+});

@@ -1,0 +1,126 @@
+/** The channel of the broker: it owns the one connection, publishes in order, and waits out an outage. The outbox is the buffer. */
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
+import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
+import { createChannel } from './channel.ts';
+import type { Channel, ChannelPorts, Outcome } from './channel.ts';
+
+/** Events to publish, and where the channel stands after them. */
+export interface Batch {
+  readonly events: readonly PublishedEvent[];
+  readonly tooOld: number;
+  /** Null: there was nothing. */
+  readonly to: string | null;
+  readonly more: boolean;
+  readonly unsettled: boolean;
+}
+
+/** What the channel asks of the rows. */
+export interface BrokerRows {
+  /** The next events behind `after`, or behind where the channel stands. Null: it is not held under this epoch any more. */
+  next(epoch: number, after: string | null, limit: number): Promise<Batch | null>;
+  /** Moves the channel on. False: it is not held under this epoch any more. */
+  advance(epoch: number, to: string): Promise<boolean>;
+}
+
+/** What it needs besides a channel. */
+export interface BrokerChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost'> {
+  readonly rows: BrokerRows;
+  /** Connects; rejects when that cannot be done. */
+  open(): Promise<Broker>;
+}
+
+/** What was published so far, for metrics. */
+export interface BrokerCounters {
+  published: number;
+  /** Not published, because they were older than EVENT_DELIVERY_MAX_AGE_SECONDS. */
+  tooOld: number;
+  connects: number;
+  failures: number;
+}
+
+export interface BrokerChannel extends Channel {
+  readonly counters: Readonly<BrokerCounters>;
+  /** Why events do not go out now; null: they do, or another admin sees to it. */
+  problem(): string | null;
+}
+
+/** The channel, not started. */
+export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
+  const { rows, log } = ports;
+  const counters: BrokerCounters = { published: 0, tooOld: 0, connects: 0, failures: 0 };
+  let broker: Broker | null = null;
+  let problem: string | null = 'the broker was not reached yet';
+  /** Read while the batch before it was on its way. */
+  let ahead: { readonly epoch: number; readonly after: string; readonly batch: Promise<Batch | null> } | null = null;
+
+  async function work(epoch: number): Promise<Outcome> {
+    try {
+      broker ??= await connect();
+      return await publishNext(epoch, broker);
+    } catch (error) {
+      ahead = null;
+      if (error instanceof DatabaseUnavailable) throw error; // no reason to leave the broker
+      counters.failures += 1;
+      problem = (error as Error).message;
+      await disconnect();
+      throw error;
+    }
+  }
+
+  async function connect(): Promise<Broker> {
+    const opened = await ports.open();
+    counters.connects += 1;
+    if (problem !== null) log.info({}, 'the broker is reached');
+    problem = null;
+    void opened.lost.then((reason) => {
+      if (broker !== opened) return;
+      broker = null;
+      problem = reason.message;
+      log.warn({ err: reason.message }, 'the connection to the broker was lost');
+      void opened.close();
+      channel.poke(); // connects again
+    });
+    return opened;
+  }
+
+  async function disconnect(): Promise<void> {
+    const open = broker;
+    broker = null;
+    await open?.close();
+  }
+
+  async function publishNext(epoch: number, to: Broker): Promise<Outcome> {
+    const batch = await (ahead?.epoch === epoch ? ahead.batch : rows.next(epoch, null, BATCH_EVENTS_MAX));
+    ahead = null;
+    if (batch === null || !channel.holds()) return 'lost';
+    if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
+    if (batch.more) ahead = readAhead(epoch, batch.to);
+    if (batch.events.length > 0) await to.publish(batch.events);
+    if (!(await rows.advance(epoch, batch.to))) return 'lost';
+    counters.published += batch.events.length;
+    counters.tooOld += batch.tooOld;
+    if (batch.tooOld > 0) log.warn({ events: batch.tooOld }, 'events were too old to be published');
+    if (batch.more) return 'more';
+    return batch.unsettled ? 'soon' : 'none';
+  }
+
+  function readAhead(epoch: number, after: string): NonNullable<typeof ahead> {
+    const batch = rows.next(epoch, after, BATCH_EVENTS_MAX);
+    batch.catch(() => {}); // told when it is its turn
+    return { epoch, after, batch };
+  }
+
+  const channel: Channel = createChannel({ ...ports, name: 'broker', work, lost: () => { problem = null; void disconnect(); } });
+  return {
+    ...channel,
+    counters,
+    problem: () => (channel.holds() ? problem : null),
+    async stop() {
+      const stopping = channel.stop();
+      await disconnect(); // a publish under way ends with it
+      await stopping;
+      await disconnect(); // one that was just being connected
+    },
+  };
+}
