@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { MqttClient, type IClientOptions } from 'mqtt';
 import type { Log } from '../../actors/kit/ports.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
+import { within } from './deadline.ts';
 import { mqttServers, type MqttServer } from './mqtt-servers.ts';
 import { reasonOf } from './reason.ts';
 import type { MqttSettings } from './settings.ts';
@@ -72,18 +73,15 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
   const connection = { client, stream, server, problem: () => problem };
 
   const { promise, resolve, reject } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => reject(new Error(`it does not answer within ${Math.round(msMax)} ms`)), msMax);
   client.once('connect', () => resolve(null));
   client.once('close', () => reject(problem ?? new Error('it closes the connection')));
   try {
-    await promise;
+    await within(msMax, promise, () => new Error(`it does not answer within ${Math.round(msMax)} ms`));
     return connection;
   } catch (error) {
     client.end(true);
     stream.destroy();
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
@@ -131,15 +129,13 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
     async publish(events) {
       if (gone) throw gone;
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const timer = setTimeout(() => reject(new Error(`The MQTT server ${server.label} has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`)), PUBLISH_MS_MAX);
       const done = (error?: Error | null) => error ? reject(error) : resolve();
       waiting.add(reject);
       try {
         if (qos === 0) sendUnconfirmed(client, events, () => flushed(resolve));
         else sendConfirmed(client, events, qos, done);
-        await promise;
+        await within(PUBLISH_MS_MAX, promise, () => new Error(`The MQTT server ${server.label} has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`));
       } finally {
-        clearTimeout(timer);
         waiting.delete(reject);
       }
     },
@@ -147,7 +143,7 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
       const isPolite = gone === null && waiting.size === 0;
       client.removeAllListeners('close');
       end(new Error(`The connection to the MQTT server ${server.label} was closed.`));
-      if (isPolite) await goodbye(client);
+      if (isPolite) await within(CLOSE_MS_MAX, client.endAsync(), () => new Error('it does not say goodbye')).catch(() => {});
       client.end(true);
       stream.destroy();
     },
@@ -197,12 +193,4 @@ function flushes(client: MqttClient): (done: () => void) => void {
     client.sendPing();
     waiting.push({ ping: asked, done });
   };
-}
-
-async function goodbye(client: MqttClient): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), CLOSE_MS_MAX);
-  client.end(false, () => resolve(null));
-  await promise;
-  clearTimeout(timer);
 }
