@@ -73,15 +73,18 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     counters.connects += 1;
     if (problem !== null) log.info({}, 'the broker is reached');
     problem = null;
-    void opened.lost.then((reason) => {
-      if (broker !== opened) return;
-      broker = null;
-      problem = reason.message;
-      log.warn({ err: reason.message }, 'the connection to the broker was lost');
-      void opened.close();
-      channel.poke(); // connects again
-    });
+    void whenLost(opened);
     return opened;
+  }
+
+  async function whenLost(opened: Broker): Promise<void> {
+    const reason = await opened.lost;
+    if (broker !== opened) return;
+    broker = null;
+    problem = reason.message;
+    log.warn({ err: reason.message }, 'the connection to the broker was lost');
+    channel.poke(); // connects again
+    await opened.close();
   }
 
   async function disconnect(): Promise<void> {

@@ -100,7 +100,8 @@ export function createChannel(ports: ChannelPorts): Channel {
   }
 
   async function run(): Promise<void> {
-    while (!stopped) {
+    for (;;) {
+      if (stopped) return;
       if (epoch === null || !holds()) {
         await sleep(SAFETY_POLL_MS, true);
         continue;

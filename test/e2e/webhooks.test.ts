@@ -1,6 +1,7 @@
 /** Events by webhook, end to end: a whole admin, real receivers. */
 import { createServer, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { ADMIN_KEYS, startTestAdmin } from '../support/admin.ts';
@@ -9,11 +10,11 @@ import { until } from '../support/until.ts';
 
 async function receiver(t: ExecutionContext, status = 204) {
   const seen: { readonly headers: IncomingMessage['headers']; readonly body: string }[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const piece of request) body += String(piece);
-    seen.push({ headers: request.headers, body });
-    response.writeHead(status).end('thanks');
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      seen.push({ headers: request.headers, body });
+      return response.writeHead(status).end('thanks');
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => { server.closeAllConnections(); server.close(); });
