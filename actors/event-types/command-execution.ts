@@ -4,7 +4,7 @@ import { EXECUTION_STATUSES, type ExecutionStatus } from '../resources.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
-const exitCode = z.int().describe('Exit code; 124 after a timeout, 128 + n when signal n ended it.');
+const EXIT_CODE = 'Exit code; 124 after a timeout, 128 + n when signal n ended it.';
 const nothing = z.null();
 
 function status<S extends ExecutionStatus>(only: S) {
@@ -20,7 +20,7 @@ export const ExecutionSnapshot = z.strictObject({
   command_text: z.string().describe('The script.'),
   timeout: z.int().min(1).nullable().describe('Time that it may take, in ms. Null for no limit.'),
   status: z.enum(EXECUTION_STATUSES).describe('How far it is.'),
-  exit_code: exitCode.nullable(),
+  exit_code: z.int().nullable().describe(EXIT_CODE),
   target_all: z.boolean().describe('Whether the command was for all nodes.'),
   expired_at: instantOrNull('When it expires unless it is over by then. Null for never.'),
   sent_at: instantOrNull('When the agent acknowledged it.'),
@@ -74,7 +74,7 @@ export const COMMAND_EXECUTION_EVENTS = {
   }),
   'edge.command_execution.completed': eventType({
     description: 'The agent reported a result. The exit code tells success from failure; the output is in the record.',
-    data: ExecutionSnapshot.extend({ status: status('completed'), exit_code: exitCode, sent_at: sentAt, completed_at: instantText('When the agent reported its result.'), cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({ status: status('completed'), exit_code: z.int().describe(EXIT_CODE), sent_at: sentAt, completed_at: instantText('When the agent reported its result.'), cancelled_at: notCancelled }),
     example: { time: EXAMPLE_TIMES.ended, data: completed },
   }),
   'edge.command_execution.cancelled': eventType({

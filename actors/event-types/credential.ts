@@ -1,13 +1,13 @@
 /** Events of credentials that were shown: enrolment keys and SSH usernames. The credential itself is never in them. */
 import { z } from 'zod';
-import { eventType, id, instantText } from './definition.ts';
+import { eventType, id, idOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
 /** What a verification of an enrolment key can end in. Source: spec.md, enrollment key verified. */
 export const KEY_RESULTS = ['verified', 'invalid_key', 'key_expired', 'key_spent', 'node_limit_reached'] as const;
 
 const verifiedKey = z.strictObject({
-  enrollment_key_id: id('The key.').nullable(),
+  enrollment_key_id: idOrNull('The key.'),
   cluster_name: z.string().nullable().describe('Its cluster.'),
   name: z.string().nullable().describe('Its name. Null when it has none.'),
   uses_remaining: z.int().min(0).nullable().describe('Uses left after this attempt. Null when it is unlimited.'),
@@ -18,7 +18,7 @@ const verifiedKey = z.strictObject({
   : enrollment_key_id !== null && cluster_name !== null, 'A key is told of when it is known, and only then.');
 
 const verifiedUsername = z.strictObject({
-  ssh_username_id: id('The username. Null when the node has none of that name.').nullable(),
+  ssh_username_id: idOrNull('The username. Null when the node has none of that name.'),
   node_id: id('The node that asked.'),
   username: z.string().describe('The name that was tried.'),
   cluster_name: z.string().nullable().describe('The cluster of the node. Null when the node has no such username.'),

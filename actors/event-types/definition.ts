@@ -21,12 +21,17 @@ export function id(meaning: string) {
   return z.guid().describe(meaning);
 }
 
+/** The same, null where there is none. */
+export function idOrNull(meaning: string) {
+  return z.guid().nullable().describe(meaning);
+}
+
 /** An instant as this service writes it: ISO 8601, UTC, milliseconds. */
 export function instantText(meaning: string) {
   return z.iso.datetime({ precision: 3 }).describe(meaning);
 }
 
-/** The same, null before it happened. */
+/** An instant, null before it happened. */
 export function instantOrNull(meaning: string) {
   return z.iso.datetime({ precision: 3 }).nullable().describe(meaning);
 }

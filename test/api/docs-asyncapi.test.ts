@@ -1,0 +1,108 @@
+/** The AsyncAPI document. */
+import { Parser } from '@asyncapi/parser';
+import { Ajv } from 'ajv';
+import formats from 'ajv-formats';
+import test from 'ava';
+import { EVENT_TYPES, type Envelope } from '../../actors/events.ts';
+import { TOPICS, topicOf } from '../../actors/event-topics.ts';
+import { asyncApi } from '../../api/docs/asyncapi.ts';
+import { serveApi } from './fakes.ts';
+
+type Json = Record<string, unknown>;
+
+/** The parser leaves examples alone. */
+const ajv = formats.default(new Ajv({ strict: true, allowUnionTypes: true }));
+
+/** The parser takes the document as a client gets it. */
+async function parsed(document: object) {
+  const { document: model, diagnostics } = await new Parser().parse(JSON.stringify(document));
+  return { model, problems: diagnostics.map(({ path, message }) => `${path.join('.')}: ${message}`) };
+}
+
+/** A copy with the value at a path replaced. */
+function changed(path: readonly string[], value: unknown): Json {
+  const copy = JSON.parse(JSON.stringify(asyncApi('1.2.3', 'default'))) as Json;
+  const parent = path.slice(0, -1).reduce((at, key) => at[key] as Json, copy);
+  parent[path.at(-1) ?? ''] = value;
+  return copy;
+}
+
+test('the served document is valid AsyncAPI 3.1.0 without a remark, and needs no key', async (t) => {
+  const { request } = await serveApi(t, { operations: { coreName: 'north' } });
+
+  const { status, headers, body } = await request('GET', '/api/asyncapi', { headers: { authorization: '' } });
+  const { model, problems } = await parsed(body ?? {});
+
+  t.deepEqual([status, headers.get('content-type')], [200, 'application/json; charset=utf-8']);
+  t.deepEqual(problems, []);
+  t.is(model?.version(), '3.1.0');
+  t.is(model?.info().version(), '0.0.0-test');
+  const [example] = model?.components().messages().get('edge.core.test')?.examples().all() ?? [];
+  t.is((example?.payload() as Json | undefined)?.['corename'], 'north');
+});
+
+test('the parser sees what is wrong: an unknown field, a reference to nothing, a message of another channel', async (t) => {
+  const message = ['components', 'messages', 'edge.core.test'];
+
+  for (const wrong of [
+    changed(['info', 'titel'], 'x'),
+    changed([...message, 'payload'], { $ref: '#/components/schemas/nothing' }),
+    changed(['operations', 'send.webhook', 'messages', '0'], { $ref: '#/channels/mqtt/messages/edge.core.test' }),
+  ]) t.true((await parsed(wrong)).problems.length > 0);
+});
+
+for (const type of EVENT_TYPES) {
+  test(`the example of ${type} keeps to its payload schema, which takes no field more and none less`, (t) => {
+    const { components } = asyncApi('1.2.3', 'default') as { components: { schemas: Record<string, object>; messages: Record<string, { examples: readonly { payload: Envelope }[] }> } };
+    const validate = ajv.compile(components.schemas[type] ?? false);
+    const payload = components.messages[type]?.examples[0]?.payload;
+    const withData = (data: object) => validate({ ...payload, data: { ...payload?.data, ...data } });
+
+    t.true(validate(payload), ajv.errorsText(validate.errors));
+    t.false(withData({ more: 1 }));
+    for (const field of Object.keys(payload?.data ?? {})) t.false(withData({ [field]: undefined }), field);
+    t.false(validate({ ...payload, time: 'yesterday' }));
+    t.false(validate({ ...payload, more: 1 }));
+  });
+}
+
+test('every type is a message that is sent to webhooks, by its own name, and in its topic', async (t) => {
+  const { model } = await parsed(asyncApi('1.2.3', 'default'));
+  const operations = model?.operations().all() ?? [];
+  const sentBy = (key: string) => operations.find((operation) => operation.id() === `send.${key}`)?.messages().all().map((message) => message.name() ?? '') ?? [];
+
+  t.true(operations.every((operation) => operation.action() === 'send'));
+  t.deepEqual(model?.components().messages().all().map((message) => message.id()).toSorted(), EVENT_TYPES.toSorted());
+  t.deepEqual(sentBy('webhook'), [...EVENT_TYPES]);
+  t.deepEqual(sentBy('mqtt'), [...EVENT_TYPES]);
+  for (const type of EVENT_TYPES) t.deepEqual(sentBy(type), [type]);
+  for (const topic of TOPICS) t.deepEqual(sentBy(topic), EVENT_TYPES.filter((type) => topicOf(type) === topic));
+  t.deepEqual(model?.channels().get('webhook')?.address(), null);
+  t.true(operations.flatMap((operation) => operation.messages().all()).every((message) => message.contentType() === 'application/cloudevents+json'));
+});
+
+test('the message of a webhook has the headers of both signatures; those of brokers have none of ours', async (t) => {
+  const { model } = await parsed(asyncApi('1.2.3', 'default'));
+  const headersIn = (channel: string) => model?.channels().get(channel)?.messages().get('edge.core.test')?.headers()?.required() ?? null;
+
+  t.deepEqual(headersIn('webhook'), ['X-Edge-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
+  t.is(headersIn('edge.core.test'), null);
+});
+
+test('payloads are the exact fields of the catalogue, with null beside the type where it may be', (t) => {
+  const { components } = asyncApi('1.2.3', 'default') as { components: { schemas: Record<string, { properties: { data: Json } }> } };
+
+  t.deepEqual(components.schemas['edge.enrollment_key.verified']?.properties.data, {
+    type: 'object',
+    properties: {
+      enrollment_key_id: { type: ['string', 'null'], format: 'uuid', description: 'The key.' },
+      cluster_name: { type: ['string', 'null'], description: 'Its cluster.' },
+      name: { type: ['string', 'null'], description: 'Its name. Null when it has none.' },
+      uses_remaining: { type: ['integer', 'null'], minimum: 0, description: 'Uses left after this attempt. Null when it is unlimited.' },
+      result: { type: 'string', enum: ['verified', 'invalid_key', 'key_expired', 'key_spent', 'node_limit_reached'], description: 'What became of the attempt. All of the above are null when it is invalid_key.' },
+      verified_at: { type: 'string', format: 'date-time', description: 'When it was tried.' },
+    },
+    required: ['enrollment_key_id', 'cluster_name', 'name', 'uses_remaining', 'result', 'verified_at'],
+    additionalProperties: false,
+  });
+});
