@@ -1,4 +1,5 @@
 /** Why a try came to no answer: a kind to count by, and a sentence for the webhook's owner that names no address and no secret. */
+import { errors } from 'undici';
 import { AddressRefused, NameUnresolved } from '../guard/guard.ts';
 
 /** Kinds of failures, for counting. */
@@ -16,6 +17,7 @@ export interface Failure {
 }
 
 const CLOSED: Failure = { kind: 'closed', sentence: 'The connection was closed before an answer came.' };
+const NO_HTTP: Failure = { kind: 'not-http', sentence: 'What came was no HTTP/1.1 answer.' };
 const UNREACHABLE: Failure = { kind: 'unreachable', sentence: 'The host could not be reached.' };
 const UNRESOLVED: Failure = { kind: 'unresolved', sentence: 'The name of the host does not resolve.' };
 const SLOW_DIAL: Failure = { kind: 'timed-out', sentence: 'The connection was not open in time.' };
@@ -29,6 +31,7 @@ const BY_CODE: Readonly<Record<string, Failure>> = {
   EHOSTUNREACH: UNREACHABLE, ENETUNREACH: UNREACHABLE, EHOSTDOWN: UNREACHABLE, ENETDOWN: UNREACHABLE, EADDRNOTAVAIL: UNREACHABLE, EACCES: UNREACHABLE, EPERM: UNREACHABLE,
   ENOTFOUND: UNRESOLVED, EAI_AGAIN: UNRESOLVED, EAI_FAIL: UNRESOLVED, EAI_NODATA: UNRESOLVED,
   ETIMEDOUT: SLOW_DIAL, UND_ERR_CONNECT_TIMEOUT: SLOW_DIAL,
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: NO_HTTP,
   UND_ERR_HEADERS_OVERFLOW: { kind: 'headers-too-large', sentence: 'The headers of the answer were too large.' },
   CERT_HAS_EXPIRED: { kind: 'tls', sentence: 'The certificate has expired.' },
   CERT_NOT_YET_VALID: { kind: 'tls', sentence: 'The certificate is not valid yet.' },
@@ -49,13 +52,13 @@ export function lateFailure(isSent: boolean, msMax: number): Failure {
 export function failureOf(error: unknown): Failure {
   if (error instanceof AddressRefused) return { kind: 'address-refused', sentence: error.message };
   if (error instanceof NameUnresolved) return { kind: 'unresolved', sentence: error.message };
+  if (error instanceof errors.HTTPParserError) return NO_HTTP; // undici 8 gives it no code
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code !== 'string') return { kind: 'other', sentence: 'The request failed.' };
   // undici gives up on an answer of 100 or 101 with the code of a closed connection.
   if (code === 'UND_ERR_SOCKET' && typeof message === 'string' && message.startsWith('bad ')) return { kind: 'not-http', sentence: 'The answer was a switch of protocols, or a 100, which nobody asked for.' };
   const known = BY_CODE[code];
   if (known !== undefined) return known;
-  if (code.startsWith('HPE_')) return { kind: 'not-http', sentence: 'What came was no HTTP/1.1 answer.' };
   if (CERTIFICATE.test(code)) return { kind: 'tls', sentence: `The certificate was not accepted (${code}).` };
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return { kind: 'tls', sentence: 'The TLS handshake failed: the server speaks no TLS here, or no version, cipher or protocol that both know.' };
   return { kind: 'other', sentence: `The request failed (${code}).` };

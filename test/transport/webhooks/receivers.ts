@@ -32,8 +32,10 @@ export interface Receiver {
 /** An envelope with characters of one to four bytes. */
 export const ENVELOPE = '{"specversion":"1.0","id":"0b7ee0c6-7c5b-4b7a-9d5e-1c2d3e4f5a6b","data":{"name":"Grüße, 東京 🚀","nul":"\\u0000"}}';
 
+/** Its id. */
 export const EVENT_ID = '0b7ee0c6-7c5b-4b7a-9d5e-1c2d3e4f5a6b';
 
+/** A secret as people write them. */
 export const SECRET = 'a plain secret, 32 characters long';
 
 /** The try's own time in the tests, in Unix ms. */
