@@ -11,9 +11,7 @@ export async function within<T>(msMax: number, promise: Promise<T>, reason: () =
     isLate = true;
     reject(reason());
   }, msMax);
-  promise.then((value) => {
-    if (isLate) late(value);
-  }, () => {});
+  promise.then((value) => isLate && late(value), () => {});
   try {
     return await Promise.race([promise, expired]);
   } finally {
