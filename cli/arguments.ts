@@ -23,6 +23,11 @@ export function words(text: string, before: readonly string[] = []): readonly st
   return [...before, ...more];
 }
 
+/** Whole values of a flag that may be given several times. */
+export function several(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
 /** `unlimited` or a whole number from 1. */
 export function limitOrNone(text: string): number | null {
   return text === 'unlimited' || text === 'none' ? null : positiveInteger(text);

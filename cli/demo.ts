@@ -93,6 +93,7 @@ function nextSteps({ url, key }: Connection): string {
     `  npx edge run -c ${DEMO_CLUSTER} -b -- uptime`,
     '  npx edge run -n demo-1 -- \'for i in 1 2 3; do echo $i; sleep 1; done\'',
     '  npx edge events tail',
+    '  npx edge webhook listen --on all',
     '',
   ].join('\n');
 }

@@ -10,6 +10,7 @@ import { addKeyCommands } from './commands/key.ts';
 import { addLoginCommand } from './commands/login.ts';
 import { addNodeCommands } from './commands/node.ts';
 import { addRunCommand } from './commands/run.ts';
+import { addWebhookCommands } from './commands/webhook.ts';
 import { DEFAULT_URL } from './connection.ts';
 import { FORMATS, tell } from './output.ts';
 import { EXIT, problemOf } from './problem.ts';
@@ -38,7 +39,7 @@ function createProgram(): Program {
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
-  for (const add of [addRunCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addEventsCommands, addHealthCommand, addLoginCommand]) add(program);
+  for (const add of [addRunCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addLoginCommand]) add(program);
   return program;
 }
 

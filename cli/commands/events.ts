@@ -1,16 +1,15 @@
 /** `edge events`. */
 import type { Command as Program } from 'commander';
 import { words } from '../arguments.ts';
-import type { Inputs, Outputs } from '../client.ts';
-import { rowsText, tell, write, type Columns, type Format } from '../output.ts';
+import type { Outputs } from '../client.ts';
+import { eventText } from '../event-text.ts';
+import { eventTypeOf, eventTypesOf } from '../event-types.ts';
+import { tell, write, type Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
-
-type Envelope = Outputs['publish_test_event'];
-type EventTypes = NonNullable<Exclude<Inputs['events']['watch'], void>['types']>;
 
 const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [['TYPE', ({ type }) => type], ['WHEN', ({ description }) => description]];
 
-/** Events: the types that there are, and those that happen. */
+/** Events: the types that there are, those that happen, and one to try with. */
 export function addEventsCommands(program: Program): void {
   const events = program.command('events').description('what happens in the fleet');
 
@@ -19,10 +18,22 @@ export function addEventsCommands(program: Program): void {
     await list(TYPE_COLUMNS, 1_000, (page) => api.list_event_types.query(page));
   });
 
+  events.command('explain <type>').description('explain a type of event, with an example').action(async (name: string, _flags: object, command: Program) => {
+    const { api, record, format } = sessionOf(command);
+    const explained = await api.explain_event_type.query({ type: await eventTypeOf(api, name) });
+    await (format === 'table' ? write(`${explained.type}: ${explained.description}\n\n${JSON.stringify(explained.example, null, 2)}\n`) : record(explained));
+  });
+
+  events.command('test').description('publish a test event, and show it as it is published').action(async (_flags: object, command: Program) => {
+    const { api, record } = sessionOf(command);
+    await record(await api.publish_test_event.mutate({}));
+  });
+
   events.command('tail').description('show events as they happen, until Ctrl-C')
     .option('-t, --type <types>', 'only of these types', words)
     .action(async (flags: { readonly type?: readonly string[] }, command: Program) => {
       const session = sessionOf(command);
+      const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
       let isLost = false;
       const live = session.live(() => {
         if (!isLost) tell(`lost ${session.connection.url}; trying again`);
@@ -33,7 +44,7 @@ export function addEventsCommands(program: Program): void {
         await new Promise<void>((resolve, reject) => {
           process.once('SIGINT', () => resolve());
           process.once('SIGTERM', () => resolve());
-          live.api.events.watch.subscribe({ ...(flags.type && { types: flags.type as EventTypes }) }, {
+          live.api.events.watch.subscribe({ ...(types && { types: [...types] }) }, {
             onData({ data }) {
               isLost = false;
               if (data.type === 'started') return;
@@ -49,11 +60,4 @@ export function addEventsCommands(program: Program): void {
         live.close();
       }
     });
-}
-
-function eventText(event: Envelope, format: Format): string {
-  if (format !== 'table') return `${JSON.stringify(event)}\n`;
-  const { node_id: node, cluster_name: cluster, status, exit_code: exitCode } = event.data as Readonly<Record<string, unknown>>;
-  const columns = [event.time, event.type, node, cluster, status, exitCode].map((value) => ['', () => value ?? '-'] as const);
-  return rowsText([event], columns, 'table').split('\n').slice(1).join('\n');
 }
