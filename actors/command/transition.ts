@@ -21,7 +21,7 @@ type Said<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T 
 /** What a command does with one message. Pure: `nowMs` is Unix time in ms. */
 export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
   transition(state, message, nowMs) {
-    if (message.type === 'create') return create(state, message, nowMs);
+    if (message.type === 'create') return create(state, message);
     const { record } = state;
     if (record === null) return unborn(state, message);
     switch (message.type) {
@@ -48,7 +48,7 @@ function owed(state: CommandState): readonly Effect[] {
 }
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
-function create(state: CommandState, message: Said<'create'>, nowMs: number): Step<CommandState> {
+function create(state: CommandState, message: Said<'create'>): Step<CommandState> {
   if (state.record !== null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The command exists already.' })]);
   const { command: record, targets, executionIds } = message;
   const open = new Map<ExecutionId, OpenAt>();
@@ -57,10 +57,10 @@ function create(state: CommandState, message: Said<'create'>, nowMs: number): St
   const notices: Notice[] = [{ type: 'command-created', command: record.id }];
   const runs: Effect[] = [];
   for (const [index, target] of targets.entries()) {
-    const execution = openExecution(record, executionIds[index] as ExecutionId, target, nowMs);
+    const execution = openExecution(record, executionIds[index] as ExecutionId, target);
     open.set(execution.id, { node: execution.node, status: 'pending' });
     executions.push({ id: execution.id, node: execution.node, clusterName: execution.clusterName });
-    events.push(createdEvent(execution, nowMs));
+    events.push(createdEvent(execution));
     notices.push({ type: 'execution-changed', execution: execution.id, command: record.id, node: execution.node, clusterName: execution.clusterName, status: 'pending', exitCode: null });
     runs.push({ type: 'tell', told: { to: { kind: 'node', id: execution.node }, message: { type: 'run', executions: [execution] } } });
   }
@@ -102,13 +102,14 @@ function remove(state: CommandState, message: Said<'delete'>): Step<CommandState
   return step(state, [{ write: { kind: 'command-deleted', command: state.id }, events: [], notices: [{ type: 'command-removed', command: state.id }] }], [answer(message.asker, ok(null)), { type: 'stop' }]);
 }
 
-function openExecution(record: CommandRecord, id: ExecutionId, target: Said<'create'>['targets'][number], nowMs: number): OpenExecution {
-  return { id, command: record, node: target.node, clusterName: target.clusterName, status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: nowMs, updatedAtMs: nowMs };
+/** As its row will be, to the millisecond: what later events say of it may come from either. */
+function openExecution(record: CommandRecord, id: ExecutionId, target: Said<'create'>['targets'][number]): OpenExecution {
+  return { id, command: record, node: target.node, clusterName: target.clusterName, status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: record.insertedAtMs, updatedAtMs: record.insertedAtMs };
 }
 
-function createdEvent(execution: OpenExecution, nowMs: number): DomainEvent {
-  const moment = { status: 'pending' as const, exitCode: null, sentAtMs: null, completedAtMs: null, cancelledAtMs: null, updatedAtMs: nowMs };
-  return { type: 'edge.command_execution.created', subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) };
+function createdEvent(execution: OpenExecution): DomainEvent {
+  const moment = { status: 'pending' as const, exitCode: null, sentAtMs: null, completedAtMs: null, cancelledAtMs: null, updatedAtMs: execution.updatedAtMs };
+  return { type: 'edge.command_execution.created', subject: execution.id, atMs: execution.insertedAtMs, data: executionSnapshot(execution, moment) };
 }
 
 function count(summary: CommandSummary, from: OpenAt['status'], change: ExecutionChange): CommandSummary {

@@ -35,16 +35,16 @@ test('a command is stored with one execution a target, each with its event and i
 
   const data = {
     command_execution_id: execution(1), command_id: COMMAND.id, node_id: NODE, cluster_name: 'factory', command_text: 'true', timeout: 5_000, status: 'pending', exit_code: null, target_all: true,
-    expired_at: '2026-01-15T10:02:00.000Z', sent_at: null, completed_at: null, cancelled_at: null, inserted_at: '2026-01-15T10:01:00.000Z', updated_at: '2026-01-15T10:01:00.000Z',
+    expired_at: '2026-01-15T10:02:00.000Z', sent_at: null, completed_at: null, cancelled_at: null, inserted_at: '2026-01-15T10:00:00.000Z', updated_at: '2026-01-15T10:00:00.000Z',
   };
   const [change] = step.changes;
   t.deepEqual(change?.write, { kind: 'command-created', command: COMMAND, executions: [{ id: execution(1), node: NODE, clusterName: 'factory' }, { id: execution(2), node: OTHER, clusterName: 'factory' }] });
-  t.deepEqual(change?.events[0], { type: 'edge.command_execution.created', subject: execution(1), atMs: NOW_MS, data });
+  t.deepEqual(change?.events[0], { type: 'edge.command_execution.created', subject: execution(1), atMs: COMMAND.insertedAtMs, data });
   t.deepEqual(change?.events.map((event) => event.subject), [execution(1), execution(2)]);
   t.deepEqual(change?.remember, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
   t.deepEqual(step.effects, [{ type: 'answer', to: ASKER, result: { ok: true, value: resource } }, ...[1, 2].map((number) => ({
     type: 'tell',
-    told: { to: { kind: 'node', id: number === 1 ? NODE : OTHER }, message: { type: 'run', executions: [{ id: execution(number), command: COMMAND, node: number === 1 ? NODE : OTHER, clusterName: 'factory', status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: NOW_MS, updatedAtMs: NOW_MS }] } },
+    told: { to: { kind: 'node', id: number === 1 ? NODE : OTHER }, message: { type: 'run', executions: [{ id: execution(number), command: COMMAND, node: number === 1 ? NODE : OTHER, clusterName: 'factory', status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: COMMAND.insertedAtMs, updatedAtMs: COMMAND.insertedAtMs }] } },
   }))] as never);
 });
 
