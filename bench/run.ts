@@ -8,6 +8,7 @@ import { peers } from './cases/peers.ts';
 import { sessions } from './cases/sessions.ts';
 import { sustained } from './cases/sustained.ts';
 import { watch } from './cases/watch.ts';
+import { webhooks } from './cases/webhooks.ts';
 import { createReport } from './method/report.ts';
 
 const CASES: Readonly<Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>> = {
@@ -18,6 +19,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   peers: { about: 'beside clush, Ansible, NATS and MeshCentral', run: peers },
   agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
+  webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
 };
 
 const USAGE = `npm run bench -- CASE [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]

@@ -41,11 +41,13 @@ export interface AdminPlace {
   readonly port: number;
   readonly masterKey: string;
   readonly encryptionKey: string;
+  /** Further settings. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A place for an admin: free port, fresh keys. */
-export async function newAdminPlace(database: DatabasePlace): Promise<AdminPlace> {
-  return { database, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
+export async function newAdminPlace(database: DatabasePlace, env: Readonly<Record<string, string>> = {}): Promise<AdminPlace> {
+  return { database, env, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
 }
 
 /** Starts `edge-admin serve` and waits until it says that it is ready. It logs at its default level, to a file. */
@@ -59,7 +61,7 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
     env: {
       PATH: process.env['PATH'], NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '', MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
       ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
-      DATA_DIR: join(BENCH_DIR, 'admin'),
+      DATA_DIR: join(BENCH_DIR, 'admin'), ...place.env,
     },
   });
   closeSync(log);
