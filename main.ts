@@ -22,7 +22,7 @@ import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { storePresence } from './persistence/presence.ts';
-import { advanceBroker, nextForBroker } from './persistence/publishing/broker-rows.ts';
+import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
 import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
@@ -55,6 +55,9 @@ const SETTINGS_REFRESH_MS = 300_000;
 
 /** Leases that were not renewed for so long make this admin unhealthy, in ms. Source: invariants, O2. */
 const OWNERSHIP_QUIET_MS_MAX = 5_000;
+
+/** Events that wait for the broker are counted up to this. */
+const BACKLOG_COUNTED_MAX = 100_000;
 
 /** A running admin. */
 export interface RunningAdmin {
@@ -124,7 +127,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     log,
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: createIds(() => clock.nowMs()),
-      checkHealth: () => runChecks(healthChecks(reads, tree, publishing.broker)),
+      checkHealth: () => runChecks(healthChecks(reads, tree, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
@@ -212,7 +215,7 @@ function gateSettings(config: AdminConfig): GateSettings {
 }
 
 /** The subsystems that exist so far. The VPN and the proxies add theirs. */
-function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChannel | null): readonly HealthCheck[] {
+function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChannel | null, backlog: () => Promise<number>): readonly HealthCheck[] {
   return [
     { name: 'database', check: () => reads.ping().catch(() => { throw new HealthProblem('the database does not answer'); }) },
     {
@@ -224,7 +227,9 @@ function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChan
     ...(broker === null ? [] : [{
       name: 'event_broker',
       async check() {
-        if (broker.problem() !== null) throw new HealthProblem('the broker cannot be reached: events wait');
+        if (broker.problem() === null) return;
+        const waiting = await backlog();
+        throw new HealthProblem(`the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`);
       },
     }]),
   ];
