@@ -19,7 +19,6 @@ export interface Endpoints {
 /** None at first. */
 export function createEndpoints(options: EndpointOptions & { readonly monotonicMs: () => number }): Endpoints {
   const { monotonicMs } = options;
-  /** In the order of their last use. */
   const open = new Map<string, Endpoint>();
   const sweeping = setInterval(sweep, ENDPOINT_SWEEP_MS).unref();
 
@@ -32,9 +31,9 @@ export function createEndpoints(options: EndpointOptions & { readonly monotonicM
 
   function makeRoom(): void {
     if (open.size < ENDPOINTS_MAX) return;
-    for (const [id, endpoint] of open) {
-      if (endpoint.users === 0) return void forget(id, endpoint);
-    }
+    const idle = [...open].filter(([, { users }]) => users === 0);
+    const [longest] = idle.toSorted(([, a], [, b]) => a.usedMs - b.usedMs);
+    if (longest !== undefined) void forget(...longest);
   }
 
   function forget(id: string, endpoint: Endpoint): Promise<void> {
@@ -51,10 +50,8 @@ export function createEndpoints(options: EndpointOptions & { readonly monotonicM
       if (endpoint === undefined) {
         makeRoom();
         endpoint = createEndpoint(webhook, options);
-      } else {
-        open.delete(webhook.id);
+        open.set(webhook.id, endpoint);
       }
-      open.set(webhook.id, endpoint);
       endpoint.usedMs = monotonicMs();
       return endpoint;
     },

@@ -31,7 +31,7 @@ export interface PostOptions {
 export class Post implements Rider, Dispatcher.DispatchHandler {
   readonly #options: PostOptions;
   readonly #startedMs: number;
-  readonly #chunks: Uint8Array[] = [];
+  readonly #chunks: Buffer[] = [];
   #timer: NodeJS.Timeout | undefined;
   #lane: Lane | null = null;
   #isSettled = false;
@@ -78,8 +78,8 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Dialling may have taken longer than the right to deliver lasts.
     if (this.#isSettled || !this.#options.mayDeliver()) {
-      controller.abort(new Error('not sent'));
       this.cut();
+      controller.abort(new Error('not sent'));
     } else {
       this.#sentMs = this.#options.monotonicMs();
     }
@@ -102,7 +102,7 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     if (Number(headers['content-length'] ?? 0) > DRAINED_BYTES_MAX) this.#bytesMax = ANSWER_BYTES_MAX;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
     if (this.#bytes <= ANSWER_BYTES_MAX) this.#chunks.push(chunk);
     this.#bytes += chunk.byteLength;

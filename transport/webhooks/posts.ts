@@ -63,26 +63,28 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     endpoint.users += 1;
     try {
       const body = await readBody(endpoint, delivery.cursor);
-      if (body === undefined) return cut();
+      if (!isWanted(endpoint)) return cut(); // asked here, where nothing can come in between
       return body === null ? failed(nowMs(), 0, EVENT_GONE) : await attempt(endpoint, delivery.eventId, Buffer.from(body));
     } finally {
       endpoint.users -= 1;
     }
   }
 
-  /** Null: it is gone. Undefined: nobody wants it any more. A database that does not answer costs the receiver no try, and no time of it. */
-  async function readBody(endpoint: Endpoint, cursor: string): Promise<string | null | undefined> {
-    for (;;) {
+  /** Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no time of it. */
+  async function readBody(endpoint: Endpoint, cursor: string): Promise<string | null> {
+    while (isWanted(endpoint)) {
       try {
-        const body = await bodyOf(cursor);
-        return endpoint.isCut || !mayDeliver() ? undefined : body;
+        return await bodyOf(cursor);
       } catch (error) {
         log.warn({ error }, 'an event could not be read for its webhooks');
       }
-      if (endpoint.isCut || !mayDeliver()) return undefined;
       await new Promise((resolve) => { setTimeout(resolve, BODY_RETRY_MS).unref(); });
-      if (endpoint.isCut || !mayDeliver()) return undefined;
     }
+    return null;
+  }
+
+  function isWanted(endpoint: Endpoint): boolean {
+    return !endpoint.isCut && mayDeliver();
   }
 
   function attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
