@@ -1,12 +1,16 @@
 /** The OpenAPI document and the pages. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import test from 'ava';
+import { EVENT_TYPES } from '../../actors/events.ts';
 import { catalogue } from '../../api/catalogue.ts';
+import { eventPage } from '../../api/docs/event-page.ts';
 import { openApi } from '../../api/docs/openapi.ts';
 import type { AnyOperation } from '../../api/operation.ts';
 import { serveApi } from './fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
+/** The viewer's page, then what it loads. */
+const VIEWER = ['/asyncdoc/viewer', '/asyncdoc/viewer/viewer.js', '/asyncdoc/viewer/viewer.css', '/asyncdoc/viewer/start.js'];
 const offered = operations.filter(({ rest }) => rest !== null);
 
 interface Described {
@@ -39,10 +43,10 @@ test('the served document has every operation of the catalogue that has a route,
   t.true(listNodes?.parameters.some((parameter) => parameter.name === 'status__in' && parameter.in === 'query'));
 });
 
-test('the pages name every operation, run no script and load nothing from elsewhere', async (t) => {
+test('the pages name every operation and every type of event, run no script and load nothing from elsewhere', async (t) => {
   const { url } = await serveApi(t);
 
-  for (const path of ['/', '/api/docs']) {
+  for (const path of ['/', '/api/docs', '/asyncdoc']) {
     const response = await fetch(url + path);
     const html = await response.text();
     t.is(response.status, 200);
@@ -50,11 +54,39 @@ test('the pages name every operation, run no script and load nothing from elsewh
     t.regex(response.headers.get('content-security-policy') ?? '', /default-src 'none'/u);
     t.notRegex(html, /<script|src=|https?:\/\//iu);
     if (path === '/api/docs') for (const { name } of offered) t.true(html.includes(`id="${name}"`), name);
+    if (path === '/asyncdoc') for (const type of EVENT_TYPES) t.true(html.includes(`id="${type}"`), type);
+    else t.true(html.includes('href="/asyncdoc"'));
   }
+});
+
+test('the viewer comes from files of this machine, which browsers keep for as long as they stay the same', async (t) => {
+  const { url } = await serveApi(t);
+  const [page = '', ...files] = VIEWER;
+
+  const html = await (await fetch(url + page)).text();
+  t.deepEqual([...html.matchAll(/(?:src|href)="(?<path>[^"?]+)/gu)].map(({ groups }) => groups?.['path']), ['data:,', `${page}/viewer.css`, '/asyncdoc', `${page}/viewer.js`, `${page}/start.js`]);
+  for (const path of files.slice(0, 2)) {
+    const first = await fetch(url + path);
+    const etag = first.headers.get('etag') ?? '';
+    const bytes = (await first.arrayBuffer()).byteLength;
+    t.deepEqual([first.status, first.headers.get('cache-control'), first.headers.get('content-length')], [200, 'public, max-age=31536000, immutable', String(bytes)]);
+    t.true(bytes > 10_000);
+    const again = await fetch(url + path, { headers: { 'if-none-match': etag } });
+    t.deepEqual([again.status, await again.text()], [304, '']);
+  }
+  for (const wrong of [`${page}/package.json`, `${page}/..%2f..%2fpackage.json`]) t.is((await fetch(url + wrong)).status, 404);
+});
+
+test('a machine without the viewer is told so on the page, which is whole without it', (t) => {
+  const without = eventPage('1.2.3', 'default', false);
+
+  t.false(without.includes('/asyncdoc/viewer'));
+  t.true(without.includes('not part of this installation'));
+  t.true(EVENT_TYPES.every((type) => without.includes(`id="${type}"`)));
 });
 
 test('API_DOCS_ENABLED=false hides all documentation routes', async (t) => {
   const { request } = await serveApi(t, { settings: { docsEnabled: false } });
 
-  for (const path of ['/', '/api/docs', '/api/openapi']) t.is((await request('GET', path)).status, 404, path);
+  for (const path of ['/', '/api/docs', '/api/openapi', '/asyncdoc', '/api/asyncapi', ...VIEWER]) t.is((await request('GET', path)).status, 404, path);
 });
