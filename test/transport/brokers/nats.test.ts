@@ -61,7 +61,7 @@ for (const mode of ['token', 'user', 'nkey', 'jwt'] as const) {
 
 test('what cannot be a NATS server is told in one sentence each, and the next one is tried', async (t) => {
   const server = await startNats(t);
-  const silent = createServer().listen(0, '127.0.0.1');
+  const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
   const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
   await Promise.all([once(silent, 'listening'), once(web, 'listening')]);
   t.teardown(() => { silent.close(); web.close(); });
