@@ -56,11 +56,11 @@ export function addListenCommand(webhook: Program): void {
         refused: tell,
       });
       try {
-        tell(`listening on ${receiver.url}; Ctrl-C ends`);
-        if (types !== null && flags.publicUrl === undefined && isLoopback(flags.host) && !isLoopback(new URL(connection.url).hostname)) tell(`${connection.url} is another machine, which sends to itself at ${flags.host}: give --host or --public-url`);
-        const unsubscribe = types === null ? null : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
+        const webhook = types === null ? null : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
+        tell(webhook === null ? `listening on ${receiver.url}; Ctrl-C ends` : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`);
+        if (webhook !== null && flags.publicUrl === undefined && isLoopback(flags.host) && !isLoopback(new URL(connection.url).hostname)) tell(`${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`);
         await ended;
-        await unsubscribe?.();
+        await webhook?.end();
       } finally {
         await receiver.close();
       }

@@ -11,11 +11,14 @@ import { addressProblem } from '../webhook-receiver/subscription.ts';
 import { addDeliveryCommands } from './webhook-deliveries.ts';
 import { addListenCommand } from './webhook-listen.ts';
 
+/** Types that a row of the table names; of more it says how many. */
+const NAMED_TYPES_MAX = 2;
+
 const COLUMNS: Columns<Outputs['list_webhooks']['data'][number]> = [
   ['ID', ({ id }) => id],
   ['URL', ({ url }) => url],
   ['CREATED', ({ inserted_at: at }) => at],
-  ['EVENTS', ({ subscribed_events: types }) => types.join(',')],
+  ['EVENTS', ({ subscribed_events: types }) => types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')],
 ];
 
 interface CreateFlags extends SecretFlags {

@@ -1,7 +1,6 @@
 /** A webhook that lives as long as the receiver. */
 import type { Api } from '../client.ts';
 import type { EventType } from '../event-types.ts';
-import { tell } from '../output.ts';
 import { Problem, problemOf } from '../problem.ts';
 
 /** What is created, and where. */
@@ -13,26 +12,35 @@ export interface Wanted {
   readonly serviceUrl: string;
 }
 
-/** Creates the webhook. Answers what deletes it again; that rejects with a Problem that names it when it cannot. */
-export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wanted): Promise<() => Promise<void>> {
+/** A webhook that was created for a while. */
+export interface Subscription {
+  readonly id: string;
+  /** Deletes it. Rejects with a Problem that names it when that is not possible. */
+  end(): Promise<void>;
+}
+
+/** Creates the webhook. */
+export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wanted): Promise<Subscription> {
   const { id } = await api.create_webhook.mutate({ url, secret, subscribed_events: [...types] }).catch((error: unknown) => { throw addressProblem(error, serviceUrl); });
-  tell(`webhook ${id} brings ${types.length === 1 ? types[0] : `${types.length} types of events`} here until then`);
-  return async () => {
-    try {
-      await api.delete_webhook.mutate({ id });
-    } catch (error) {
-      if (isNotFound(error)) return; // somebody removed it meanwhile
-      throw new Problem(`webhook ${id} is still there (${problemOf(error, serviceUrl).message}): edge webhook rm ${id}`);
-    }
+  return {
+    id,
+    async end() {
+      try {
+        await api.delete_webhook.mutate({ id });
+      } catch (error) {
+        if (isNotFound(error)) return; // somebody removed it meanwhile
+        throw new Problem(`webhook ${id} could not be deleted: ${problemOf(error, serviceUrl).message}; then: edge webhook rm ${id}`);
+      }
+    },
   };
 }
 
-/** The address of a receiver is private as a rule: says how it is allowed. Other errors stay what they are. */
+/** Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay what they are. */
 export function addressProblem(error: unknown, serviceUrl: string): unknown {
   const { url: sentences } = (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data?.details ?? {};
-  if (!sentences?.some((sentence) => /private|reserved/u.test(sentence))) return error;
+  if (!sentences?.some((sentence) => /private/u.test(sentence))) return error;
   const { message, status } = problemOf(error, serviceUrl);
-  return new Problem(`${message.replace(/\.$/u, '')}; an edge-admin that is started with WEBHOOK_ALLOW_PRIVATE_IPS=true sends there`, status);
+  return new Problem(`${message.replace(/\.$/u, '')}; edge-admin sends to private networks only with WEBHOOK_ALLOW_PRIVATE_IPS=true`, status);
 }
 
 function isNotFound(error: unknown): boolean {

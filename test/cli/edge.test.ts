@@ -162,6 +162,8 @@ test.serial('what cannot be done is one line on stderr, nothing on stdout, and a
     [2, ['run', '--', 'true']], [2, ['run', '--all', '-c', CLUSTER, '--', 'true']], [2, ['run', '--all']], [2, ['-o', 'xml', 'node', 'ls']], [2, ['nod']], [2, ['node', 'ls', '--limit', 'x']],
     [2, ['--url', 'nonsense', 'node', 'ls']], [2, ['command', 'get', 'abc']], [2, ['cluster', 'create', 'Wrong_Name']],
     [3, ['node', 'ls'], { EDGE_API_KEY: 'wrong' }], [3, ['node', 'ls'], { EDGE_API_KEY: '' }], [3, ['node', 'ls'], { EDGE_API_KEY: FLEET_KEYS.METRICS_KEY }],
+    [2, ['webhook', 'create', 'http://127.0.0.1/']], [2, ['webhook', 'create', 'http://127.0.0.1/', '--all']], [2, ['webhook', 'listen', '--on', 'all']], [2, ['webhook', 'create', 'https://example.com/', '--all', '--header', 'no colon']],
+    [4, ['events', 'tail', '-t', 'nosuch']], [4, ['events', 'explain', 'all']], [4, ['webhook', 'deliveries', '00000000-0000-4000-8000-000000000000']], [4, ['webhook', 'create', 'https://example.com/', '--on', 'nosuch']],
     [4, ['node', 'get', 'nosuch']], [4, ['run', '-c', 'nosuch', '--', 'true']],
     [1, ['cluster', 'rm', CLUSTER]], [1, ['--url', 'http://127.0.0.1:9', 'node', 'ls']],
   ];

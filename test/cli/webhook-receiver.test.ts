@@ -42,7 +42,7 @@ async function listening(t: ExecutionContext, ...args: string[]): Promise<Receiv
   running.ended.catch(() => {}); // a test may cut its stdout
   let said = '';
   running.process.stderr?.on('data', (chunk: Buffer) => { said += chunk.toString(); });
-  const url = await until('the address of the receiver', () => /listening on (?<url>\S+);/u.exec(said)?.groups?.['url']);
+  const url = await until('the address of the receiver', () => /listening on (?<url>[^;,\s]+)/u.exec(said)?.groups?.['url']);
   return {
     url,
     process: running.process,
