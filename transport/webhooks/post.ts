@@ -162,6 +162,11 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   }
 }
 
+/** Timers come before sockets in a turn of the event loop: where this process was held up, what came in meanwhile is read first. */
 function late(post: Post): void {
+  setImmediate(expire, post);
+}
+
+function expire(post: Post): void {
   post.expire();
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import test from 'ava';
 import { DELIVERY, NOW_MS, posting, rawReceiver, receiver, webhookTo } from './receivers.ts';
 
@@ -126,6 +128,26 @@ test('the kept text is at most 4 KiB of UTF-8, without NUL, half characters and 
   }
 
   t.deepEqual(kept, ['東'.repeat(1_365), '\uFFFD'.repeat(1_365), 'ab', '\uFEFFa\uFFFD']);
+});
+
+test('an answer that came in time counts, also when this process was held up until after', async (t) => {
+  const there = new Worker(`
+    const { createServer } = require('node:http');
+    const { parentPort } = require('node:worker_threads');
+    const server = createServer((request, response) => request.resume().on('end', () => response.end('in time')));
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+  `, { eval: true });
+  t.teardown(async () => void await there.terminate());
+  const [port] = await once(there, 'message') as [number];
+  const posts = posting(t, { timeoutMs: 150 });
+  const webhook = webhookTo(`http://127.0.0.1:${port}/`);
+  t.like(await posts.post(webhook, DELIVERY), { answer: 'in time' });
+
+  const attempt = posts.post(webhook, DELIVERY);
+  await new Promise((resolve) => { setTimeout(resolve, 5); }); // the request is out
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+
+  t.like(await attempt, { type: 'answered', statusCode: 200, answer: 'in time' });
 });
 
 test('a compressed answer is kept as it came: nothing is unpacked', async (t) => {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { monotonicMs } from '../../../transport/clock.ts';
 import { createGuard } from '../../../transport/guard/guard.ts';
@@ -120,6 +121,26 @@ for (const how of ['ends', 'resets'] as const) {
     t.is(posts.counters.failures.closed, 0);
   });
 }
+
+test('requests at the very time at which their server closes idle connections all arrive', async (t) => {
+  const idleMs = 6;
+  const there = await rawReceiver(t, (socket) => {
+    let closing: NodeJS.Timeout | undefined;
+    atEachRequest(socket, () => {
+      clearTimeout(closing);
+      socket.write(OK);
+      closing = setTimeout(() => socket.end(), idleMs);
+    });
+  });
+  const posts = posting(t);
+
+  for (let count = 0; count < 100; count += 1) {
+    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    await delay(idleMs - 1 + count % 3);
+  }
+
+  t.true(there.connections() > 1);
+});
 
 test('it goes out once more only: a receiver that closes each connection has not answered', async (t) => {
   let requests = 0;

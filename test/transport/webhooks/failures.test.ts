@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -5,6 +6,7 @@ import { createServer as createTlsServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { createGuard } from '../../../transport/guard/guard.ts';
 import { certificates, type Certificates } from '../../support/certificates.ts';
@@ -14,6 +16,8 @@ import { DELIVERY, ENVELOPE, posting, rawReceiver, receiver, webhookTo } from '.
 
 const CLOSED = 'The connection was closed before an answer came.';
 const NO_HTTP = 'What came was no HTTP/1.1 answer.';
+
+const run = promisify(execFile);
 
 let made: Certificates;
 let directory: string;
@@ -47,6 +51,21 @@ test('a receiver that never answers costs the time limit', async (t) => {
   t.like(attempt, { type: 'failed', error: 'No answer came within 200 ms.' });
   t.true((attempt?.durationMs ?? 0) >= 195 && (attempt?.durationMs ?? 0) < 1_000);
   t.is(posts.counters.failures['timed-out'], 1);
+});
+
+test('a connection on which nothing came is not used again', async (t) => {
+  let count = 0;
+  const there = await rawReceiver(t, (socket, connection) => socket.on('data', () => {
+    count += 1;
+    if (count === 1 || connection > 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  }));
+  const posts = posting(t, { timeoutMs: 200 });
+
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 200 ms.' });
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+
+  t.is(there.connections(), 2);
 });
 
 test('headers that come byte by byte are no answer when the time is over', async (t) => {
@@ -128,6 +147,24 @@ test('TLS is verified', async (t) => {
   t.like(await posts.post(webhookTo(`https://other.example:${port}/`, { id: 'w3' }), DELIVERY), { type: 'failed', error: 'The certificate is for another host.' });
   t.like(await posting(t).post(webhookTo(`https://localhost:${port}/`), DELIVERY), { type: 'failed', error: 'The certificate comes from no known authority, or its chain is not complete.' });
 });
+
+for (const [name, days, error] of [['that it made itself', '2', 'The certificate is self-signed.'], ['that has expired', '-1', 'The certificate has expired.']] as const) {
+  test(`a server with a certificate ${name} is not trusted`, async (t) => {
+    const [key, asked, cert] = ['key', 'asked', 'cert'].map((part) => join(directory, `${days}-${part}.pem`)) as [string, string, string];
+    await run('openssl', ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-subj', '/CN=localhost', '-keyout', key, '-out', asked]);
+    await run('openssl', ['x509', '-req', '-in', asked, '-signkey', key, '-days', days, '-out', cert]);
+    const ca = days === '2' ? made.ca : cert;
+    const server = createTlsServer({ key: await readFile(key), cert: await readFile(cert) }, (_request, response) => response.end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    t.teardown(() => { server.close(); });
+    let requests = 0;
+    server.on('request', () => { requests += 1; });
+    const posts = posting(t, { connect: createGuard({ allowPrivate: true }).connector({ ca: await readFile(ca, 'utf8') }) });
+
+    t.like(await posts.post(webhookTo(`https://localhost:${(server.address() as AddressInfo).port}/`), DELIVERY), { type: 'failed', error });
+    t.is(requests, 0);
+  });
+}
 
 test('a server that speaks no TLS where it is wanted, and one that speaks only HTTP/2', async (t) => {
   const plain = await rawReceiver(t, (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));

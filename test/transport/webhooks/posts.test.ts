@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
+import * as fc from 'fast-check';
+import { headerProblem } from '../../../actors/webhook/headers.ts';
 import { ENVELOPE, EVENT_ID, NOW_MS, SECRET, DELIVERY, posting, receiver, webhookTo } from './receivers.ts';
 
 test('a delivery is a POST of the exact bytes of the envelope, with our headers first and the webhook\'s own behind them', async (t) => {
@@ -27,4 +29,22 @@ test('a delivery is a POST of the exact bytes of the envelope, with our headers 
     'Authorization', 'Bearer 2',
     'content-length', String(Buffer.byteLength(ENVELOPE)),
   ]);
+});
+
+test('each header that a webhook may have arrives as it was given', async (t) => {
+  const there = await receiver(t, (_request, response) => response.end());
+  const posts = posting(t);
+  const token = fc.string({ unit: fc.constantFrom('!', '#', '$', '%', '&', "'", '*', '+', '-', '.', '^', '_', '`', '|', '~', '0', '9', 'a', 'z', 'A', 'Z'), minLength: 1, maxLength: 12 });
+  const pairs = fc.dictionary(fc.oneof(token, fc.constantFrom('__proto__', 'constructor', 'Cookie', 'Set-Cookie', 'Authorization')), fc.string({ maxLength: 20 }), { maxKeys: 6 });
+  let count = 0;
+
+  await fc.assert(fc.asyncProperty(pairs, async (given) => {
+    const headers = Object.fromEntries(Object.entries(given).filter(([name, value]) => headerProblem(name, value) === null));
+    count += 1;
+    const attempt = await posts.post(webhookTo(there.url, { headers, id: `w${count}` }), DELIVERY);
+    const raw = there.got.at(-1)?.rawHeaders ?? [];
+
+    t.like(attempt, { statusCode: 200 });
+    t.deepEqual(raw.slice(raw.indexOf('webhook-signature') + 2, -2), Object.entries(headers).flat());
+  }), { numRuns: 60 });
 });
