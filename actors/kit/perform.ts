@@ -68,7 +68,7 @@ export class Performer {
       case 'revive':
         return ports.revive(effect.address);
       case 'load-deliveries':
-        return void this.#loadDeliveries(effect.after, effect.limit);
+        return void this.#loadDeliveries(effect);
       case 'post':
         return void this.#post(effect);
       case 'cut-posts':
@@ -114,9 +114,9 @@ export class Performer {
     if (executions !== null) this.#tellSelf({ type: 'executions-looked-up', asked, executions, retry });
   }
 
-  async #loadDeliveries(after: string | null, limit: number): Promise<void> {
+  async #loadDeliveries({ load, after, limit }: Extract<Effect, { type: 'load-deliveries' }>): Promise<void> {
     const loaded = await this.#untilLoaded(() => this.#ports.loader.deliveries(this.#self.id, after, limit));
-    if (loaded !== null) this.#tellSelf({ type: 'deliveries-loaded', deliveries: loaded.deliveries, more: loaded.more });
+    if (loaded !== null && !this.#ended) this.#tellSelf({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
   }
 
   async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {

@@ -9,7 +9,7 @@ import type { DeliveryRef } from './delivery.ts';
 import type { WebhookMessage } from './messages.ts';
 import { webhookResource } from './resource.ts';
 import { verdictOf } from './retry.ts';
-import { WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
+import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
 import { advanced, loaded, withPhase, without } from './window.ts';
 
 type Said<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
@@ -23,7 +23,12 @@ export interface WebhookSettings {
 }
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+/** Deliveries of one webhook that were asked for by hand and are not sent yet. */
+export const REDELIVERIES_MAX = 100;
+
+const TOO_MANY: Refusal = { code: 'rate_limited', message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`, retryAfterSeconds: 10 };
 const STILL_PENDING: Refusal = { code: 'conflict', message: 'The delivery has not finished yet.' };
+const TOO_MANY: Refusal = { code: 'service_unavailable', message: `${REDELIVERIES_MAX} deliveries are being sent again already. Try again shortly.`, retryAfterSeconds: 5 };
 
 /** What a webhook does with one message. Pure: `nowMs` is Unix time in ms. */
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
@@ -38,13 +43,13 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
       case 'deliveries-stored':
         return moving({ ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' }, [], nowMs);
       case 'deliveries-loaded':
-        return moving(loaded(state, message.deliveries, message.more), [], nowMs);
+        return moving(loaded(state, message), [], nowMs);
       case 'delivery-attempted':
         return attempted(state, message, nowMs);
       case 'delivery-due':
         return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting') ? moving(withPhase(state, message.delivery, 'ready'), [], nowMs) : unchanged(state);
       case 'refused':
-        return refused(state, message, nowMs);
+        return refused(state, message);
       default:
         return unreachable(message);
     }
@@ -58,8 +63,8 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
   function attempted(state: WebhookState, { delivery: id, attempt, random }: Said<'delivery-attempted'>, nowMs: number): Step<WebhookState> {
     const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
     if (ref === undefined) return unchanged(state);
-    // Another admin delivers now, and finds it among its rows.
-    if (attempt === null) return step(without(state, id), []);
+    // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
+    if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
     const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
     const change: Change = { write: { kind: 'delivery-attempted', delivery: id, number: ref.attempts + 1, attempt, status, nextAttemptAtMs, atMs: nowMs }, events: [], notices: [] };
     const next = status === 'pending' ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs }) : without(state, id);
@@ -68,22 +73,27 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
 
   function redeliver(state: WebhookState, { asker, delivery }: Said<'redeliver'>, nowMs: number): Step<WebhookState> {
     if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
-    const change: Change = { write: { kind: 'delivery-reopened', delivery: delivery.id, atMs: nowMs }, events: [], notices: [] };
+    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX) return step(state, [], [refuseAsker(asker, TOO_MANY)]);
+    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX) return step(state, [], [refuseAsker(asker, TOO_MANY)]);
+    const change: Change = { write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs }, events: [], notices: [] };
     const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
     return moving({ ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] }, [change], nowMs, [answer(asker, ok(null))]);
   }
 
-  /** The rows know better, or this admin's write came too late: what was posted is not counted twice, and the rest goes on. */
-  function refused(state: WebhookState, { write }: Said<'refused'>, nowMs: number): Step<WebhookState> {
-    return write.kind === 'delivery-attempted' ? moving(without(state, write.delivery), [], nowMs) : unchanged(state);
-  }
-
   return {
     transition,
-    // Only what a fresh state needs: whoever lives already has its posts, reminders and loads under way.
-    owed: (state) => (state.supply === 'unloaded' ? [{ type: 'load-deliveries', after: null, limit: WINDOW_DELIVERIES_MAX }] : []),
-    refreshed: (live) => live,
+    // Only what is to be read: whoever lives already has its posts and reminders under way.
+    owed: (state) => (state.supply === 'unloaded' ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }] : []),
+    // A write was refused, or nobody knows whether it was stored: deliveries are read once more, from the beginning.
+    refreshed: (live, rows) => ({ ...live, record: live.record ?? rows.record, loadedTo: null, load: live.load + 1, supply: 'unloaded' }),
   };
+}
+
+/** The rows know better: this try, or another in its place, was counted already. What becomes of the delivery is in its row, and that is being read. */
+function refused(state: WebhookState, { write }: Said<'refused'>): Step<WebhookState> {
+  if (write.kind !== 'delivery-attempted') return unchanged(state);
+  const isThere = state.window.some(({ ref }) => ref.id === write.delivery);
+  return isThere ? step(withPhase(state, write.delivery, 'unsure'), []) : unchanged(state);
 }
 
 function create(state: WebhookState, message: Said<'create'>, nowMs: number): Step<WebhookState> {
