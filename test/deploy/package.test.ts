@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
+import { VIEWER_FILES } from '../../api/docs/viewer.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../support/admin.ts';
 import { createDatabase } from '../support/database.ts';
 import { Program } from '../support/fleet/program.ts';
@@ -45,6 +46,7 @@ test('the published programs run a command on a machine, with nothing beside the
   await until('a healthy node', async () => (await edge('node', 'ls')).includes('healthy'));
 
   t.is(await edge('run', '--all', '--', 'echo it runs'), 'one: it runs\n');
+  t.deepEqual(await served(url, '/asyncdoc/viewer', ...VIEWER_FILES.map(({ name }) => `/asyncdoc/viewer/${name}`)), [200, 200, 200]);
 
   for (const program of [agent, admin]) {
     program.terminate();
@@ -72,6 +74,14 @@ async function install(): Promise<string> {
 async function called(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const { stdout } = await run(process.execPath, [program, ...args], { env: { ...env, NODE_OPTIONS } });
   return stdout;
+}
+
+async function served(url: string, ...paths: readonly string[]): Promise<readonly number[]> {
+  return Promise.all(paths.map(async (path) => {
+    const answer = await fetch(url + path);
+    await answer.arrayBuffer();
+    return answer.status;
+  }));
 }
 
 async function adminSettings(t: ExecutionContext): Promise<Record<string, string>> {
