@@ -26,8 +26,8 @@ export type HotWrite =
   | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number }
   /** Try `number` of a delivery that is pending, and what becomes of it. `nextAttemptAtMs` only with `pending`. */
   | { readonly kind: 'delivery-attempted'; readonly delivery: string; readonly number: number; readonly attempt: Attempt; readonly status: DeliveryStatus; readonly nextAttemptAtMs: number | null; readonly atMs: number }
-  /** A finished delivery is pending again, for one more try. */
-  | { readonly kind: 'delivery-reopened'; readonly delivery: string; readonly atMs: number };
+  /** A delivery that finished after so many tries is pending again, for one more. */
+  | { readonly kind: 'delivery-reopened'; readonly delivery: string; readonly attempts: number; readonly atMs: number };
 
 /** One transaction each; a constraint that refuses becomes a Refusal. */
 export type ColdWrite =

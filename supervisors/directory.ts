@@ -163,6 +163,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
 
   /** A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are told then. */
   function vanished({ address }: Resident): void {
+    if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
     stop(address);
     if (address.kind === 'command') clock.after(SECOND_LOOK_MS, () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }));
   }

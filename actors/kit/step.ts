@@ -35,8 +35,8 @@ export type Effect =
   | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage }
   /** A node of this cluster appeared or vanished: its actor is started from rows. */
   | { readonly type: 'revive'; readonly address: Address }
-  /** Unfinished deliveries of this webhook behind a cursor come back as `deliveries-loaded`. */
-  | { readonly type: 'load-deliveries'; readonly after: string | null; readonly limit: number }
+  /** Unfinished deliveries of this webhook behind a cursor come back as `deliveries-loaded`, under the same number. */
+  | { readonly type: 'load-deliveries'; readonly load: number; readonly after: string | null; readonly limit: number }
   /** One try of a delivery: comes back as `delivery-attempted`. */
   | { readonly type: 'post'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
   /** Requests of this webhook that are under way are cut. */

@@ -14,7 +14,8 @@ export type WebhookMessage =
   | { readonly type: 'redeliver'; readonly asker: Asker; readonly delivery: DeliveryRef }
   /** Deliveries were stored for it. */
   | { readonly type: 'deliveries-stored' }
-  | { readonly type: 'deliveries-loaded'; readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }
+  /** What load number `load` brought. */
+  | { readonly type: 'deliveries-loaded'; readonly load: number; readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }
   /** `random` is from 0 to 1 and spreads retries. A null attempt: this admin may not deliver any more, nothing was sent. */
   | { readonly type: 'delivery-attempted'; readonly delivery: string; readonly attempt: Attempt | null; readonly random: number }
   | { readonly type: 'delivery-due'; readonly delivery: string }

@@ -2,10 +2,13 @@
 import type { WebhookRecord } from '../records.ts';
 import type { DeliveryRef } from './delivery.ts';
 
-/** Where a delivery in the window is. `waiting` ones come back by a reminder. */
+/**
+ * Where a delivery in the window is. `waiting` ones come back by a reminder. Of an `unsure` one only the rows know what became of its
+ * latest try: until they are read it is not posted, and holds up its subject.
+ */
 export interface Windowed {
   readonly ref: DeliveryRef;
-  readonly phase: 'ready' | 'posting' | 'waiting';
+  readonly phase: 'ready' | 'posting' | 'waiting' | 'unsure';
   /** Asked for by hand: it keeps no order and holds up nobody. */
   readonly isRedelivery: boolean;
 }
@@ -14,13 +17,23 @@ export interface Windowed {
 export interface WebhookState {
   readonly id: string;
   readonly record: WebhookRecord | null;
-  /** Unfinished deliveries in the order of their events, at most WINDOW_DELIVERIES_MAX and those asked for by hand. */
+  /** First those asked for by hand, at most REDELIVERIES_MAX, then unfinished deliveries in the order of their events, at most WINDOW_DELIVERIES_MAX. */
   readonly window: readonly Windowed[];
   /** Where loading goes on: the cursor of the last delivery that was loaded. Null: at the beginning. */
   readonly loadedTo: string | null;
-  /** `unloaded`: fresh from rows. `idle`: all that was there is loaded. `more`: there is more behind the window. `loading`: asked for; `loading-again`: and news came meanwhile. */
+  /** Number of the latest load. What an earlier one brings is old, and ignored. */
+  readonly load: number;
+  /** `unloaded`: to be read from the beginning. `idle`: all that was there is loaded. `more`: there is more behind the window. `loading`: asked for; `loading-again`: and news came meanwhile. */
   readonly supply: 'unloaded' | 'idle' | 'more' | 'loading' | 'loading-again';
+}
+
+/** A webhook as its rows have it: nothing is loaded yet. */
+export function unloaded(record: WebhookRecord): WebhookState {
+  return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded' };
 }
 
 /** Deliveries of one webhook in memory. Without bodies, so a thousand webhooks need some ten MiB at most. */
 export const WINDOW_DELIVERIES_MAX = 128;
+
+/** Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later. */
+export const REDELIVERIES_MAX = 100;

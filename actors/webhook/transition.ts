@@ -23,12 +23,8 @@ export interface WebhookSettings {
 }
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
-/** Deliveries of one webhook that were asked for by hand and are not sent yet. */
-export const REDELIVERIES_MAX = 100;
-
-const TOO_MANY: Refusal = { code: 'rate_limited', message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`, retryAfterSeconds: 10 };
 const STILL_PENDING: Refusal = { code: 'conflict', message: 'The delivery has not finished yet.' };
-const TOO_MANY: Refusal = { code: 'service_unavailable', message: `${REDELIVERIES_MAX} deliveries are being sent again already. Try again shortly.`, retryAfterSeconds: 5 };
+const TOO_MANY: Refusal = { code: 'rate_limited', message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`, retryAfterSeconds: 10 };
 
 /** What a webhook does with one message. Pure: `nowMs` is Unix time in ms. */
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
@@ -73,7 +69,6 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
 
   function redeliver(state: WebhookState, { asker, delivery }: Said<'redeliver'>, nowMs: number): Step<WebhookState> {
     if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
-    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX) return step(state, [], [refuseAsker(asker, TOO_MANY)]);
     if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX) return step(state, [], [refuseAsker(asker, TOO_MANY)]);
     const change: Change = { write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs }, events: [], notices: [] };
     const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };

@@ -9,11 +9,45 @@ export interface Moved {
   readonly effects: readonly Effect[];
 }
 
-/** Puts loaded deliveries behind those that are there. One that is there already, asked for by hand, stays as it is. */
-export function loaded(state: WebhookState, deliveries: readonly DeliveryRef[], more: boolean): WebhookState {
-  const known = new Set(state.window.map(({ ref }) => ref.id));
-  const fresh = deliveries.filter(({ id }) => !known.has(id)).map((ref): Windowed => ({ ref, phase: 'ready', isRedelivery: false }));
-  return { ...state, window: [...state.window, ...fresh], loadedTo: deliveries.at(-1)?.cursor ?? state.loadedTo, supply: more || state.supply === 'loading-again' ? 'more' : 'idle' };
+/** What a load brought. */
+export interface Load {
+  readonly load: number;
+  readonly deliveries: readonly DeliveryRef[];
+  readonly more: boolean;
+}
+
+/** Puts loaded deliveries among those that are there, in order. One that is there already stays as it is, and an `unsure` one is as its row says. News of an earlier load change nothing. */
+export function loaded(state: WebhookState, { load, deliveries, more }: Load): WebhookState {
+  if (load !== state.load || state.supply === 'idle' || state.supply === 'more') return state;
+  const last = deliveries.at(-1)?.cursor ?? null;
+  const found = new Map(deliveries.map((ref) => [ref.id, ref]));
+  const wasRead = (cursor: string): boolean => (state.loadedTo === null || isBehind(cursor, state.loadedTo)) && (!more || (last !== null && !isBehind(cursor, last)));
+  const known = state.window.flatMap((one): Windowed[] => {
+    if (one.phase !== 'unsure') return [one];
+    const ref = found.get(one.ref.id);
+    if (ref !== undefined) return [{ ...one, ref, phase: 'ready' }];
+    return wasRead(one.ref.cursor) ? [] : [one];
+  });
+  for (const { ref } of known) found.delete(ref.id);
+  const fresh = [...found.values()].map((ref): Windowed => ({ ref, phase: 'ready', isRedelivery: false }));
+  return { ...state, window: inOrder([...known, ...fresh]), loadedTo: last ?? state.loadedTo, supply: more || state.supply === 'loading-again' ? 'more' : 'idle' };
+}
+
+/** Those asked for by hand first, as they are; the others in the order of their events: read once more, an older one may come back. */
+function inOrder(window: readonly Windowed[]): readonly Windowed[] {
+  const byEvents = window.filter(({ isRedelivery }) => !isRedelivery).toSorted((a, b) => (isBehind(a.ref.cursor, b.ref.cursor) ? 1 : -1));
+  return [...window.filter(({ isRedelivery }) => isRedelivery), ...byEvents];
+}
+
+/** Whether the event at one cursor is behind that at another. Cursors are pairs of decimal numbers, `<txid>-<seq>`. */
+export function isBehind(cursor: string, other: string): boolean {
+  const [txid = '', seq = ''] = cursor.split('-');
+  const [otherTxid = '', otherSeq = ''] = other.split('-');
+  return isGreater(txid, otherTxid) || (txid === otherTxid && isGreater(seq, otherSeq));
+}
+
+function isGreater(a: string, b: string): boolean {
+  return a.length === b.length ? a > b : a.length > b.length;
 }
 
 /** The window with one delivery replaced. */
@@ -53,12 +87,11 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
     return { ...one, phase: 'posting' };
   });
   const moved = isChanged ? { ...state, window } : state;
-  return moved.supply === 'more' && window.length <= WINDOW_DELIVERIES_MAX / 2 ? supplied(moved, effects) : { state: moved, effects };
+  const inOrderNow = window.filter(({ isRedelivery }) => !isRedelivery).length;
+  return moved.supply === 'more' && inOrderNow <= WINDOW_DELIVERIES_MAX / 2 ? supplied(moved, effects, WINDOW_DELIVERIES_MAX - inOrderNow) : { state: moved, effects };
 }
 
-function supplied(state: WebhookState, effects: readonly Effect[]): Moved {
-  return {
-    state: { ...state, supply: 'loading' },
-    effects: [...effects, { type: 'load-deliveries', after: state.loadedTo, limit: WINDOW_DELIVERIES_MAX - state.window.length }],
-  };
+function supplied(state: WebhookState, effects: readonly Effect[], limit: number): Moved {
+  const load = state.load + 1;
+  return { state: { ...state, load, supply: 'loading' }, effects: [...effects, { type: 'load-deliveries', load, after: state.loadedTo, limit }] };
 }

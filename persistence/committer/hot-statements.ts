@@ -148,8 +148,8 @@ async function reopenDeliveries(client: Client, writes: readonly Of<'delivery-re
   return applied(client, {
     name: 'reopen-deliveries',
     text: `update webhook_delivery d set status = 'pending', attempts_max = d.attempt_count + 1, updated_at = to_timestamp(v.at / 1000.0)
-      from unnest($1::uuid[], $2::float8[]) as v(id, at) where d.id = v.id and d.status <> 'pending' returning d.id as key`,
-    values: [plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.atMs))],
+      from unnest($1::uuid[], $2::int[], $3::float8[]) as v(id, attempts, at) where d.id = v.id and d.status <> 'pending' and d.attempt_count = v.attempts returning d.id as key`,
+    values: [plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.attempts)), plainArray(writes.map((w) => w.atMs))],
   });
 }
 

@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import type { EventType } from '../../actors/events.ts';
 import type { DeliveryRef } from '../../actors/webhook/delivery.ts';
-import type { WebhookState } from '../../actors/webhook/state.ts';
+import { unloaded, type WebhookState } from '../../actors/webhook/state.ts';
 import { cursorPlace, eventCursor } from '../reads/events.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
@@ -21,7 +21,7 @@ export async function webhookState(pool: Pool, id: string): Promise<WebhookState
   const [row] = await rowsOf<WebhookRow>(pool, 'loading a webhook', sql`select id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at from webhook where id = ${id}::uuid`);
   if (row === undefined) return null;
   const record = { id: row.id, url: row.url, subscribedEvents: row.subscribed_events, sealedSecret: row.sealed_secret, sealedHeaders: row.sealed_headers, insertedAtMs: ms(row.inserted_at) };
-  return { id, record, window: [], loadedTo: null, supply: 'unloaded' };
+  return unloaded(record);
 }
 
 /** A delivery's row, as far as its actor needs it. */
