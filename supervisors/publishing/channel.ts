@@ -14,7 +14,7 @@ export const SETTLE_MS = 20;
 /** Least pause between two looks, in ms: what is stored meanwhile travels together. */
 export const GATHER_MS = 20;
 
-/** Waits after failures, in ms: the first, and the longest. */
+/** Waits after failures, in ms: the first, and the longest. While the database is away it is always the first: service is back within 3 s of its return (L3). */
 export const BACK_OFF_MS = 500;
 export const BACK_OFF_MS_MAX = 30_000;
 
@@ -66,6 +66,7 @@ export function createChannel(ports: ChannelPorts): Channel {
   let stopped = false;
   let isPoked = true;
   let failures = 0;
+  let isAway = false;
   let wake: (() => void) | null = null;
   let cancelRenewal = (): void => {};
   let renewing: Promise<void> = Promise.resolve();
@@ -80,23 +81,44 @@ export function createChannel(ports: ChannelPorts): Channel {
     ports.lost();
   }
 
-  async function renew(): Promise<void> {
-    const sentAtMs = monotonicMs();
+  /** One after another: a round is never in the way of the one before. */
+  function renew(): Promise<void> {
+    renewing = renewing.then(tryToHold);
+    return renewing;
+  }
+
+  async function tryToHold(): Promise<void> {
     try {
-      if (epoch !== null && !(await lease.renew(epoch))) lose();
-      if (epoch === null) epoch = stopped ? null : await lease.claim();
-      if (epoch === null) return;
-      heldUntilMs = sentAtMs + leaseMs;
-      wake?.();
+      await hold();
+      isAway = false;
     } catch (error) {
-      if (error instanceof DatabaseUnavailable) log.debug({ channel: name }, 'a channel of events waits for the database');
+      isAway = error instanceof DatabaseUnavailable;
+      if (isAway) log.debug({ channel: name }, 'a channel of events waits for the database');
       else log.error({ error, channel: name }, 'a channel of events could not be held: trying again');
     }
   }
 
+  /** A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is taken up under a new epoch. */
+  async function hold(): Promise<void> {
+    const sentAtMs = monotonicMs();
+    if (epoch !== null && holds()) {
+      if (!(await lease.renew(epoch))) lose();
+      else if (holds()) {
+        heldUntilMs = sentAtMs + leaseMs;
+        return;
+      }
+    }
+    if (stopped) return;
+    const claimed = await lease.claim();
+    if (claimed === null) return lose();
+    epoch = claimed;
+    heldUntilMs = sentAtMs + leaseMs;
+    wake?.();
+  }
+
   function schedule(): void {
     if (stopped) return;
-    cancelRenewal = clock.after(RENEW_MS, () => { renewing = renew().then(schedule); });
+    cancelRenewal = clock.after(isAway ? BACK_OFF_MS : RENEW_MS, () => void renew().then(schedule));
   }
 
   async function run(): Promise<void> {
@@ -109,19 +131,25 @@ export function createChannel(ports: ChannelPorts): Channel {
       isPoked = false;
       const outcome = await attempt(epoch);
       if (outcome === 'failed') await sleep(Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + ports.random() / 2), false);
+      else if (outcome === 'away') await sleep(BACK_OFF_MS, false);
+      else if (outcome === 'lost') await renew();
       else if (outcome === 'soon') await sleep(SETTLE_MS, false);
       else if (outcome !== 'more') await rest();
     }
   }
 
-  async function attempt(held: number): Promise<Outcome | 'failed'> {
+  async function attempt(held: number): Promise<Outcome | 'failed' | 'away'> {
     try {
       const outcome = await ports.work(held);
       failures = 0;
-      if (outcome === 'lost' && epoch === held) lose();
+      if (outcome === 'lost' && epoch === held) heldUntilMs = 0; // whoever is lost to, the next claim says
       return outcome;
     } catch (error) {
       if (stopped) return 'failed';
+      if (error instanceof DatabaseUnavailable) {
+        log.debug({ channel: name }, 'a channel of events waits for the database');
+        return 'away';
+      }
       failures += 1;
       // Once at the beginning of an outage: what goes on is seen in health and metrics.
       if (failures === 1) log.warn({ channel: name, err: (error as Error).message }, 'events cannot be published now: they wait');
@@ -164,9 +192,16 @@ export function createChannel(ports: ChannelPorts): Channel {
       stopped = true;
       cancelRenewal();
       wake?.();
-      await Promise.all([renewing, running]);
-      if (epoch !== null) await lease.release(epoch);
+      await running;
+      await renewing;
+      const held = epoch;
       epoch = null;
+      if (held === null) return;
+      try {
+        await lease.release(held);
+      } catch (error) {
+        log.debug({ channel: name, err: (error as Error).message }, 'a channel of events was not released: its lease runs out');
+      }
     },
   };
 }

@@ -25,9 +25,13 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): Channel {
   let workedUnder: number | null = null;
 
   async function work(epoch: number): Promise<Outcome> {
-    // What the admin before us, or our own self before a crash, left unfinished.
-    if (workedUnder !== epoch) tell(await routing.waiting());
-    workedUnder = epoch;
+    // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may not know of it.
+    if (workedUnder !== epoch) {
+      const waiting = await routing.waiting();
+      directory.evictWebhooks();
+      tell(waiting);
+      workedUnder = epoch;
+    }
     const routed = await routing.route(epoch);
     if (routed === null) return 'lost';
     tell([...new Set([...untold, ...routed.webhooks])]);
