@@ -68,7 +68,7 @@ export const EventChannel = defineEntity({
     txid: p.string().columnType('xid8'),
     seq: p.bigint('string'),
     adminId: p.uuid().nullable(),
-    epoch: p.bigint('string').default('0'),
+    epoch: p.bigint('string').defaultRaw('0'),
     leaseUntil: instant().nullable(),
   },
 });

@@ -8,6 +8,7 @@ import { deliveryRef, type DeliveryRow } from '../loader/webhooks.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
+/** The list of deliveries. Long, so its rows are counted. */
 export const WEBHOOK_DELIVERIES: Source<WebhookDeliveryResource> = {
   spec: LISTS.webhook_deliveries,
   counted: 'webhook_delivery',

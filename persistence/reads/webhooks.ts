@@ -5,6 +5,7 @@ import type { WebhookResource } from '../../actors/resources.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
+/** The list of webhooks, of which there are at most WEBHOOKS_MAX. */
 export const WEBHOOKS: Source<WebhookResource> = {
   spec: LISTS.webhooks,
   counted: null,

@@ -3,7 +3,7 @@ import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, Ope
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
-import type { NodeSettings } from '../../actors/node/transition.ts';
+import type { BehaviourSettings } from '../../supervisors/kinds.ts';
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 
@@ -37,11 +37,13 @@ export function execution(number: number): ExecutionId {
   return id<ExecutionId>('e', number);
 }
 
-/** Settings of both behaviours. */
-export const SETTINGS: NodeSettings = {
+/** Settings of all behaviours. */
+export const SETTINGS: BehaviourSettings = {
   unreachableAfterMs: 30_000,
   vpnDomain: 'edge.test',
   agent: { admin_urls: ['http://admin.test:44000'], derp_map_urls: [], refresh_ms: 300_000 },
+  concurrency: 4,
+  retryBaseMs: 1_000,
 };
 
 /** The default ports of an agent. Source: spec.md, default agent ports. */

@@ -23,7 +23,7 @@ function valueOf(world: World, name: ListName, field: string, kind: FilterField[
   if (typeof kind === 'object') return fc.constantFrom(...kind);
   switch (kind) {
     case 'boolean': return fc.boolean();
-    case 'integer': return fc.constantFrom(-1, 0, 1, 2, 5, 9, 20, 143, 1_001, 2 ** 40);
+    case 'integer': return fc.constantFrom(-1, 0, 1, 2, 5, 9, 20, 143, 503, 1_001, 2 ** 40);
     case 'time': return fc.oneof(fc.integer({ min: -1, max: 61 }).map((minute) => EPOCH_MS + minute * 60_000), fc.constantFrom(EPOCH_MS + 13, 0, Date.UTC(2099, 0, 1), 8.64e15, -8.64e15));
     case 'cidr': return fc.constantFrom('10.0.1.0/24', '10.0.1.9/24', '10.0.0.0/16', 'fd00:0:0:2::/64');
     case 'uuid': return fc.constantFrom(...ids(world, field), '00000000-0000-0000-0000-000000000000');
@@ -34,6 +34,8 @@ function valueOf(world: World, name: ListName, field: string, kind: FilterField[
 
 function ids(world: World, field: string): readonly string[] {
   if (field === 'command_id') return world.commands.map(({ id }) => id);
+  if (field === 'webhook_id') return world.webhooks.map(({ id }) => id);
+  if (field === 'event_id') return world.webhook_deliveries.map(({ event_id }) => event_id);
   return field === 'enrollment_key_id' ? world.enrollment_keys.map(({ id }) => id) : world.nodes.map(({ id }) => id);
 }
 

@@ -13,7 +13,7 @@ const BEYOND_ENTITIES: readonly RegExp[] = [
   /^alter table "\w+" drop constraint "\w+_check"$/u,
   /^alter table "cluster" drop constraint "cluster_ipv[46]_overlap"$/u,
   /^alter table "command_execution" drop constraint "command_execution_shape"$/u,
-  /^drop index "command_execution_(?:open|expiring|finished)"$/u, // partial
+  /^drop index "(?:command_execution_(?:open|expiring|finished)|webhook_delivery_(?:pending|finished))"$/u, // partial
   /^alter table "event" alter column "seq" drop default$/u, // an identity column: it sees a default that is none
 ];
 

@@ -16,6 +16,9 @@ interface Scene {
   readonly key: string;
   readonly command: CommandId;
   readonly execution: ExecutionId;
+  readonly webhook: string;
+  /** A delivery that is finished. */
+  readonly delivery: string;
 }
 
 type Messages<K extends ActorKind> = Extract<Addressed, { to: { kind: K } }>['message'];
@@ -76,7 +79,20 @@ const COMMAND: Cases<'command'> = {
   refused: () => REFUSED,
 };
 
-const ASKED = new Set(['cancel', 'create-alias', 'delete-alias', 'set-recovery-key', 'clear-recovery-key', 'change-cluster', 'delete', 'create', 'limit', 'create-key', 'update-key', 'delete-key', 'enroll']);
+const attempt = { type: 'answered', atMs: 0, durationMs: 1, statusCode: 204, retryAfterMs: null, answer: '' } as const;
+
+const WEBHOOK: Cases<'webhook'> = {
+  create: ({ webhook }) => ({ id: webhook, url: 'https://x.test/', subscribedEvents: ['edge.core.test'], sealedSecret: 's', sealedHeaders: 'h', idempotency: null }),
+  delete: () => ({}),
+  redeliver: ({ delivery }) => ({ delivery: { id: delivery, cursor: '1-1', eventId: v7(), subject: v7(), attempts: 1, attemptsMax: 3, dueAtMs: null } }),
+  'deliveries-stored': () => ({}),
+  'deliveries-loaded': () => ({ load: 0, deliveries: [], more: false }),
+  'delivery-attempted': ({ delivery }) => ({ delivery, attempt, random: 0 }),
+  'delivery-due': ({ delivery }) => ({ delivery }),
+  refused: () => REFUSED,
+};
+
+const ASKED = new Set(['redeliver', 'cancel', 'create-alias', 'delete-alias', 'set-recovery-key', 'clear-recovery-key', 'change-cluster', 'delete', 'create', 'limit', 'create-key', 'update-key', 'delete-key', 'enroll']);
 
 /** A fault in every behaviour: while armed, a message of its kind and type throws, once. */
 function faulty() {
@@ -95,16 +111,17 @@ function faulty() {
       },
     };
   }
-  const kinds = (table: KindTable): KindTable => ({ node: wrap('node', table.node), cluster: wrap('cluster', table.cluster), command: wrap('command', table.command) });
+  const kinds = (table: KindTable): KindTable => ({ node: wrap('node', table.node), cluster: wrap('cluster', table.cluster), command: wrap('command', table.command), webhook: wrap('webhook', table.webhook) });
   return { fault, kinds };
 }
 
 /** What is stored, as a crash must leave it. */
-async function stored(grove: Grove, { cluster, node, command }: Scene) {
+async function stored(grove: Grove, { cluster, node, command, webhook }: Scene) {
   const [rows] = await grove.rows(
     `select (select node_count from cluster where id = $1) as nodes, (select json_agg(a.name) from alias a where node_id = $2) as aliases,
-      (select json_agg(json_build_object('id', id, 'status', status)) from command_execution where command_id = $3) as executions`,
-    [cluster, node, command],
+      (select json_agg(json_build_object('id', id, 'status', status)) from command_execution where command_id = $3) as executions,
+      (select url from webhook where id = $4) as webhook, (select json_agg(json_build_object('id', id, 'status', status, 'attempts', attempt_count)) from webhook_delivery where webhook_id = $4) as deliveries`,
+    [cluster, node, command, webhook],
   );
   return rows;
 }
@@ -118,7 +135,9 @@ async function scene(grove: Grove, number: number): Promise<Scene> {
   const alias = await grove.tree.ask((asker) => ({ to: { kind: 'node', id: node }, message: { type: 'create-alias', asker, id: v7(), name: 'kept', idempotency: null } }));
   if (!alias.ok) throw new Error(alias.refusal.message);
   const { command, executions } = await grove.run([{ node, cluster }]);
-  return { cluster, key, node, command, execution: executions[0] as ExecutionId };
+  const webhook = await grove.createWebhook();
+  const delivery = await grove.storeDelivery(webhook, { status: 'delivered', attempts: 1 });
+  return { cluster, key, node, command, execution: executions[0] as ExecutionId, webhook, delivery };
 }
 
 /** Asks that change nothing, by which an actor shows that it lives. */
@@ -126,10 +145,11 @@ const SIGN_OF_LIFE: { readonly [K in ActorKind]: (scene: Scene, asker: never) =>
   node: ({ node }, asker) => ({ to: { kind: 'node', id: node }, message: { type: 'delete-alias', asker, id: v7() } }),
   cluster: ({ cluster }, asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'delete-key', asker, id: v7() } }),
   command: ({ command }, asker) => ({ to: { kind: 'command', id: command }, message: { type: 'delete', asker } }),
+  webhook: (scene, asker) => ({ to: { kind: 'webhook', id: scene.webhook }, message: { type: 'create', asker, ...WEBHOOK.create(scene) } }),
 };
-const LIVES: { readonly [K in ActorKind]: string } = { node: 'not_found', cluster: 'not_found', command: 'conflict' };
+const LIVES: { readonly [K in ActorKind]: string } = { node: 'not_found', cluster: 'not_found', command: 'conflict', webhook: 'conflict' };
 
-for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, command: COMMAND }) as [ActorKind, Record<string, (scene: Scene) => object>][]) {
+for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, command: COMMAND, webhook: WEBHOOK }) as [ActorKind, Record<string, (scene: Scene) => object>][]) {
   test(`a ${kind} that crashes at any message is restored: the message is lost once, what waited behind it is not, and nothing stored is`, async (t) => {
     const { fault, kinds } = faulty();
     const grove = await plantGrove(t, { kinds });

@@ -4,8 +4,10 @@ import { EventEmitter, once } from 'node:events';
 import { v7 } from 'uuid';
 import { createBus } from '../../actors/kit/bus.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
-import type { Clock, Committer, Loader, Log, SessionLink } from '../../actors/kit/ports.ts';
+import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../../actors/kit/ports.ts';
 import type { Result } from '../../actors/refusal.ts';
+import type { DeliveryStatus } from '../../actors/resources.ts';
+import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from '../../persistence/committer/committer.ts';
 import { openDatabase, type Database } from '../../persistence/database.ts';
@@ -44,6 +46,24 @@ export function recordedSessions(): RecordedSessions {
   };
 }
 
+/** Requests to webhooks, in order. Each waits until a test says what it came to. */
+export interface RecordedPosts extends WebhookPosts {
+  readonly posted: { readonly webhook: string; readonly delivery: DeliveryRef; readonly end: (attempt: Attempt | null) => void }[];
+  readonly cuts: string[];
+}
+
+/** Posts that remember. */
+export function recordedPosts(): RecordedPosts {
+  const posted: RecordedPosts['posted'] = [];
+  const cuts: string[] = [];
+  return {
+    posted,
+    cuts,
+    post: (webhook, delivery) => new Promise((end) => { posted.push({ webhook: webhook.id, delivery, end }); }),
+    cut: (webhook) => void cuts.push(webhook),
+  };
+}
+
 /** What a test puts in place of the real parts. */
 export interface GroveOptions {
   readonly connection?: TestConnection;
@@ -63,6 +83,7 @@ export interface Grove {
   readonly tree: Tree;
   readonly adminId: string;
   readonly sessions: RecordedSessions;
+  readonly posts: RecordedPosts;
   readonly log: ReturnType<typeof recordingLog>;
   readonly notices: Notice[];
   /** Resolves when a notice fits. */
@@ -77,6 +98,10 @@ export interface Grove {
   enroll(cluster: ClusterId, key: string, node?: NodeId): Promise<Result<unknown>>;
   /** A cluster with so many enrolled nodes. */
   plant(nodes: number, name?: string): Promise<{ readonly cluster: ClusterId; readonly nodes: readonly NodeId[] }>;
+  /** A webhook for test events. */
+  createWebhook(): Promise<string>;
+  /** Stores a delivery of a webhook as routing would, and answers its id. */
+  storeDelivery(webhook: string, more?: { readonly status?: DeliveryStatus; readonly attempts?: number; readonly subject?: string }): Promise<string>;
   connect(node: NodeId, session: number, holding?: readonly ExecutionId[]): void;
   run(targets: readonly { readonly node: NodeId; readonly cluster: ClusterId }[]): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
   stop(): Promise<void>;
@@ -104,9 +129,10 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const committer = createCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
   const leases = createLeases(database.pool);
   const sessions = recordedSessions();
+  const posts = recordedPosts();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
+    adminId, sessions, posts, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
     leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
   });
@@ -122,7 +148,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
 
   const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> => (await database.pool.query<R>(text, values)).rows;
   const grove: Grove = {
-    connection, database, committer, leases, tree, adminId, sessions, log, notices, rows, stop,
+    connection, database, committer, leases, tree, adminId, sessions, posts, log, notices, rows, stop,
     async noticed(fits) {
       while (!notices.some(fits)) await once(stirred, 'told');
     },
@@ -154,6 +180,21 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       const nodes = Array.from({ length: count }, () => v7() as NodeId);
       for (const node of nodes) must(await grove.enroll(cluster, key, node));
       return { cluster, nodes };
+    },
+    async createWebhook() {
+      const id = v7();
+      must(await tree.ask((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'create', asker, id, url: 'https://receiver.test/', subscribedEvents: ['edge.core.test'], sealedSecret: 's', sealedHeaders: 'h', idempotency: null } })));
+      return id;
+    },
+    async storeDelivery(webhook, { status = 'pending', attempts = 0, subject = v7() } = {}) {
+      const [row] = await rows<{ id: string }>(
+        `with e as (insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', $2, now(), '{}') returning *)
+        insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+          select $1, txid, seq, id, type, subject, $3, $4, 3, now(), now() from e returning id`,
+        [webhook, subject, status, attempts],
+      );
+      if (row === undefined) throw new Error('no delivery was stored');
+      return row.id;
     },
     connect(node, session, holding = []) {
       tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'agent-connected', session: session as SessionId, hello: { registration: REGISTRATION, report: HEALTHY, holding } } });

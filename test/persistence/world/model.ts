@@ -23,6 +23,7 @@ function matches(world: World, name: ListName, row: Row, { field, op, value }: F
   if (name === 'clusters' && field === 'node_id') {
     return world.nodes.some((node) => node.cluster_name === row['name'] && (value as readonly string[]).includes(node.id));
   }
+  if (name === 'webhooks' && field === 'event_type') return (row['subscribed_events'] as readonly string[]).includes(value as string);
   const fields: Readonly<Record<string, { readonly kind: unknown }>> = LISTS[name].fields;
   const actual = valueOf(name, row, field);
   if (actual === null) return false;

@@ -2,12 +2,14 @@
 import { v7 } from 'uuid';
 import type { ListRows } from '../../../actors/kit/ports.ts';
 import type { ListName } from '../../../actors/filters.ts';
-import { EXECUTION_STATUSES, NODE_STATUSES, type CommandSummary, type ExecutionStatus } from '../../../actors/resources.ts';
+import { EVENT_TYPES } from '../../../actors/events.ts';
+import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES, type CommandSummary, type DeliveryStatus, type ExecutionStatus } from '../../../actors/resources.ts';
 import { enrollmentKeyBlob } from '../../../actors/sealed-columns.ts';
 import { Cluster } from '../../../persistence/entities/cluster.ts';
 import { Command, CommandExecution } from '../../../persistence/entities/command.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
 import { Alias, Node } from '../../../persistence/entities/node.ts';
+import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
 import { DOMAIN, type Opened } from '../../support/opened.ts';
 
 /** All resources of a fleet, as lists show them, in no order. */
@@ -62,6 +64,9 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   const commands = Array.from({ length: 9 }, () => ({ ...madeAt(), commandText: pick(TEXTS), targeting: { type: 'all' as const }, timeout: maybe(() => 1 + next(5) * 1_000), expiredAt: maybe(time), updatedAt: time() }));
   const executions = commands.flatMap((command) => nodes.slice(0, 16).map((node) => ({ ...madeAt(), command, node, ...ending(pick(EXECUTION_STATUSES), next, time), clusterName: node.cluster.name, targetAll: next(2) === 0, expiredAt: command.expiredAt, updatedAt: time() })));
 
+  const webhooks = Array.from({ length: 9 }, () => ({ ...madeAt(), url: `https://${pick(['a', 'b', 'hooks'])}.example.com/${pick(TEXTS)}`, subscribedEvents: EVENT_TYPES.filter(() => next(3) === 0), sealedSecret: 'sealed', sealedHeaders: 'sealed', updatedAt: time() }));
+  const deliveries = Array.from({ length: 90 }, (_, index) => ({ ...madeAt(), webhook: pick(webhooks), eventTxid: '9', eventSeq: String(index), eventId: randomId(), eventType: pick(EVENT_TYPES), subject: randomId(), ...progress(pick(DELIVERY_STATUSES), next, time), updatedAt: time() }));
+
   const em = orm.em.fork();
   await em.insertMany(Cluster, clusters);
   await em.insertMany(EnrollmentKey, keys.map((key) => ({ ...key, cluster: key.cluster.id })));
@@ -69,6 +74,8 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   await em.insertMany(Alias, aliases.map((alias) => ({ ...alias, node: alias.node.id, cluster: alias.cluster.id })));
   await em.insertMany(Command, commands);
   await em.insertMany(CommandExecution, executions.map(({ command, node, ...execution }) => ({ ...execution, commandId: command.id, nodeId: node.id })));
+  await em.insertMany(Webhook, webhooks);
+  await em.insertMany(WebhookDelivery, deliveries.map(({ webhook, ...delivery }) => ({ ...delivery, webhookId: webhook.id })));
 
   return {
     clusters: clusters.map((cluster) => ({ id: cluster.id, name: cluster.name, network_name: `cluster-${cluster.name}`, vpn_domain: `${cluster.name}.${DOMAIN}`, ipv4_range: cluster.ipv4Range, ipv6_range: cluster.ipv6Range, node_limit: cluster.nodeLimit, node_count: cluster.nodeCount, ...dates(cluster) })),
@@ -86,6 +93,28 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
       status: execution.status, exit_code: execution.exitCode, output: execution.output, output_truncated: execution.outputTruncated, target_all: execution.targetAll,
       expired_at: iso(execution.expiredAt), sent_at: iso(execution.sentAt), completed_at: iso(execution.completedAt), cancelled_at: iso(execution.cancelledAt), ...dates(execution),
     })),
+    webhooks: webhooks.map((webhook) => ({ id: webhook.id, url: webhook.url, subscribed_events: webhook.subscribedEvents, ...dates(webhook) })),
+    webhook_deliveries: deliveries.map((delivery) => ({
+      id: delivery.id, webhook_id: delivery.webhook.id, event_id: delivery.eventId, event_type: delivery.eventType, status: delivery.status, attempt_count: delivery.attemptCount,
+      last_status_code: delivery.lastStatusCode, last_error: delivery.lastError, last_duration_ms: delivery.lastDurationMs, last_attempted_at: iso(delivery.lastAttemptedAt), next_attempt_at: iso(delivery.nextAttemptAt), ...dates(delivery),
+    })),
+  };
+}
+
+/** Fields of a delivery in this state. */
+function progress(status: DeliveryStatus, next: (bound: number) => number, time: () => Date) {
+  const attemptCount = status === 'pending' ? next(3) : 1 + next(3);
+  const isAnswered = status === 'delivered' || next(2) === 0;
+  const wasTried = attemptCount > 0;
+  return {
+    status,
+    attemptCount,
+    attemptsMax: 3,
+    nextAttemptAt: status === 'pending' && wasTried ? time() : null,
+    lastStatusCode: wasTried && isAnswered ? [200, 204, 143, 503][next(4)] as number : null,
+    lastError: wasTried && !isAnswered ? 'The connection was refused.' : null,
+    lastDurationMs: wasTried ? next(900) : null,
+    lastAttemptedAt: wasTried ? time() : null,
   };
 }
 
