@@ -27,14 +27,13 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set(['loopback', 'private', 'car
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
 /**
- * Where clouds serve credentials to whoever asks from the machine, and which no range below forbids by itself, or which
- * would be open where private networks are. The rest of them are link-local (169.254.169.254 of nearly all, 169.254.170.2
- * and .23 of AWS's containers), and link-local is always forbidden.
+ * Where clouds serve credentials to whoever asks from the machine, as far as those addresses are public, or private ones that an
+ * operator may open. The others lie where nothing is ever reached: link-local (169.254.169.254 of nearly all, 169.254.170.2
+ * and .23 of AWS's containers) and reserved (192.0.0.192 of Oracle's classic cloud).
  */
 const METADATA: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][] = [
   '168.63.129.16/32', // Azure's wire server: public unicast, reachable from inside only
   '100.100.100.200/32', // Alibaba Cloud
-  '192.0.0.192/32', // Oracle Cloud, classic
   'fd00:ec2::/32', // AWS: 254 metadata, 253 DNS, 23 pod identity
   'fd20:ce::/64', // Google Cloud: 254
   'fd00:c1::/64', // Oracle Cloud: a9fe:a9fe

@@ -17,11 +17,13 @@ export interface Attack {
 }
 
 const AT_ONCE = 16;
-const WAIT_MS = 1_000;
+
+/** Longest wait for a connection or an answer, in ms. Long, as a refusal that comes late on a busy machine is one all the same. */
+const WAIT_MS = 10_000;
 
 /** Checks each URL, and dials it even so where its host is what is bad. */
 export async function attack(guarding: Guarding, urls: readonly HostileUrl[]): Promise<Attack> {
-  const agent = new Agent({ connect: guarding.connector(), headersTimeout: WAIT_MS, bodyTimeout: WAIT_MS });
+  const agent = new Agent({ connect: guarding.connector({ connectMsMax: WAIT_MS }), headersTimeout: WAIT_MS, bodyTimeout: WAIT_MS });
   const found: Attack = { taken: [], dialled: [] };
   const waiting = urls.values();
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {

@@ -1,13 +1,15 @@
 /** What is dialled: real requests by undici, real servers, real DNS. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Agent, request } from 'undici';
 import { AddressRefused, createGuard, NameUnresolved, type ConnectorOptions, type Guard } from '../../../transport/guard/guard.ts';
+import { CONNECT_ATTEMPT_MS_MAX } from '../../../transport/guard/limits.ts';
 import { resolverBy } from '../../../transport/guard/resolution.ts';
 import { certificates } from '../../support/certificates.ts';
 import { startDnsServer, type Answer, type Question } from './dns-server.ts';
@@ -25,6 +27,18 @@ async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1'
   await once(server.listen(0, address), 'listening');
   t.teardown(() => { server.close(); });
   return (server.address() as AddressInfo).port;
+}
+
+/** An address where connections hang: a stopped process whose queue of them is full, so that the kernel drops what comes. */
+async function startBlackHole(t: ExecutionContext, address: string, port: number): Promise<void> {
+  const child = spawn(process.execPath, ['-e', `require('net').createServer().listen({ host: '${address}', port: ${port}, backlog: 1 }, () => console.log('up'))`], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => { child.kill('SIGKILL'); });
+  await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  for (let index = 0; index < 4; index += 1) {
+    const filler = connect(port, address).on('error', () => {});
+    t.teardown(() => { filler.destroy(); });
+  }
 }
 
 test.serial('a name that turns bad between check and dial is not dialled', async (t) => {
@@ -107,6 +121,16 @@ test.serial('a dead address does not keep from the next one that was checked', a
   t.is((await request(`http://hooks.example.com:${port}/`, { dispatcher: agent })).statusCode, 204);
   t.deepEqual(new Set(tripwire.dialled()).has('::1'), true);
   t.deepEqual(tripwire.dialled().filter((address) => !['127.0.0.4', '127.0.0.5', '::1'].includes(address)), []);
+});
+
+test.serial('an address that swallows what is sent to it is left for the next one within the limit', async (t) => {
+  const port = await listen(t, createServer((socket) => { socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n')); }));
+  await startBlackHole(t, '127.0.0.6', port);
+  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }), { connectMsMax: 30_000 });
+  const startedMs = performance.now();
+
+  t.is((await request(`http://hooks.example.com:${port}/`, { dispatcher: agent })).statusCode, 204);
+  t.true(performance.now() - startedMs >= CONNECT_ATTEMPT_MS_MAX - 50 && performance.now() - startedMs < CONNECT_ATTEMPT_MS_MAX + 5_000);
 });
 
 test.serial('a name that has no address now fails with an error of its own, before anything is sent', async (t) => {
