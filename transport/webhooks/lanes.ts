@@ -24,6 +24,8 @@ export interface Lanes {
   release(lane: Lane): void;
   /** Ends a lane with what is under way on it; the next rider gets a new one. */
   drop(lane: Lane): void;
+  /** The same for a lane whose connection was just closed: its rider gets the new one. */
+  replace(lane: Lane, rider: Rider): void;
   /** From now on nobody gets a lane. */
   shut(): void;
   /** Ends all. Resolves when the sockets are closed. */
@@ -80,6 +82,11 @@ export function createLanes(origin: string, connect: buildConnector.connector, c
       if (!all.delete(lane)) return;
       void lane.client.destroy();
       serveNext();
+    },
+    replace(lane, rider) {
+      all.delete(lane);
+      void lane.client.destroy();
+      rider.ride(opened());
     },
     shut() {
       isShut = true;

@@ -35,7 +35,6 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined;
   #lane: Lane | null = null;
   #isSettled = false;
-  #isResent = false;
   /** When the request went out on its connection; null before. */
   #sentMs: number | null = null;
   #hasBytes = false;
@@ -117,25 +116,17 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     if (this.#statusCode !== 0) return this.#answered(false);
     const failure = failureOf(error);
-    if (this.#isStale(failure)) this.#sendAgain();
-    else this.#fail(failure);
+    if (this.#lane === null || !this.#isStale(failure, this.#lane)) return this.#fail(failure);
+    this.#options.onResent();
+    this.#options.lanes.replace(this.#lane, this);
   }
 
   /**
-   * The server closed a kept connection at the moment of the request. It is sent once more, within the same time. The receiver may then see it
-   * twice, with one id; else each restart of a receiver would cost a try of some delivery. Go's HTTP client does the same for requests with an Idempotency-Key.
+   * The server closed a kept connection at the moment of the request, which goes out once more, on a new one, within the same time. The receiver may
+   * then see it twice, with one id; else each restart of a receiver would cost tries. Go's HTTP client does the same for requests with an Idempotency-Key.
    */
-  #isStale(failure: Failure): boolean {
-    return !this.#isResent && isClosed(failure) && !this.#hasBytes && this.#lane !== null && this.#lane.carried > 0
-      && this.#sentMs !== null && this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX;
-  }
-
-  #sendAgain(): void {
-    const { lanes, onResent } = this.#options;
-    this.#isResent = true;
-    onResent();
-    this.#leaveLane(lanes, false);
-    lanes.take(this);
+  #isStale(failure: Failure, lane: Lane): boolean {
+    return isClosed(failure) && !this.#hasBytes && lane.carried > 0 && this.#sentMs !== null && this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX;
   }
 
   #answered(isWhole: boolean): void {
@@ -149,16 +140,11 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   #settle(outcome: Outcome, isLaneGood: boolean): void {
     this.#isSettled = true;
     clearTimeout(this.#timer);
-    this.#leaveLane(this.#options.lanes, isLaneGood);
-    this.#options.onOutcome(this, outcome);
-  }
-
-  #leaveLane(lanes: Lanes, isGood: boolean): void {
-    const lane = this.#lane;
-    this.#lane = null;
-    if (lane === null) lanes.leave(this);
-    else if (isGood) lanes.release(lane);
-    else lanes.drop(lane);
+    const { lanes, onOutcome } = this.#options;
+    if (this.#lane === null) lanes.leave(this);
+    else if (isLaneGood) lanes.release(this.#lane);
+    else lanes.drop(this.#lane);
+    onOutcome(this, outcome);
   }
 }
 

@@ -51,30 +51,29 @@ test('there are no more connections than allowed, and requests beyond wait for t
 
 test('the time of those that wait in line runs too', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t, { connectionsMax: 1, timeoutMs: 200 });
+  const posts = posting(t, { connectionsMax: 1, timeoutMs: 500 });
 
   const attempts = await Promise.all([posts.post(webhookTo(there.url), DELIVERY), posts.post(webhookTo(there.url), DELIVERY)]);
 
-  t.deepEqual(attempts.map((attempt) => attempt?.type === 'failed' ? attempt.error : attempt), ['No answer came within 200 ms.', 'The connection was not open within 200 ms.']);
+  t.deepEqual(attempts.map((attempt) => attempt?.type === 'failed' ? attempt.error : attempt), ['No answer came within 500 ms.', 'The connection was not open within 500 ms.']);
 });
 
 test('a receiver that hangs holds up no other', async (t) => {
   const hanging = await rawReceiver(t, (socket) => socket.resume());
   const there = await receiver(t, (_request, response) => response.end('ok'));
-  const posts = posting(t, { timeoutMs: 2_000 });
+  const posts = posting(t, { timeoutMs: 30_000 });
 
   const hung = Array.from({ length: 8 }, () => posts.post(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
-  const startedMs = performance.now();
   for (let count = 0; count < 20; count += 1) t.like(await posts.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
 
-  t.true(performance.now() - startedMs < 1_000);
+  t.is(posts.counters.failures['timed-out'], 0);
   posts.cut('hangs');
   t.deepEqual(await Promise.all(hung), Array.from({ length: 8 }, () => null));
 });
 
 test('of several requests to one webhook one that hangs holds up no other', async (t) => {
   const there = await receiver(t, (_request, response, count) => count > 1 && response.end('ok'));
-  const posts = posting(t, { connectionsMax: 2, timeoutMs: 2_000 });
+  const posts = posting(t, { connectionsMax: 2, timeoutMs: 30_000 });
 
   const hung = posts.post(webhookTo(there.url), DELIVERY);
   await until('it has come in', () => there.got.length === 1);
@@ -132,7 +131,7 @@ test('requests at the very time at which their server closes idle connections al
       closing = setTimeout(() => socket.end(), idleMs);
     });
   });
-  const posts = posting(t);
+  const posts = posting(t, { monotonicMs: () => 0 }); // on a busy machine one turn of the event loop may take longer than a request is stale for
 
   for (let count = 0; count < 100; count += 1) {
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
@@ -140,6 +139,25 @@ test('requests at the very time at which their server closes idle connections al
   }
 
   t.true(there.connections() > 1);
+});
+
+test('each of several requests that meet closing connections goes out on a new one', async (t) => {
+  let isClosing = false;
+  const there = await rawReceiver(t, (socket, connection) => {
+    atEachRequest(socket, () => {
+      if (isClosing && connection <= 3) socket.end();
+      else setTimeout(() => socket.write(OK), 10);
+    });
+  });
+  const posts = posting(t, { connectionsMax: 3, monotonicMs: () => 0 });
+  const several = (): Promise<unknown[]> => Promise.all(Array.from({ length: 3 }, () => posts.post(webhookTo(there.url), DELIVERY)));
+
+  t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
+  isClosing = true;
+  t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
+
+  t.is(there.connections(), 6);
+  t.is(posts.counters.resent, 3);
 });
 
 test('it goes out once more only: a receiver that closes each connection has not answered', async (t) => {

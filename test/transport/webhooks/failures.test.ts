@@ -44,12 +44,12 @@ async function trusting(): Promise<ReturnType<ReturnType<typeof createGuard>['co
 
 test('a receiver that never answers costs the time limit', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t, { timeoutMs: 200 });
+  const posts = posting(t, { timeoutMs: 500 });
 
   const attempt = await posts.post(webhookTo(there.url), DELIVERY);
 
-  t.like(attempt, { type: 'failed', error: 'No answer came within 200 ms.' });
-  t.true((attempt?.durationMs ?? 0) >= 195 && (attempt?.durationMs ?? 0) < 1_000);
+  t.like(attempt, { type: 'failed', error: 'No answer came within 500 ms.' });
+  t.true((attempt?.durationMs ?? 0) >= 499);
   t.is(posts.counters.failures['timed-out'], 1);
 });
 
@@ -59,10 +59,10 @@ test('a connection on which nothing came is not used again', async (t) => {
     count += 1;
     if (count === 1 || connection > 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
   }));
-  const posts = posting(t, { timeoutMs: 200 });
+  const posts = posting(t, { timeoutMs: 500 });
 
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 200 ms.' });
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 500 ms.' });
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
@@ -76,7 +76,7 @@ test('headers that come byte by byte are no answer when the time is over', async
     socket.on('close', () => { clearInterval(dripping); }).resume();
   });
 
-  t.like(await posting(t, { timeoutMs: 300 }).post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 300 ms.' });
+  t.like(await posting(t, { timeoutMs: 500 }).post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 500 ms.' });
 });
 
 test('a connection that does not open costs the time limit', async (t) => {
@@ -174,7 +174,7 @@ test('a server that speaks no TLS where it is wanted, and one that speaks only H
   const h2c = createHttp2Server();
   await once(h2c.listen(0, '127.0.0.1'), 'listening');
   t.teardown(() => { h2c.close(); });
-  const posts = posting(t, { connect: await trusting(), timeoutMs: 1_000 });
+  const posts = posting(t, { connect: await trusting(), timeoutMs: 5_000 });
   const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port;
 
   const attempts = [
