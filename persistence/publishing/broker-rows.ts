@@ -39,7 +39,7 @@ export async function nextForBroker(pool: Pool, epoch: number, after: string | n
   const settled = await settledBefore(pool);
   const rows = await rowsOf<Row>(pool, 'reading events for the broker', sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data::text as data from event
-    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int`);
+    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`);
   const events = rows.filter(({ time }) => time.getTime() >= notBeforeMs).map((row): PublishedEvent => ({
     id: row.id, type: row.type, subject: row.subject, topic: topicOf(row.type), coreName, text: envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName),
   }));

@@ -27,7 +27,7 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
   if (cursor === null || place === null) return { events: [], cursor: eventCursor(settled, '0') };
   const rows = await rowsOf<EventRow>(pool, 'reading events', sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
-    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int`);
+    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`);
   const events = rows.map((row): StoredEvent => ({ cursor: eventCursor(row.txid, row.seq), id: row.id, type: row.type, subject: row.subject, time: iso(row.time), data: row.data }));
   return { events, cursor: events.at(-1)?.cursor ?? cursor };
 }

@@ -1,6 +1,9 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { PoolClient } from 'pg';
+import { nextForBroker } from '../../persistence/publishing/broker-rows.ts';
+import { channelLeases } from '../../persistence/publishing/channels.ts';
+import { BROKER_CHANNEL } from '../../persistence/publishing/names.ts';
 import { createRecords } from '../../persistence/records.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 
@@ -37,6 +40,26 @@ test('a transaction that commits late is not skipped, and nothing newer comes be
 
   t.deepEqual(before.subjects, [early]);
   t.deepEqual(after.subjects, [late, newer, last]);
+});
+
+test('the order of events is that of numbers: the tenth comes after the ninth, for who watches and for the broker, a page at a time', async (t) => {
+  const opened = await openedDatabase(t);
+  const { cursor } = await opened.reads.eventsAfter(null, 10);
+  const claimed = await channelLeases(opened.pool, v7()).claim(BROKER_CHANNEL);
+  const subjects = Array.from({ length: 12 }, () => v7());
+  await opened.pool.query(`select setval(pg_get_serial_sequence('event', 'seq'), 994)`);
+  await opened.pool.query(`insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', s::uuid, now(), '{}' from unnest($1::text[]) with ordinality as n(s, i) order by i`, [subjects]);
+
+  const forBroker: string[] = [];
+  for (let after: string | null = null; ;) {
+    const batch = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 0, 'tests');
+    if (!batch?.to) break;
+    forBroker.push(...batch.events.map(({ subject }) => subject));
+    after = batch.to;
+  }
+
+  t.deepEqual((await readOn(opened, cursor)).subjects, subjects);
+  t.deepEqual(forBroker, subjects);
 });
 
 test('a reader that starts at the end while a transaction runs gets its events when it commits', async (t) => {
