@@ -204,9 +204,9 @@ for (const qos of [0, 1, 2] as const) {
 
     await t.throwsAsync(broker.publish(numberedEvents(500, 7)), { message: /has not confirmed 500 events within 10000 ms/u });
 
-    t.true(performance.now() - startMs < 11_000);
-    await broker.close();
     t.true(performance.now() - startMs < 13_000);
+    await broker.close();
+    t.true(performance.now() - startMs < 15_000);
   });
 }
 
