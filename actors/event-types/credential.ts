@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { eventType, id, idOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
-/** What a verification of an enrolment key can end in. Source: spec.md, enrollment key verified. */
-export const KEY_RESULTS = ['verified', 'invalid_key', 'key_expired', 'key_spent', 'node_limit_reached'] as const;
+// Source: spec.md, enrollment key verified.
+const KEY_RESULTS = ['verified', 'invalid_key', 'key_expired', 'key_spent', 'node_limit_reached'] as const;
 
 const verifiedKey = z.strictObject({
   enrollment_key_id: idOrNull('The key.'),

@@ -17,7 +17,7 @@ interface Server {
 const SERVERS: readonly Server[] = [
   {
     key: 'webhook', protocol: 'https', title: 'Receiver of a webhook', host: '{receiver}', variables: variable('receiver', 'hooks.example.com', 'Host of the URL that the webhook was made with.'),
-    description: 'Each webhook gets the types that it subscribed to, by POST to its URL. Any 2xx within 10 seconds is delivered. Network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, up to WEBHOOK_MAX_ATTEMPTS times; Retry-After is honoured and redirects are not followed.',
+    description: 'Each webhook gets the types that it subscribed to, by POST to its URL. Any 2xx within WEBHOOK_TIMEOUT_MS (10 seconds) is delivered. Network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, up to WEBHOOK_MAX_ATTEMPTS times; Retry-After is honoured and redirects are not followed.',
   },
   {
     key: 'nats', protocol: 'nats', title: 'NATS', host: '{server}', variables: variable('server', 'nats.example.com:4222', 'One of EVENT_BROKER_NATS_URLS.'),
