@@ -15,12 +15,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
+import { kafkaPeer } from './peers/kafka.ts';
 import { peerCache, type Peer } from './peers/peer.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
 export const PEERS: readonly Peer[] = [
   ...debianPeers,
+  kafkaPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */

@@ -1,0 +1,186 @@
+import ava, { type ExecutionContext } from 'ava';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
+import { openKafka } from '../../../transport/brokers/kafka.ts';
+import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
+import { KAFKA_LOGIN, KAFKA_PARTITIONS, startKafka, takeKafka, type KafkaListener, type KafkaServer } from '../../support/brokers/kafka.ts';
+import { brokerSettings } from '../../support/brokers/settings.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+const test = await peerTest('kafka', 'kcat');
+
+/** One of each topic. */
+const ONE_OF_EACH = ['edge.node.registered', 'edge.command_execution.created', 'edge.self_update_request.completed', 'edge.ssh_username.verified', 'edge.core.test'] as const;
+
+const LOGIN = { EVENT_BROKER_KAFKA_USERNAME: KAFKA_LOGIN.username, EVENT_BROKER_KAFKA_PASSWORD: KAFKA_LOGIN.password };
+
+/** Every way of signing in, with TLS and without. */
+const MODES: readonly { readonly name: string; readonly listener: KafkaListener; readonly env: Readonly<Record<string, string>> }[] = [
+  { name: 'nothing', listener: 'PLAINTEXT', env: {} },
+  { name: 'TLS', listener: 'SSL', env: { EVENT_BROKER_KAFKA_SSL: 'true' } },
+  ...(['plain', 'scram_sha_256', 'scram_sha_512'] as const).flatMap((mechanism) => [
+    { name: mechanism, listener: 'SASL_PLAINTEXT' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism } },
+    { name: `${mechanism} and TLS`, listener: 'SASL_SSL' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism, EVENT_BROKER_KAFKA_SSL: 'true' } },
+  ]),
+];
+
+const scope = createScope();
+let kafka: KafkaServer;
+
+// One server for all tests: it takes seconds to start.
+test.before(async () => {
+  kafka = await startKafka(scope);
+});
+
+ava.after.always('the server ends', () => scope.end());
+
+async function opened(t: ExecutionContext, listener: KafkaListener, env: Readonly<Record<string, string>> = {}, log = silentLog): Promise<Broker> {
+  const broker = await openKafka(brokerSettings('kafka', { EVENT_BROKER_KAFKA_URLS: kafka.at(listener), ...env }), log);
+  t.teardown(() => broker.close());
+  return broker;
+}
+
+/** Fails unless opening is refused in one line without the password; the line. */
+async function refusal(t: ExecutionContext, listener: KafkaListener, env: Readonly<Record<string, string>>): Promise<string> {
+  const { message } = await t.throwsAsync(opened(t, listener, env));
+  t.notRegex(message, /\n/u);
+  t.false(message.includes(KAFKA_LOGIN.password), message);
+  return message;
+}
+
+async function publishAll(broker: Broker, events: readonly PublishedEvent[]): Promise<void> {
+  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX) await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
+}
+
+/** From here on this process trusts the server, as with NODE_EXTRA_CA_CERTS. */
+function trust(): void {
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(kafka.certificates.ca, 'utf8')]);
+}
+
+/** A topic as if nobody had written to it. */
+async function emptied(topic: string): Promise<void> {
+  await kafka.deleteTopics([topic]);
+  await until('the topic to be made again', async () => {
+    await kafka.createTopics([topic]);
+    return true;
+  });
+}
+
+test.serial('a server whose certificate nobody here trusts is refused', async (t) => {
+  t.is(await refusal(t, 'SSL', { EVENT_BROKER_KAFKA_SSL: 'true' }), `Kafka at ${kafka.at('SSL')} (EVENT_BROKER_KAFKA_URLS) cannot be used: its certificate is signed by nobody who is trusted here.`);
+});
+
+for (const { name, listener, env } of MODES) {
+  test.serial(`signing in by ${name}, each event comes to its topic under its subject, as a CloudEvent`, async (t) => {
+    trust();
+    const broker = await opened(t, listener, env);
+    const events = ONE_OF_EACH.map((type) => brokerEvent(type, `subject of ${name}`, { name: 'Größe "1"' }));
+
+    await broker.publish(events);
+
+    const found = await Promise.all(events.map(async ({ topic, text }) => (await takeKafka(kafka.at('PLAINTEXT'), topic, 1)).filter((message) => message.text === text)));
+    t.deepEqual(found.flat().map(({ topic, key, headers, text }) => ({ topic, key, headers, text })),
+      events.map(({ topic, subject, text }) => ({ topic, key: subject, headers: 'content-type=application/cloudevents+json; charset=utf-8', text })));
+  });
+}
+
+for (const mechanism of ['plain', 'scram_sha_256', 'scram_sha_512']) {
+  test.serial(`a wrong password by ${mechanism} is refused with the names of the settings`, async (t) => {
+    t.is(await refusal(t, 'SASL_PLAINTEXT', { ...LOGIN, EVENT_BROKER_KAFKA_PASSWORD: `${KAFKA_LOGIN.password}!`, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism }),
+      `Kafka at ${kafka.at('SASL_PLAINTEXT')} (EVENT_BROKER_KAFKA_URLS) cannot be used: it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD.`);
+  });
+}
+
+test.serial('what is wrong with the settings is said in one line that names the setting', async (t) => {
+  const reasonOf = async (listener: KafkaListener, env: Readonly<Record<string, string>>) => (await refusal(t, listener, env)).replace(/^.*cannot be used: /u, '');
+
+  t.is(await reasonOf('SASL_PLAINTEXT', {}), 'it closed the connection; EVENT_BROKER_KAFKA_USERNAME may be missing.');
+  t.is(await reasonOf('PLAINTEXT', LOGIN), 'it wants no user name there: EVENT_BROKER_KAFKA_USERNAME should not be set.');
+  t.is(await reasonOf('PLAINTEXT', { EVENT_BROKER_KAFKA_SSL: 'true' }), 'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for.');
+  t.is(await reasonOf('SSL', {}), 'it speaks TLS there: EVENT_BROKER_KAFKA_SSL should be true.');
+  t.is(await reasonOf('SASL_SSL', LOGIN), 'it closed the connection; EVENT_BROKER_KAFKA_SSL may have to be true.');
+  t.is(await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: '127.0.0.1:1,127.0.0.1:2' }), 'Kafka at 127.0.0.1:1, 127.0.0.1:2 (EVENT_BROKER_KAFKA_URLS) cannot be used: nobody listens there.');
+  await t.notThrowsAsync(opened(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:1,${kafka.at('PLAINTEXT')}` }));
+});
+
+test.serial('a topic that is missing, where the server creates none, is named', async (t) => {
+  await kafka.deleteTopics(['edge-ssh-events']);
+  t.teardown(() => kafka.createTopics(['edge-ssh-events']));
+
+  t.regex(await refusal(t, 'PLAINTEXT', {}), /cannot be used: it has no topic edge-ssh-events, and does not create it\.$/u);
+});
+
+test.serial('10,000 events arrive once each, those of one subject in one partition and in order', async (t) => {
+  await emptied('edge-commands-events');
+  const broker = await opened(t, 'PLAINTEXT');
+  const events = numberedEvents(10_000, 100);
+
+  await publishAll(broker, events);
+
+  const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
+  t.is(messages.length, events.length);
+  t.deepEqual(bySubject(messages), bySubject(events));
+  t.is(new Set(messages.map(({ partition, key }) => `${partition} ${key}`)).size, 100);
+  t.is(new Set(messages.map(({ partition }) => partition)).size, KAFKA_PARTITIONS);
+});
+
+test.serial('a batch of more than the server takes in one request goes in several', async (t) => {
+  await emptied('edge-core-events');
+  const broker = await opened(t, 'PLAINTEXT');
+
+  await broker.publish(Array.from({ length: 60 }, () => brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) })));
+
+  t.is((await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 60)).length, 60);
+});
+
+test.serial('a server that hangs up on a quiet client is not lost: another connection is made', async (t) => {
+  const log = recordingLog();
+  const broker = await opened(t, 'PLAINTEXT', {}, log);
+  await log.seen(/^a connection to Kafka ended, and another one was made$/u);
+
+  await t.notThrowsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]));
+  t.is(await Promise.race([broker.lost, Promise.resolve('not lost')]), 'not lost');
+});
+
+test('a server that accepts and says nothing is given up in time', async (t) => {
+  const mute = createServer().listen(0, '127.0.0.1');
+  await once(mute, 'listening');
+  t.teardown(() => { mute.close(); });
+
+  t.regex(await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${(mute.address() as AddressInfo).port}` }), /cannot be used: it does not answer within 10000 ms\.$/u);
+});
+
+test.serial('a server that dies is lost at once; it is used again when it is back, and what it confirmed is there in order', async (t) => {
+  await emptied('edge-commands-events');
+  const broker = await opened(t, 'PLAINTEXT');
+  const events = numberedEvents(30_000, 50);
+  let confirmed = 0;
+  const publishing = (async () => {
+    for (; confirmed < events.length; confirmed += 100) {
+      if (confirmed === 10_000) kafka.process().kill();
+      await broker.publish(events.slice(confirmed, confirmed + 100));
+    }
+  })();
+
+  t.regex((await t.throwsAsync(publishing)).message, /did not take the events: (?:it closed the connection|the connection was cut|nobody listens there)/u);
+  t.regex((await broker.lost).message, /^The connection to Kafka at .* is lost: nobody listens there\.$/u);
+  await kafka.process().exited;
+  t.regex(await refusal(t, 'PLAINTEXT', {}), /nobody listens there\.$/u);
+  await kafka.start();
+  const again = await until('the server to take a client', () => opened(t, 'PLAINTEXT'));
+  await publishAll(again, events.slice(confirmed));
+
+  const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
+  t.deepEqual(bySubject(messages), bySubject(events));
+});
+
+/** Numbers of each subject in order. An object, since partitions are read one after the other and so subjects come in another order. */
+function bySubject(texts: readonly { readonly text: string }[]): Record<string, readonly number[]> {
+  return Object.fromEntries(numbersBySubject(texts.map(({ text }) => text)));
+}
