@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { monotonicMs } from '../../../transport/clock.ts';
 import { createGuard } from '../../../transport/guard/guard.ts';
 import { until } from '../../support/until.ts';
 import { DELIVERY, ENVELOPE, posting, rawReceiver, receiver, webhookTo } from './receivers.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+
+// A clock that stands still in some tests: on a busy machine a turn of the event loop may take longer than a connection counts as just closing.
 
 /** Says what it is told to, each time a request has come in whole. */
 function atEachRequest(socket: Socket, say: () => void): void {
@@ -30,22 +31,16 @@ test('requests one after another share a connection', async (t) => {
 });
 
 test('there are no more connections than allowed, and requests beyond wait for their turn', async (t) => {
-  let open = 0;
-  let openMax = 0;
+  const open: (() => unknown)[] = [];
   const there = await receiver(t, (_request, response) => {
-    open += 1;
-    openMax = Math.max(openMax, open);
-    setTimeout(() => {
-      open -= 1;
-      response.end();
-    }, 15);
+    open.push(() => response.end());
+    if (open.length === 3) for (const answer of open.splice(0)) answer();
   });
   const posts = posting(t, { connectionsMax: 3 });
 
   const attempts = await Promise.all(Array.from({ length: 12 }, () => posts.post(webhookTo(there.url), DELIVERY)));
 
   t.true(attempts.every((attempt) => attempt?.type === 'answered' && attempt.statusCode === 200));
-  t.is(openMax, 3);
   t.is(there.connections(), 3);
 });
 
@@ -55,7 +50,8 @@ test('the time of those that wait in line runs too', async (t) => {
 
   const attempts = await Promise.all([posts.post(webhookTo(there.url), DELIVERY), posts.post(webhookTo(there.url), DELIVERY)]);
 
-  t.deepEqual(attempts.map((attempt) => attempt?.type === 'failed' ? attempt.error : attempt), ['No answer came within 500 ms.', 'The connection was not open within 500 ms.']);
+  t.like(attempts[1], { type: 'failed', error: 'The connection was not open within 500 ms.' });
+  t.is(posts.counters.failures['timed-out'], 2);
 });
 
 test('a receiver that hangs holds up no other', async (t) => {
@@ -110,7 +106,7 @@ for (const how of ['ends', 'resets'] as const) {
         else socket.resetAndDestroy();
       });
     });
-    const posts = posting(t);
+    const posts = posting(t, { monotonicMs: () => 0 });
 
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
@@ -131,7 +127,7 @@ test('requests at the very time at which their server closes idle connections al
       closing = setTimeout(() => socket.end(), idleMs);
     });
   });
-  const posts = posting(t, { monotonicMs: () => 0 }); // on a busy machine one turn of the event loop may take longer than a request is stale for
+  const posts = posting(t, { monotonicMs: () => 0 });
 
   for (let count = 0; count < 100; count += 1) {
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
@@ -169,7 +165,7 @@ test('it goes out once more only: a receiver that closes each connection has not
       else socket.end();
     });
   });
-  const posts = posting(t);
+  const posts = posting(t, { monotonicMs: () => 0 });
 
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'The connection was closed before an answer came.' });
@@ -177,19 +173,39 @@ test('it goes out once more only: a receiver that closes each connection has not
   t.is(requests, 3);
 });
 
+test('a new connection that closes at once has not met an old one closing: the receiver gets the request once in this try', async (t) => {
+  let requests = 0;
+  let closed = 0;
+  const there = await rawReceiver(t, (socket, connection) => {
+    socket.on('close', () => { closed += 1; });
+    atEachRequest(socket, () => {
+      requests += 1;
+      if (connection === 1) socket.end(OK);
+      else socket.end();
+    });
+  });
+  const posts = posting(t, { monotonicMs: () => 0 });
+
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  await until('the first is closed', () => closed === 1);
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
+
+  t.is(requests, 2);
+});
+
 for (const [name, say] of [['had it for a while', ''], ['began to answer', 'HTTP/1.1 20']] as const) {
   test(`a receiver that ${name} and closed gets it once in this try`, async (t) => {
     let requests = 0;
-    let skippedMs = 0;
+    let nowMs = 0;
     const there = await rawReceiver(t, (socket) => {
       atEachRequest(socket, () => {
         requests += 1;
         if (requests === 1) return void socket.write(OK);
-        if (say === '') skippedMs = 300;
+        if (say === '') nowMs = 300;
         return void socket.end(say);
       });
     });
-    const posts = posting(t, { monotonicMs: () => monotonicMs() + skippedMs });
+    const posts = posting(t, { monotonicMs: () => nowMs });
 
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed' });

@@ -44,12 +44,12 @@ async function trusting(): Promise<ReturnType<ReturnType<typeof createGuard>['co
 
 test('a receiver that never answers costs the time limit', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t, { timeoutMs: 500 });
+  const posts = posting(t, { timeoutMs: 1_000 });
 
   const attempt = await posts.post(webhookTo(there.url), DELIVERY);
 
-  t.like(attempt, { type: 'failed', error: 'No answer came within 500 ms.' });
-  t.true((attempt?.durationMs ?? 0) >= 499);
+  t.like(attempt, { type: 'failed', error: 'No answer came within 1000 ms.' });
+  t.true((attempt?.durationMs ?? 0) >= 999);
   t.is(posts.counters.failures['timed-out'], 1);
 });
 
@@ -59,10 +59,10 @@ test('a connection on which nothing came is not used again', async (t) => {
     count += 1;
     if (count === 1 || connection > 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
   }));
-  const posts = posting(t, { timeoutMs: 500 });
+  const posts = posting(t, { timeoutMs: 1_000 });
 
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 500 ms.' });
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 1000 ms.' });
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
@@ -76,7 +76,7 @@ test('headers that come byte by byte are no answer when the time is over', async
     socket.on('close', () => { clearInterval(dripping); }).resume();
   });
 
-  t.like(await posting(t, { timeoutMs: 500 }).post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 500 ms.' });
+  t.like(await posting(t, { timeoutMs: 1_000 }).post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 1000 ms.' });
 });
 
 test('a connection that does not open costs the time limit', async (t) => {
