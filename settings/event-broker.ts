@@ -2,6 +2,7 @@
 import type { BrokerSettings, Login, MqttSettings, NatsSettings, RedisSettings } from '../transport/brokers/settings.ts';
 import type { Settings } from './environment.ts';
 import { choice, flag, list, secret, text, urls } from './fields.ts';
+import { isUserSeed } from './nkey.ts';
 import { certificatesProblem, clientCertificateProblem } from './pem-files.ts';
 
 const ADAPTERS = ['nats', 'kafka', 'amqp091', 'rabbitmq', 'redis', 'mqtt', 'cloud_a_sns', 'cloud_b_pubsub'] as const;
@@ -23,14 +24,14 @@ export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_NATS_TOKEN: secret().optional().meta({ ...unset, description: 'Token at NATS. Comes before user name and nkey.' }),
   EVENT_BROKER_NATS_USERNAME: user('NATS'),
   EVENT_BROKER_NATS_PASSWORD: password('NATS'),
-  EVENT_BROKER_NATS_NKEY_SEED: secret().regex(/^SU[A-Z2-7]{56}$/u).meta({ expected: 'the seed of a user nkey (58 characters that begin with SU)' }).optional().meta({ ...unset, description: 'Seed of the nkey with which to sign in to NATS.' }),
+  EVENT_BROKER_NATS_NKEY_SEED: secret().refine(isUserSeed).meta({ expected: 'the seed of a user nkey (58 characters that begin with SU, the last of them a checksum)' }).optional().meta({ ...unset, description: 'Seed of the nkey with which to sign in to NATS.' }),
   EVENT_BROKER_NATS_JWT: secret().max(65_536).optional().meta({ ...unset, description: 'User JWT for NATS; needs EVENT_BROKER_NATS_NKEY_SEED.' }),
-  EVENT_BROKER_KAFKA_URLS: list().refine((entries) => entries.every((entry) => HOST_PORT.test(entry))).meta({ expected: 'a comma-separated list of host:port' }).optional().meta({ ...unset, description: 'Kafka bootstrap servers.' }),
+  EVENT_BROKER_KAFKA_URLS: list().refine((entries) => entries.every(isHostAndPort)).meta({ expected: 'a comma-separated list of host:port' }).optional().meta({ ...unset, description: 'Kafka bootstrap servers.' }),
   EVENT_BROKER_KAFKA_USERNAME: user('Kafka'),
   EVENT_BROKER_KAFKA_PASSWORD: password('Kafka'),
   EVENT_BROKER_KAFKA_SASL_MECHANISM: choice(['plain', 'scram_sha_256', 'scram_sha_512']).default('plain').describe('How to sign in to Kafka, when a user name is set.'),
   EVENT_BROKER_KAFKA_SSL: ssl('Kafka'),
-  EVENT_BROKER_RABBITMQ_URL: secret().refine((value) => URL.canParse(value) && ['amqp:', 'amqps:'].includes(new URL(value).protocol)).meta({ expected: 'a URL like amqp://user:password@host:5672/vhost' }).optional().meta({ ...unset, description: 'RabbitMQ, with its credentials.' }),
+  EVENT_BROKER_RABBITMQ_URL: secret().refine(isAmqpUrl).meta({ expected: 'a URL like amqp://user:password@host:5672/vhost, with %25 for a % and so on' }).optional().meta({ ...unset, description: 'RabbitMQ, with its credentials.' }),
   EVENT_BROKER_RABBITMQ_SSL: ssl('RabbitMQ'),
   EVENT_BROKER_REDIS_URLS: urls(['redis:', 'rediss:']).optional().meta({ ...unset, description: 'Redis server, or the sentinels, or nodes of the cluster.' }),
   EVENT_BROKER_REDIS_USERNAME: user('Redis'),
@@ -56,6 +57,20 @@ export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: text({ max: 128 }).optional().meta({ ...unset, description: 'What stands before the topic name in each topic id.' }),
 } as const;
 
+function isHostAndPort(value: string): boolean {
+  return HOST_PORT.test(value) && Number(value.split(':').at(-1)) <= 65_535;
+}
+
+/** Whether it is one, and its parts can be decoded. */
+function isAmqpUrl(value: string): boolean {
+  try {
+    const { protocol, hostname, username, password, pathname } = new URL(value);
+    return ['amqp:', 'amqps:'].includes(protocol) && hostname !== '' && [username, password, pathname].every((part) => decodeURIComponent(part) !== '' || part === '');
+  } catch {
+    return false;
+  }
+}
+
 type Read = Settings<typeof EVENT_BROKER_SETTINGS>;
 type Name = keyof Read;
 
@@ -72,6 +87,13 @@ export function chooseBroker(read: Read): BrokerChoice {
     const value = read[name];
     if (value === undefined || value === null) problems.push(`${name} is not set: ${why}`);
     return value as NonNullable<Read[N]>;
+  }
+
+  /** Servers that the adapter cannot do without. Credentials in them would be printed with them. */
+  function servers(name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS', why: string): readonly string[] {
+    const given = needed(name, why);
+    if (given?.some((url) => /\/\/[^/]*@/u.test(url))) problems.push(`${name} holds credentials: they should be in ${name.replace('_URLS', '_USERNAME')} and ${name.replace('_URLS', '_PASSWORD')}`);
+    return given;
   }
 
   /** Both or none. */
@@ -126,7 +148,7 @@ export function chooseBroker(read: Read): BrokerChoice {
         problems.push(`EVENT_BROKER_ADAPTER is not set: with EVENT_BROKER_ENABLED it should be one of ${ADAPTERS.join(', ')}`);
         return null;
       case 'nats':
-        return { adapter: 'nats', urls: needed('EVENT_BROKER_NATS_URLS', 'for nats it should be a list like nats://host:4222'), jetStream: read.EVENT_BROKER_NATS_JETSTREAM, auth: natsAuth() };
+        return { adapter: 'nats', urls: servers('EVENT_BROKER_NATS_URLS', 'for nats it should be a list like nats://host:4222'), jetStream: read.EVENT_BROKER_NATS_JETSTREAM, auth: natsAuth() };
       case 'kafka': {
         const named = login('EVENT_BROKER_KAFKA_USERNAME', 'EVENT_BROKER_KAFKA_PASSWORD');
         return { adapter: 'kafka', brokers: needed('EVENT_BROKER_KAFKA_URLS', 'for kafka it should be a list like host:9092'), sasl: named && { ...named, mechanism: read.EVENT_BROKER_KAFKA_SASL_MECHANISM }, ssl: read.EVENT_BROKER_KAFKA_SSL };
@@ -134,10 +156,10 @@ export function chooseBroker(read: Read): BrokerChoice {
       case 'amqp091': case 'rabbitmq':
         return { adapter: 'amqp091', url: needed('EVENT_BROKER_RABBITMQ_URL', 'for amqp091 it should be a URL like amqp://user:password@host:5672/vhost'), ssl: read.EVENT_BROKER_RABBITMQ_SSL };
       case 'redis':
-        return { adapter: 'redis', urls: needed('EVENT_BROKER_REDIS_URLS', 'for redis it should be a list like redis://host:6379'), mode: redisMode(), username: read.EVENT_BROKER_REDIS_USERNAME ?? null, password: read.EVENT_BROKER_REDIS_PASSWORD ?? null, ssl: read.EVENT_BROKER_REDIS_SSL };
+        return { adapter: 'redis', urls: servers('EVENT_BROKER_REDIS_URLS', 'for redis it should be a list like redis://host:6379'), mode: redisMode(), username: read.EVENT_BROKER_REDIS_USERNAME ?? null, password: read.EVENT_BROKER_REDIS_PASSWORD ?? null, ssl: read.EVENT_BROKER_REDIS_SSL };
       case 'mqtt':
         return {
-          adapter: 'mqtt', urls: needed('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'), webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null, qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
+          adapter: 'mqtt', urls: servers('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'), webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null, qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
           auth: mqttAuth(), tls: mqttTls(),
         };
       case 'cloud_a_sns':

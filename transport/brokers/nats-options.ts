@@ -1,6 +1,6 @@
 /** Options of the NATS client from the operator's settings. */
 import { isIP } from 'node:net';
-import { jwtAuthenticator, nkeyAuthenticator, nkeys, type NodeConnectionOptions, type TlsOptions } from '@nats-io/transport-node';
+import { jwtAuthenticator, nkeyAuthenticator, type NodeConnectionOptions, type TlsOptions } from '@nats-io/transport-node';
 import type { NatsSettings } from './settings.ts';
 
 /** Where a server listens unless its URL says so. Source: NATS documentation, client connections. */
@@ -17,18 +17,17 @@ export interface NatsServer {
   readonly needsTls: boolean;
 }
 
-/** The servers in the order of the settings. Throws an Error for an operator where a URL holds credentials: they have settings of their own. */
+/** The servers in the order of the settings. */
 export function natsServers(settings: NatsSettings): NatsServer[] {
   return settings.urls.map((text) => {
     const url = new URL(text);
-    if (url.username !== '' || url.password !== '') throw new Error('EVENT_BROKER_NATS_URLS holds credentials: they belong into EVENT_BROKER_NATS_TOKEN, or _USERNAME and _PASSWORD');
     return { host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || PORT_DEFAULT), needsTls: url.protocol === 'tls:' };
   });
 }
 
 /**
  * Options to connect to one server, once: the client neither reconnects nor follows a cluster's gossip, since the channel opens a new
- * connection. Throws an Error for an operator where the seed is none.
+ * connection.
  */
 export function natsOptions(settings: NatsSettings, server: NatsServer, connectMs: number): NodeConnectionOptions {
   const verified = isIP(server.host) > 0 ? { host: server.host } : { servername: server.host }; // else Node verifies an address as "localhost"
@@ -59,10 +58,5 @@ function credentials(auth: NatsSettings['auth']): NodeConnectionOptions {
   if ('token' in auth) return { token: auth.token };
   if ('username' in auth) return { user: auth.username, pass: auth.password };
   const seed = new TextEncoder().encode(auth.nkeySeed);
-  try {
-    nkeys.fromSeed(seed);
-  } catch {
-    throw new Error('EVENT_BROKER_NATS_NKEY_SEED is not a seed: its checksum is wrong');
-  }
   return { authenticator: auth.jwt === null ? nkeyAuthenticator(seed) : jwtAuthenticator(auth.jwt, seed) };
 }

@@ -23,7 +23,7 @@ export interface RedisServer {
   readonly credentialNames: string;
 }
 
-/** The servers of the settings in their order; in sentinel mode these are the sentinels. Throws an Error for an operator where a URL holds credentials. */
+/** The servers of the settings in their order; in sentinel mode these are the sentinels. */
 export function redisServers(settings: RedisSettings): RedisServer[] {
   const isEncrypted = settings.ssl || settings.urls.some((url) => url.startsWith('rediss:'));
   const { mode } = settings;
@@ -32,7 +32,6 @@ export function redisServers(settings: RedisSettings): RedisServer[] {
     : masterLogin(settings);
   return settings.urls.map((text) => {
     const url = new URL(text);
-    if (url.username !== '' || url.password !== '') throw new Error('EVENT_BROKER_REDIS_URLS holds credentials: they belong into EVENT_BROKER_REDIS_USERNAME and EVENT_BROKER_REDIS_PASSWORD');
     return { host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || (mode.type === 'sentinel' ? SENTINEL_PORT_DEFAULT : PORT_DEFAULT)), isEncrypted, ...login };
   });
 }

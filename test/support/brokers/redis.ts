@@ -90,6 +90,7 @@ export async function startRedis(scope: Scope, mode: RedisMode = 'none', further
 /** Three sentinels and the servers that they watch. */
 export interface WatchedRedis {
   readonly servers: readonly RedisServer[];
+  readonly sentinelPorts: readonly number[];
   readonly env: Readonly<Record<string, string>>;
   readonly certificates: Certificates | null;
   /** The server that is master, as most sentinels see it. */
@@ -116,7 +117,7 @@ export async function startWatchedRedis(scope: Scope, isEncrypted = false): Prom
     return server && (await server.cli('ROLE')).startsWith('master') ? server : null;
   });
   return {
-    servers, master, certificates: made,
+    servers, master, certificates: made, sentinelPorts: sentinels.map(({ port }) => port),
     env: {
       EVENT_BROKER_REDIS_URLS: sentinels.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
       EVENT_BROKER_REDIS_MODE: 'sentinel', EVENT_BROKER_REDIS_SENTINEL_GROUP: 'edge', EVENT_BROKER_REDIS_SENTINEL_PASSWORD: 'password-of-the-sentinels',

@@ -4,6 +4,7 @@ import { WebSocket } from 'ws';
 import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/frames.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
+import type { AdminProgram } from './admin-program.ts';
 import type { Fleet } from '../fleet.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
@@ -40,7 +41,7 @@ export function enrollment(key: string, node: string = randomUUID()): Record<str
 }
 
 /** Enrols with a fresh key. Its sessions end with the scope. */
-export async function enrollRaw(scope: Scope, fleet: Fleet): Promise<RawAgent> {
+export async function enrollRaw(scope: Scope, fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] }): Promise<RawAgent> {
   const answer = await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fleet.key()).key));
   return {
     ...answer,
