@@ -68,7 +68,7 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
     },
     webhook: {
       behaviour: webhookBehaviour(settings),
-      newborn: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle' }),
+      newborn: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle', finished: [] }),
       load: (id) => loader.webhook(id),
       // Its writes are guarded by the rows; who may deliver is decided by the lease of the channel.
       cluster: () => null,

@@ -25,11 +25,13 @@ export interface WebhookState {
   readonly load: number;
   /** `unloaded`: to be read from the beginning. `idle`: all that was there is loaded. `more`: there is more behind the window. `loading`: asked for; `loading-again`: and news came meanwhile. */
   readonly supply: 'unloaded' | 'idle' | 'more' | 'loading' | 'loading-again';
+  /** Deliveries that were finished while a load is under way: it may still bring them as unfinished. */
+  readonly finished: readonly string[];
 }
 
 /** A webhook as its rows have it: nothing is loaded yet. */
 export function unloaded(record: WebhookRecord): WebhookState {
-  return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded' };
+  return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded', finished: [] };
 }
 
 /** Deliveries of one webhook in memory. Without bodies, so a thousand webhooks need some ten MiB at most. */

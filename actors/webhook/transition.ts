@@ -80,7 +80,7 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
     // Only what is to be read: whoever lives already has its posts and reminders under way.
     owed: (state) => (state.supply === 'unloaded' ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }] : []),
     // A write was refused, or nobody knows whether it was stored: deliveries are read once more, from the beginning.
-    refreshed: (live, rows) => ({ ...live, record: live.record ?? rows.record, loadedTo: null, load: live.load + 1, supply: 'unloaded' }),
+    refreshed: (live, rows) => ({ ...live, record: live.record ?? rows.record, loadedTo: null, load: live.load + 1, supply: 'unloaded', finished: [] }),
   };
 }
 

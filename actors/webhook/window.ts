@@ -20,7 +20,8 @@ export interface Load {
 export function loaded(state: WebhookState, { load, deliveries, more }: Load): WebhookState {
   if (load !== state.load || state.supply === 'idle' || state.supply === 'more') return state;
   const last = deliveries.at(-1)?.cursor ?? null;
-  const found = new Map(deliveries.map((ref) => [ref.id, ref]));
+  const finished = new Set(state.finished);
+  const found = new Map(deliveries.filter(({ id }) => !finished.has(id)).map((ref) => [ref.id, ref]));
   const wasRead = (cursor: string): boolean => (state.loadedTo === null || isBehind(cursor, state.loadedTo)) && (!more || (last !== null && !isBehind(cursor, last)));
   const known = state.window.flatMap((one): Windowed[] => {
     if (one.phase !== 'unsure') return [one];
@@ -30,7 +31,7 @@ export function loaded(state: WebhookState, { load, deliveries, more }: Load): W
   });
   for (const { ref } of known) found.delete(ref.id);
   const fresh = [...found.values()].map((ref): Windowed => ({ ref, phase: 'ready', isRedelivery: false }));
-  return { ...state, window: inOrder([...known, ...fresh]), loadedTo: last ?? state.loadedTo, supply: more || state.supply === 'loading-again' ? 'more' : 'idle' };
+  return { ...state, window: inOrder([...known, ...fresh]), loadedTo: last ?? state.loadedTo, supply: more || state.supply === 'loading-again' ? 'more' : 'idle', finished: [] };
 }
 
 /** Those asked for by hand first, as they are; the others in the order of their events: read once more, an older one may come back. */
@@ -55,9 +56,10 @@ export function withPhase(state: WebhookState, id: string, phase: Windowed['phas
   return { ...state, window: state.window.map((one) => (one.ref.id === id ? { ...one, phase, ref: ref ?? one.ref } : one)) };
 }
 
-/** The window without one delivery. */
+/** The window without a delivery that is finished. */
 export function without(state: WebhookState, id: string): WebhookState {
-  return { ...state, window: state.window.filter(({ ref }) => ref.id !== id) };
+  const isLoading = state.supply !== 'idle' && state.supply !== 'more';
+  return { ...state, window: state.window.filter(({ ref }) => ref.id !== id), finished: isLoading ? [...state.finished, id] : state.finished };
 }
 
 /**
@@ -68,8 +70,9 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   const { record } = state;
   if (record === null) return { state, effects: [] };
   const effects: Effect[] = [];
-  const held = new Set<string>();
-  let posting = state.window.filter(({ phase }) => phase === 'posting').length;
+  const underWay = state.window.filter(({ phase }) => phase === 'posting');
+  const held = new Set(underWay.filter(({ isRedelivery }) => !isRedelivery).map(({ ref }) => ref.subject));
+  let posting = underWay.length;
   let isChanged = false;
   const window = state.window.map((one): Windowed => {
     const isFree = one.isRedelivery || !held.has(one.ref.subject);
