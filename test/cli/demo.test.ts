@@ -33,12 +33,15 @@ test.serial('Ctrl-C ends it with all of its processes', async (t) => {
   }
   const { programs } = JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')) as { programs: number[] };
   const url = /EDGE_URL=(?<url>\S+)/u.exec(said)?.groups?.['url'] ?? '';
-  const answer = await fetch(`${url}/api/v1/nodes`, { headers: { authorization: `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}` } });
+  const authorization = `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}`;
+  const answer = await fetch(`${url}/api/v1/nodes`, { headers: { authorization } });
+  const local = { url: 'http://127.0.0.1:44999/', secret: 'x', subscribed_events: ['edge.core.test'] };
+  const webhook = await fetch(`${url}/api/v1/webhooks`, { method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(local) });
 
   demo.kill('SIGINT');
   const [status] = await once(demo, 'exit') as [number];
 
-  t.is(answer.status, 200);
+  t.deepEqual([answer.status, webhook.status], [200, 201]);
   t.is(status, 0);
   t.is(programs.length, 4);
   t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));

@@ -102,8 +102,8 @@ test('a request with a wrong or missing signature is answered with 401 and the r
   const wrong: readonly (readonly [what: RegExp, headers: Record<string, string | string[]>, body?: string])[] = [
     [/^X-Edge-Signature does not fit.*; webhook-signature does not fit/u, good, `${BODY} `],
     [/^X-Edge-Signature does not fit.*; webhook-signature does not fit/u, signed(BODY, { secret: 'whsec_b3RoZXI=' })],
-    [/^webhook-timestamp is 30[123] s old, more than 300/u, at(-301)],
-    [/^webhook-timestamp is 3(?:09|10) s ahead/u, at(310)],
+    [/^webhook-timestamp is 3\d\d s old, more than 300/u, at(-301)],
+    [/^webhook-timestamp is 3\d\d s ahead/u, at(390)],
     [/^X-Edge-Signature is missing$/u, without('X-Edge-Signature')],
     [/^webhook-id is missing$/u, without('webhook-id')],
     [/^webhook-timestamp is missing$/u, without('webhook-timestamp')],
@@ -134,8 +134,8 @@ test('one right signature among several is enough, and a clock may be wrong by f
   const good = signed();
 
   t.is((await post(receiver.url, { ...good, 'webhook-signature': `v1a,x v1,wrong ${good['webhook-signature'] ?? ''}` })).status, 204);
-  t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() - 295_000) }))).status, 204);
-  t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() + 295_000) }))).status, 204);
+  t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() - 270_000) }))).status, 204);
+  t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() + 270_000) }))).status, 204);
   t.is((await receiver.end()).stdout.split('\n').length, 4);
 });
 

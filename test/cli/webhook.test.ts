@@ -90,7 +90,7 @@ test.serial('a secret is made and shown once; with another one the receiver refu
 
   await data(t, 'events', 'test');
   const [dropped] = await until('the drop', async () => {
-    const found = await json<WebhookDeliveryResource[]>(t, 'webhook', 'deliveries', '--status', 'dropped');
+    const found = await json<WebhookDeliveryResource[]>(t, 'webhook', 'deliveries', webhook.id, '--status', 'dropped');
     return found.length === 0 ? null : found;
   });
   const refusal = await json<WebhookDeliveryResource>(t, 'webhook', 'delivery', dropped?.id ?? '');
