@@ -19,7 +19,8 @@ export interface EndedExecution {
 
 /**
  * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one transaction.
- * Rows that another transaction holds are left for the next time: a result that is being stored wins. Its output parts go with it.
+ * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that a transaction with a
+ * higher id changed and committed before this one came to them: its event would be read after ours, though it came first (V2). Its output parts go with it.
  */
 export async function expireDue(pool: Pool, nowMs: number, limit: number): Promise<readonly EndedExecution[]> {
   const at = new Date(nowMs);
@@ -27,6 +28,7 @@ export async function expireDue(pool: Pool, nowMs: number, limit: number): Promi
     const rows = await rowsOf<ExecutionRow>(client, 'expiring executions', sql`
       with due as (
         select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${at}::timestamptz
+          and age(xmin) > age(pg_current_xact_id()::xid)
         order by expired_at limit ${limit}::int for update skip locked),
       e as (
         update command_execution x set status = 'expired', finished_at = ${at}::timestamptz, updated_at = ${at}::timestamptz from due where x.id = due.id returning x.*)
