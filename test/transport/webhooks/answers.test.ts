@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import test from 'ava';
 import { ANSWER_BODY_MS_MAX } from '../../../transport/webhooks/limits.ts';
@@ -146,12 +147,12 @@ test('an answer that came in time counts, also when this process was held up unt
   `, { eval: true, workerData: steps });
   t.teardown(async () => void await there.terminate());
   const [port] = await once(there, 'message') as [number];
-  const startedMs = performance.now();
 
   const attempt = posting(t, { timeoutMs }).post(webhookTo(`http://127.0.0.1:${port}/`), DELIVERY);
   await until('the request is in', () => Atomics.load(steps, 0) > 0);
+  await immediate(); // what runs next in the event loop are timers
   Atomics.wait(steps, 0, 1);
-  Atomics.wait(steps, 0, 2, timeoutMs + 50 - (performance.now() - startedMs));
+  Atomics.wait(steps, 0, 2, timeoutMs);
 
   t.like(await attempt, { type: 'answered', statusCode: 200, answer: 'in time' });
 });
