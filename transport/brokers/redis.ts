@@ -98,10 +98,11 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
   return {
     lost: lost.promise,
     async publish(events) {
-      const batch = client.pipeline();
-      for (const event of events) batch.publish(event.type, event.text);
-      const problem = await within(PUBLISH_MS_MAX, batch.exec(), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`))
-        .then((answers) => answers?.find(([error]) => error !== null)?.[0] ?? null, (error: unknown) => error);
+      const { stream } = client;
+      stream.cork(); // one write for all: measured faster than the client's pipeline
+      const answers = Promise.all(events.map((event) => client.publish(event.type, event.text)));
+      stream.uncork();
+      const problem = await within(PUBLISH_MS_MAX, answers, () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`)).then(() => null, (error: unknown) => error);
       if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`); // no cause: the client's errors hold the commands
     },
     async close() {
