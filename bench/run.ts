@@ -1,6 +1,7 @@
 /** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
 import { parseArgs } from 'node:util';
 import { agent } from './cases/agent.ts';
+import { brokers } from './cases/brokers.ts';
 import { fanout } from './cases/fanout.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
@@ -19,10 +20,11 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   peers: { about: 'beside clush, Ansible, NATS and MeshCentral', run: peers },
   agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
+  brokers: { about: 'events through each broker', run: brokers },
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
 };
 
-const USAGE = `npm run bench -- CASE [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]
+const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]
 
 ${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`).join('\n')}
 
@@ -48,6 +50,7 @@ const report = createReport(values.json);
 try {
   await chosen.run({
     report,
+    names: positionals.slice(1),
     nodes: values.nodes.flatMap((text) => text.split(',').map((part) => positive(part, '--nodes'))),
     repeats: values.repeats === undefined ? undefined : positive(values.repeats, '--repeats'),
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),

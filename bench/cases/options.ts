@@ -4,6 +4,8 @@ import type { Report } from '../method/report.ts';
 /** The options of a run, as every case gets them. */
 export interface CaseOptions {
   readonly report: Report;
+  /** What is named behind the case, for cases that have several parts; empty: all of them. */
+  readonly names: readonly string[];
   /** Sizes of the fleet; empty: the case's own. */
   readonly nodes: readonly number[];
   /** Counted rounds; undefined: the case's own. */

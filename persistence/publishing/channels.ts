@@ -1,5 +1,6 @@
 /** Channels of events in the database: which admin serves one, by the database's clock, and how far it has come. */
 import type { Pool, PoolClient } from 'pg';
+import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /** How long a channel is held without renewal, in ms: events of a killed admin go on after this. */
@@ -25,8 +26,9 @@ export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
   const until = sql`clock_timestamp() + ${CHANNEL_LEASE_MS}::int * interval '1 ms'`;
   return {
     async claim(channel) {
+      const settled = await settledBefore(pool);
       const [row] = await rowsOf<{ epoch: string }>(pool, 'claiming a channel of events', sql`
-        insert into event_channel as c (name, txid, seq, admin_id, epoch, lease_until) values (${channel}, pg_snapshot_xmin(pg_current_snapshot()), 0, ${adminId}::uuid, 1, ${until})
+        insert into event_channel as c (name, txid, seq, admin_id, epoch, lease_until) values (${channel}, ${settled}::xid8, 0, ${adminId}::uuid, 1, ${until})
         on conflict (name) do update set admin_id = excluded.admin_id, epoch = c.epoch + 1, lease_until = excluded.lease_until
           where c.admin_id is null or c.admin_id = excluded.admin_id or c.lease_until < clock_timestamp()
         returning epoch::text as epoch`);

@@ -6,7 +6,7 @@ import { cursorPlace, eventCursor } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /** Text that is kept for others who send the same event, in UTF-16 units: some 16 MiB. */
-const KEPT_UNITS_MAX = 8_388_608;
+export const KEPT_UNITS_MAX = 8_388_608;
 
 /** The envelope of the event at a cursor; null when it is no longer stored. */
 export type EventBodies = (cursor: string) => Promise<string | null>;

@@ -13,12 +13,14 @@ export interface Batch {
   readonly to: string | null;
   readonly more: boolean;
   readonly unsettled: boolean;
+  /** Up to where the events are settled: what is read behind this batch need not look again. */
+  readonly horizon: string;
 }
 
 /** What the channel asks of the rows. */
 export interface BrokerRows {
-  /** The next events behind `after`, or behind where the channel stands. Null: it is not held under this epoch any more. */
-  next(epoch: number, after: string | null, limit: number): Promise<Batch | null>;
+  /** The next events behind a batch, or behind where the channel stands. Null: it is not held under this epoch any more. */
+  next(epoch: number, after: Pick<Batch, 'to' | 'horizon'> | null, limit: number): Promise<Batch | null>;
   /** Moves the channel on. False: it is not held under this epoch any more. */
   advance(epoch: number, to: string): Promise<boolean>;
 }
@@ -52,7 +54,9 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
   let broker: Broker | null = null;
   let problem: string | null = 'the broker was not reached yet';
   /** Read while the batch before it was on its way. */
-  let ahead: { readonly epoch: number; readonly after: string; readonly batch: Promise<Batch | null> } | null = null;
+  let ahead: { readonly epoch: number; readonly batch: Promise<Batch | null> } | null = null;
+  /** The cursor on its way into the database, while the next batch is on its way to the broker. */
+  let moving: Promise<boolean> = Promise.resolve(true);
 
   async function work(epoch: number): Promise<Outcome> {
     try {
@@ -60,6 +64,8 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
       return await publishNext(epoch, broker);
     } catch (error) {
       ahead = null;
+      await moving.catch(() => false);
+      moving = Promise.resolve(true);
       if (error instanceof DatabaseUnavailable) throw error; // no reason to leave the broker
       counters.failures += 1;
       problem = (error as Error).message;
@@ -98,20 +104,23 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     ahead = null;
     if (batch === null || !channel.holds()) return 'lost';
     if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
-    if (batch.more) ahead = readAhead(epoch, batch.to);
+    if (batch.more) ahead = readAhead(epoch, batch);
     if (batch.events.length > 0) await to.publish(batch.events);
-    if (!(await rows.advance(epoch, batch.to))) return 'lost';
+    if (!(await moving)) return 'lost';
+    moving = rows.advance(epoch, batch.to);
+    moving.catch(() => {}); // told when the next batch is through
     counters.published += batch.events.length;
     counters.tooOld += batch.tooOld;
     if (batch.tooOld > 0) log.warn({ events: batch.tooOld }, 'events were too old to be published');
     if (batch.more) return 'more';
+    if (!(await moving)) return 'lost';
     return batch.unsettled ? 'soon' : 'none';
   }
 
-  function readAhead(epoch: number, after: string): NonNullable<typeof ahead> {
+  function readAhead(epoch: number, after: Batch): NonNullable<typeof ahead> {
     const batch = rows.next(epoch, after, BATCH_EVENTS_MAX);
     batch.catch(() => {}); // told when it is its turn
-    return { epoch, after, batch };
+    return { epoch, batch };
   }
 
   const channel: Channel = createChannel({ ...ports, name: 'broker', work, lost: () => { problem = null; void disconnect(); } });

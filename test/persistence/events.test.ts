@@ -1,7 +1,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { PoolClient } from 'pg';
-import { nextForBroker } from '../../persistence/publishing/broker-rows.ts';
+import { nextForBroker, type BrokerBatch } from '../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../persistence/publishing/names.ts';
 import { createRecords } from '../../persistence/records.ts';
@@ -51,11 +51,11 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
   await opened.pool.query(`insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', s::uuid, now(), '{}' from unnest($1::text[]) with ordinality as n(s, i) order by i`, [subjects]);
 
   const forBroker: string[] = [];
-  for (let after: string | null = null; ;) {
-    const batch = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 0, 'tests');
-    if (!batch?.to) break;
+  for (let after: BrokerBatch | null = null; ;) {
+    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 0, 'tests');
+    if (batch === null || batch.to === null) break;
     forBroker.push(...batch.events.map(({ subject }) => subject));
-    after = batch.to;
+    after = batch;
   }
 
   t.deepEqual((await readOn(opened, cursor)).subjects, subjects);
