@@ -56,6 +56,9 @@ const SETTINGS_REFRESH_MS = 300_000;
 /** Leases that were not renewed for so long make this admin unhealthy, in ms. Source: invariants, O2. */
 const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
+/** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
+const HANDED_OVER_FACTOR = 3;
+
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
 
@@ -114,7 +117,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, bus, clock, log, monotonicMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
-      concurrency: config.WEBHOOK_CONCURRENCY, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
+      concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
   const publishing = createPublishing(config, database, adminId, tree, log);

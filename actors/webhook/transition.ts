@@ -16,7 +16,7 @@ type Said<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T 
 
 /** What a webhook's behaviour depends on besides its state. */
 export interface WebhookSettings {
-  /** Requests in flight: WEBHOOK_CONCURRENCY. */
+  /** Deliveries handed over at once. WEBHOOK_CONCURRENCY of them are on their way; the others go when one of those is through, without waiting until it is stored. */
   readonly concurrency: number;
   /** Wait before the second try, in ms: WEBHOOK_RETRY_BASE_MS. */
   readonly retryBaseMs: number;

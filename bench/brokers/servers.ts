@@ -16,7 +16,7 @@ export interface BrokerServer {
   /** Events in one run: more where a broker is fast. */
   readonly events: number;
   /** Starts it; answers the settings by their environment names. */
-  start(scope: Scope): Promise<Readonly<Record<string, string>>>;
+  readonly start: (scope: Scope) => Promise<Readonly<Record<string, string>>>;
 }
 
 /** All of them, by the name on the command line. */

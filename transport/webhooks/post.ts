@@ -15,12 +15,14 @@ export type Outcome =
 /** What a request needs besides itself. */
 export interface PostOptions {
   readonly lanes: Lanes;
-  readonly request: Dispatcher.DispatchOptions;
-  /** Time for all of it: look-up, connection, TLS, sending, status and headers. */
+  /** Made when it is its turn, so that it is signed with the time at which it goes out. */
+  readonly request: (atMs: number) => Dispatcher.DispatchOptions;
+  /** Time for all of it, from its turn on: look-up, connection, TLS, sending, status and headers. */
   readonly timeoutMs: number;
   /** Asked once more when the first byte is about to be sent. */
   readonly mayDeliver: () => boolean;
   readonly monotonicMs: () => number;
+  readonly nowMs: () => number;
   /** A request that found its connection closing is sent again on a new one; told each time. */
   readonly onResent: () => void;
   /** Called once. */
@@ -30,7 +32,10 @@ export interface PostOptions {
 /** A class, because there is one for each request: methods are shared. */
 export class Post implements Rider, Dispatcher.DispatchHandler {
   readonly #options: PostOptions;
-  readonly #startedMs: number;
+  #startedMs = 0;
+  #request: Dispatcher.DispatchOptions | null = null;
+  /** When it began, in Unix ms; before that, when it was made. */
+  atMs: number;
   readonly #chunks: Buffer[] = [];
   #timer: NodeJS.Timeout | undefined;
   #lane: Lane | null = null;
@@ -47,12 +52,11 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
 
   constructor(options: PostOptions) {
     this.#options = options;
-    this.#startedMs = options.monotonicMs();
+    this.atMs = options.nowMs();
   }
 
-  /** Takes a lane, or stands in line. Called once. */
+  /** Takes a lane, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once. */
   start(): void {
-    this.#timer = setTimeout(late, this.#options.timeoutMs, this);
     this.#options.lanes.take(this);
   }
 
@@ -64,7 +68,15 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   ride(lane: Lane): void {
     this.#lane = lane;
     this.#sentMs = null;
-    lane.client.dispatch(this.#options.request, this);
+    lane.client.dispatch(this.#request ??= this.#begun(), this);
+  }
+
+  #begun(): Dispatcher.DispatchOptions {
+    const { nowMs, monotonicMs, timeoutMs, request } = this.#options;
+    this.atMs = nowMs();
+    this.#startedMs = monotonicMs();
+    this.#timer = setTimeout(late, timeoutMs, this);
+    return request(this.atMs);
   }
 
   /** The time is over: what came till now counts. */

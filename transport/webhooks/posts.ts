@@ -22,7 +22,7 @@ export interface WebhookPostsOptions {
   readonly mayDeliver: () => boolean;
   /** For look-up, connection, TLS, sending, status and headers of one try, in ms: WEBHOOK_TIMEOUT_MS. */
   readonly timeoutMs: number;
-  /** Connections to one webhook: WEBHOOK_CONCURRENCY. Requests beyond it wait, and their time runs. */
+  /** Connections to one webhook: WEBHOOK_CONCURRENCY. Requests beyond it wait for their turn. */
   readonly connectionsMax: number;
   /** Of the program, for `User-Agent`. */
   readonly version: string;
@@ -88,19 +88,19 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
   }
 
   function attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
-    const atMs = nowMs();
     counters.posts += 1;
     return new Promise((resolve) => {
       const begun = new Post({
         lanes: endpoint.lanes,
-        request: endpoint.request(eventId, body, Math.floor(atMs / 1_000)),
+        request: (atMs) => endpoint.request(eventId, body, Math.floor(atMs / 1_000)),
         timeoutMs,
         mayDeliver,
         monotonicMs,
+        nowMs,
         onResent,
         onOutcome(ended, outcome) {
           endpoint.posts.delete(ended);
-          resolve(attemptOf(outcome, atMs));
+          resolve(attemptOf(outcome, ended.atMs));
         },
       });
       endpoint.posts.add(begun);
