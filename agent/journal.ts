@@ -225,7 +225,8 @@ export class Journal implements SessionJournal {
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
     const row = this.#get('SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = \'finished\'', offset, bytesMax, execution);
-    return row === undefined ? null : pieceOf(Buffer.from(row['piece'] as Uint8Array), offset, bytesMax);
+    // Of an empty BLOB, substr makes NULL.
+    return row === undefined ? null : pieceOf(Buffer.from(row['piece'] as Uint8Array | null ?? []), offset, bytesMax);
   }
 
   forget(executions: readonly ExecutionId[]): void {

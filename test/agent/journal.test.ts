@@ -108,6 +108,15 @@ test('an output is read in pieces that split no code point', (t) => {
   }
 });
 
+test('an output of nothing is read as nothing, not as an error that ends the agent', (t) => {
+  const { journal } = journalIn(t);
+  journal.receive([delivery(1)]);
+  journal.finish([{ ...END, execution: executionId(1), output: Buffer.alloc(0) }]);
+
+  t.deepEqual(journal.output(executionId(1), 0, 100), { text: '', next: 0 });
+  t.deepEqual(journal.output(executionId(1), 7, 100), { text: '', next: 7 });
+});
+
 test('expiry is counted from receipt on the monotonic clock, over restarts, and over a reboot by the wall clock', (t) => {
   const { journal, path, time } = journalIn(t);
   journal.receive([delivery(1, { expires_in_ms: 10_000 }), delivery(2)]);
