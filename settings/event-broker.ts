@@ -65,7 +65,8 @@ function isHostAndPort(value: string): boolean {
 function isAmqpUrl(value: string): boolean {
   try {
     const { protocol, hostname, username, password, pathname } = new URL(value);
-    return ['amqp:', 'amqps:'].includes(protocol) && hostname !== '' && [username, password, pathname].every((part) => decodeURIComponent(part) !== '' || part === '');
+    for (const part of [username, password, pathname]) decodeURIComponent(part);
+    return ['amqp:', 'amqps:'].includes(protocol) && hostname !== '';
   } catch {
     return false;
   }

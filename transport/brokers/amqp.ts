@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { AMQPConnectionError, Connection, type Channel, type ConnectionOptions } from 'rabbitmq-client';
+import type { Log } from '../../actors/kit/ports.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
@@ -42,7 +43,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 const CUT_CODES: readonly string[] = ['ECONNRESET', 'EPIPE', 'CONN_CLOSE', 'READ_END', 'VERSION_MISMATCH'];
 
 /** Connects, declares the exchange and asks for confirms. */
-export async function openAmqp(settings: AmqpSettings): Promise<Broker> {
+export async function openAmqp(settings: AmqpSettings, log: Log): Promise<Broker> {
   const options = optionsOf(settings);
   const connection = new Connection(options);
   const name = `RabbitMQ at ${options.hostname}:${options.port} (EVENT_BROKER_RABBITMQ_URL)`;
@@ -54,8 +55,14 @@ export async function openAmqp(settings: AmqpSettings): Promise<Broker> {
     lost.resolve(new Error(`The connection to ${name} is lost: ${amqpReason(error)}.`, { cause: error }));
   };
   connection.on('error', onTrouble);
-  connection.on('connection.blocked', (reason) => { blocked = reason; });
-  connection.on('connection.unblocked', () => { blocked = null; });
+  connection.on('connection.blocked', (reason) => {
+    blocked = reason;
+    log.warn({ reason }, 'RabbitMQ takes no events now');
+  });
+  connection.on('connection.unblocked', () => {
+    blocked = null;
+    log.info({}, 'RabbitMQ takes events again');
+  });
 
   try {
     const channel = await within(CONNECT_MS_MAX, Promise.race([openChannel(connection), troubleOf(connection)]), () => new Error(`it does not answer within ${CONNECT_MS_MAX} ms`));
@@ -86,9 +93,9 @@ function optionsOf({ url, ssl }: AmqpSettings): ConnectionOptions {
   return {
     hostname: host,
     port: port || (isTls ? '5671' : '5672'),
-    username: decoded(username) || 'guest', // as in RabbitMQ's URI specification
-    password: decoded(password) || 'guest',
-    vhost: decoded(pathname.slice(1)) || '/',
+    username: decodeURIComponent(username) || 'guest', // as in RabbitMQ's URI specification
+    password: decodeURIComponent(password) || 'guest',
+    vhost: decodeURIComponent(pathname.slice(1)) || '/',
     ...(isTls && { tls: isIP(host) === 0 ? { servername: host } : {} }),
     heartbeat: HEARTBEAT_S,
     connectionTimeout: CONNECT_MS_MAX + 1_000, // our own limits end first, and say why
@@ -96,14 +103,6 @@ function optionsOf({ url, ssl }: AmqpSettings): ConnectionOptions {
     connectionName: 'edge-fleet-control',
     noDelay: true,
   };
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw new Error('EVENT_BROKER_RABBITMQ_URL holds a % that is not followed by two hexadecimal digits: it should be written %25.');
-  }
 }
 
 async function openChannel(connection: Connection): Promise<Channel> {

@@ -104,7 +104,7 @@ function optionsOf({ brokers, sasl, ssl }: KafkaSettings): ProducerOptions<strin
     autocreateTopics: true,
     retries: 0,
     connectTimeout: CONNECT_MS_MAX / (brokers.length + 1), // so that each has its turn
-    requestTimeout: PUBLISH_MS_MAX,
+    requestTimeout: PUBLISH_MS_MAX + 1_000, // our own limit ends first, and says why
     timeout: PUBLISH_MS_MAX,
     ...(ssl && { tls: {}, tlsServerName: !brokers.some(isAddress) }),
     ...(sasl && { sasl: { mechanism: MECHANISMS[sasl.mechanism], username: sasl.username, password: sasl.password } }),

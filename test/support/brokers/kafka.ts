@@ -30,6 +30,18 @@ const LISTENERS = ['PLAINTEXT', 'SASL_PLAINTEXT', 'SSL', 'SASL_SSL'] as const;
 /** One of them. */
 export type KafkaListener = (typeof LISTENERS)[number];
 
+const LOGIN = { EVENT_BROKER_KAFKA_USERNAME: KAFKA_LOGIN.username, EVENT_BROKER_KAFKA_PASSWORD: KAFKA_LOGIN.password };
+
+/** Every way of signing in, with TLS and without. */
+export const KAFKA_MODES: readonly { readonly name: string; readonly listener: KafkaListener; readonly env: Readonly<Record<string, string>> }[] = [
+  { name: 'nothing', listener: 'PLAINTEXT', env: {} },
+  { name: 'TLS', listener: 'SSL', env: { EVENT_BROKER_KAFKA_SSL: 'true' } },
+  ...(['plain', 'scram_sha_256', 'scram_sha_512'] as const).flatMap((mechanism) => [
+    { name: mechanism, listener: 'SASL_PLAINTEXT' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism } },
+    { name: `${mechanism} and TLS`, listener: 'SASL_SSL' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism, EVENT_BROKER_KAFKA_SSL: 'true' } },
+  ]),
+];
+
 /** A server of one node. The plain listener takes everybody. */
 export interface KafkaServer {
   readonly certificates: Certificates;
@@ -120,6 +132,8 @@ async function configuration(directory: string, ports: Readonly<Record<string, n
     'transaction.state.log.replication.factor=1',
     'auto.create.topics.enable=false',
     'connections.max.idle.ms=4000',
+    'broker.heartbeat.interval.ms=500', // so that one that was killed may soon come back
+    'broker.session.timeout.ms=3000',
     `num.partitions=${KAFKA_PARTITIONS}`,
   ].join('\n')}\n`;
 }

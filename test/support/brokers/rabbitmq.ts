@@ -136,6 +136,20 @@ export async function takeMessages(url: string, queue: string, count: number): P
   });
 }
 
+/** Takes the messages out of a queue as they come. Those so far are `texts`. Ends with the scope. */
+export async function readQueue(scope: Scope, url: string, queue: string): Promise<{ readonly texts: readonly string[] }> {
+  const connection = await connect(url);
+  connection.on('error', () => {}); // the server may be killed
+  scope.teardown(async () => connection.close().catch(() => {}));
+  const texts: string[] = [];
+  const channel = await connection.createChannel();
+  channel.on('error', () => {});
+  await channel.consume(queue, (message) => {
+    if (message) texts.push(message.content.toString());
+  }, { noAck: true });
+  return { texts };
+}
+
 /** A channel of the independent client, closed afterwards. */
 export async function withChannel<T>(url: string, task: (channel: Channel) => Promise<T>): Promise<T> {
   const connection = await connect(url);

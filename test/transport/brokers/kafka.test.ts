@@ -6,7 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
 import { openKafka } from '../../../transport/brokers/kafka.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
-import { KAFKA_LOGIN, KAFKA_PARTITIONS, startKafka, takeKafka, type KafkaListener, type KafkaServer } from '../../support/brokers/kafka.ts';
+import { KAFKA_LOGIN, KAFKA_MODES, KAFKA_PARTITIONS, startKafka, takeKafka, type KafkaListener, type KafkaServer } from '../../support/brokers/kafka.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -19,16 +19,6 @@ const test = await peerTest('kafka', 'kcat');
 const ONE_OF_EACH = ['edge.node.registered', 'edge.command_execution.created', 'edge.self_update_request.completed', 'edge.ssh_username.verified', 'edge.core.test'] as const;
 
 const LOGIN = { EVENT_BROKER_KAFKA_USERNAME: KAFKA_LOGIN.username, EVENT_BROKER_KAFKA_PASSWORD: KAFKA_LOGIN.password };
-
-/** Every way of signing in, with TLS and without. */
-const MODES: readonly { readonly name: string; readonly listener: KafkaListener; readonly env: Readonly<Record<string, string>> }[] = [
-  { name: 'nothing', listener: 'PLAINTEXT', env: {} },
-  { name: 'TLS', listener: 'SSL', env: { EVENT_BROKER_KAFKA_SSL: 'true' } },
-  ...(['plain', 'scram_sha_256', 'scram_sha_512'] as const).flatMap((mechanism) => [
-    { name: mechanism, listener: 'SASL_PLAINTEXT' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism } },
-    { name: `${mechanism} and TLS`, listener: 'SASL_SSL' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism, EVENT_BROKER_KAFKA_SSL: 'true' } },
-  ]),
-];
 
 const scope = createScope();
 let kafka: KafkaServer;
@@ -76,7 +66,7 @@ test.serial('a server whose certificate nobody here trusts is refused', async (t
   t.is(await refusal(t, 'SSL', { EVENT_BROKER_KAFKA_SSL: 'true' }), `Kafka at ${kafka.at('SSL')} (EVENT_BROKER_KAFKA_URLS) cannot be used: its certificate is signed by nobody who is trusted here.`);
 });
 
-for (const { name, listener, env } of MODES) {
+for (const { name, listener, env } of KAFKA_MODES) {
   test.serial(`signing in by ${name}, each event comes to its topic under its subject, as a CloudEvent`, async (t) => {
     trust();
     const broker = await opened(t, listener, env);
@@ -146,6 +136,16 @@ test.serial('a server that hangs up on a quiet client is not lost: another conne
 
   await t.notThrowsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]));
   t.is(await Promise.race([broker.lost, Promise.resolve('not lost')]), 'not lost');
+});
+
+test.serial('a server that stops answering fails the publish in time, and is left at once', async (t) => {
+  const broker = await opened(t, 'PLAINTEXT');
+  kafka.process().pause();
+  t.teardown(() => kafka.process().resume());
+
+  await t.throwsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]), { message: /did not take the events: it has not confirmed 1 events within 10000 ms\.$/u });
+
+  await t.notThrowsAsync(broker.close());
 });
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
