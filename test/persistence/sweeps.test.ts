@@ -7,6 +7,9 @@ import { storeWorld, type World } from './world/world.ts';
 
 const DAY_MS = 86_400_000;
 
+/** A webhook that the world does not have. */
+const WEBHOOK = 'aaaaaaaa-0000-7000-8000-00000000000a';
+
 /** In the middle of the expiries that the world has. */
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 
@@ -123,4 +126,41 @@ test('events, remembered answers and stray output parts go when their time is ov
   const left = async (table: string, column: string) => (await pool.query<{ value: string }>(`select distinct ${column}::text as value from ${table}`)).rows.map(({ value }) => value);
   t.deepEqual(await left('idempotency_key', 'key'), ['23']);
   t.deepEqual(await left('execution_output_part', 'execution_id'), [open.id]);
+});
+
+test('deliveries go with their tries when they were finished long ago, unfinished ones never', async (t) => {
+  const { opened, sweeps } = await swept(t, Date.now());
+  const { pool } = opened;
+  await pool.query('delete from webhook_delivery');
+  await pool.query(`insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values ($1, 'u', '{}', 's', 'h', now(), now())`, [WEBHOOK]);
+  await pool.query(`with d as (
+      insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+      select $1, age::text::xid8, row_number() over (), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), status, 1, 3, now(), now() - make_interval(days => age) from (values (9, 'delivered'), (8, 'dropped'), (9, 'pending'), (6, 'delivered'), (1, 'dropped')) as v(age, status), generate_series(1, 2) as n returning id)
+    insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from d`, [WEBHOOK]);
+
+  const first = await sweeps.prune(3);
+  const rest = await sweeps.prune();
+
+  t.deepEqual([first.deliveries, rest.deliveries, first.orphanDeliveries + rest.orphanDeliveries], [3, 1, 0]);
+  const { rows } = await pool.query<{ age: string; status: string }>(`select distinct event_txid::text as age, status from webhook_delivery order by 1, 2`);
+  t.deepEqual(rows.map(({ age, status }) => `${age} ${status}`), ['1 dropped', '6 delivered', '9 pending']);
+  t.is((await pool.query('select from webhook_attempt a join webhook_delivery d on d.id = a.delivery_id')).rowCount, 6);
+  t.is((await pool.query('select from webhook_attempt')).rowCount, 6);
+});
+
+test('deliveries whose webhook is gone are deleted, a bounded number at a time, and no others', async (t) => {
+  const { opened, world, sweeps } = await swept(t);
+  const [gone, alsoGone] = world.webhooks.map(({ id }) => id);
+  const left = world.webhook_deliveries.filter(({ webhook_id }) => webhook_id !== gone && webhook_id !== alsoGone);
+  await opened.pool.query('delete from webhook where id = any($1)', [[gone, alsoGone]]);
+  await opened.pool.query(`insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from webhook_delivery`);
+
+  const batches = [];
+  for (let batch = await sweeps.prune(4); batch.orphanDeliveries > 0; batch = await sweeps.prune(4)) batches.push(batch.orphanDeliveries);
+
+  t.true(batches.length > 1 && batches.every((count) => count <= 4));
+  t.is(batches.reduce((sum, count) => sum + count, 0), world.webhook_deliveries.length - left.length);
+  const { rows } = await opened.pool.query<{ id: string }>('select delivery_id as id from webhook_attempt join webhook_delivery on id = delivery_id');
+  t.deepEqual(sorted(rows.map(({ id }) => id)), sorted(left.map(({ id }) => id)));
+  t.is((await opened.pool.query('select from webhook_attempt')).rowCount, left.length);
 });
