@@ -64,33 +64,35 @@ export function without(state: WebhookState, id: string): WebhookState {
 
 /**
  * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their time by a reminder;
- * and asks for more when the window runs low.
+ * and asks for more when the window runs low. Looks no further than there is room: this runs after every try.
  */
 export function advanced(state: WebhookState, concurrency: number, nowMs: number): Moved {
-  const { record } = state;
+  const { record, window } = state;
   if (record === null) return { state, effects: [] };
   const effects: Effect[] = [];
-  const underWay = state.window.filter(({ phase }) => phase === 'posting');
-  const held = new Set(underWay.filter(({ isRedelivery }) => !isRedelivery).map(({ ref }) => ref.subject));
-  let posting = underWay.length;
-  let isChanged = false;
-  const window = state.window.map((one): Windowed => {
-    const isFree = one.isRedelivery || !held.has(one.ref.subject);
+  const held = new Set<string>();
+  let room = concurrency;
+  let redeliveries = 0;
+  for (const { ref, phase, isRedelivery } of window) {
+    if (isRedelivery) redeliveries += 1;
+    if (phase !== 'posting') continue;
+    room -= 1;
+    if (!isRedelivery) held.add(ref.subject);
+  }
+  let next: Windowed[] | null = null;
+  for (let index = 0; index < window.length && room > 0; index += 1) {
+    const one = window[index] as Windowed;
+    const isHeld = !one.isRedelivery && held.has(one.ref.subject);
     if (!one.isRedelivery) held.add(one.ref.subject);
-    if (one.phase !== 'ready' || !isFree) return one;
-    if (one.ref.dueAtMs !== null && one.ref.dueAtMs > nowMs) {
-      effects.push({ type: 'remind', key: one.ref.id, afterMs: one.ref.dueAtMs - nowMs, message: { type: 'delivery-due', delivery: one.ref.id } });
-      isChanged = true;
-      return { ...one, phase: 'waiting' };
-    }
-    if (posting >= concurrency) return one;
-    posting += 1;
-    effects.push({ type: 'post', webhook: record, delivery: one.ref });
-    isChanged = true;
-    return { ...one, phase: 'posting' };
-  });
-  const moved = isChanged ? { ...state, window } : state;
-  const inOrderNow = window.filter(({ isRedelivery }) => !isRedelivery).length;
+    if (one.phase !== 'ready' || isHeld) continue;
+    const waitMs = (one.ref.dueAtMs ?? 0) - nowMs;
+    if (waitMs <= 0) room -= 1;
+    effects.push(waitMs > 0 ? { type: 'remind', key: one.ref.id, afterMs: waitMs, message: { type: 'delivery-due', delivery: one.ref.id } } : { type: 'post', webhook: record, delivery: one.ref });
+    next ??= [...window];
+    next[index] = { ...one, phase: waitMs > 0 ? 'waiting' : 'posting' };
+  }
+  const moved = next === null ? state : { ...state, window: next };
+  const inOrderNow = window.length - redeliveries;
   return moved.supply === 'more' && inOrderNow <= WINDOW_DELIVERIES_MAX / 2 ? supplied(moved, effects, WINDOW_DELIVERIES_MAX - inOrderNow) : { state: moved, effects };
 }
 
