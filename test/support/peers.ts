@@ -16,13 +16,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
 import { kafkaPeer } from './peers/kafka.ts';
+import { motoPeer } from './peers/moto.ts';
 import { peerCache, type Peer } from './peers/peer.ts';
+import { pubSubPeer } from './peers/pubsub.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
 export const PEERS: readonly Peer[] = [
   ...debianPeers,
   kafkaPeer,
+  motoPeer,
+  pubSubPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */
@@ -57,7 +61,7 @@ export async function preparePeers(avaArguments: readonly string[], say: (line: 
   return alone(async () => {
     const problems: string[] = [];
     for (const name of await missingPeers(missing)) { // another process may have installed some meanwhile
-      say(`Installing ${name} for the tests.`);
+      say(`The tests need ${name}: installing it, where that can be done.`);
       const problem = await peer(name).install().then(() => null, (error: unknown) => firstLine(error));
       if (await peer(name).found() === null) problems.push(`${name} (${problem ?? 'its installation left nothing behind'})`);
     }
