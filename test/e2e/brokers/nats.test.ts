@@ -10,7 +10,7 @@ import { openGate } from '../../support/gate.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 
-const test = await peerTest('nats-server');
+const { serial: test } = await peerTest('nats-server'); // serial: an admin each
 
 /** Without repeats, as at least once is promised. */
 function envelopes(messages: readonly NatsMessage[]): Envelope[] {

@@ -12,7 +12,7 @@ import { openGate } from '../../support/gate.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 
-const test = await peerTest('redis-server');
+const { serial: test } = await peerTest('redis-server'); // serial: an admin each
 
 function trust(certificates: Certificates | null): void {
   if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);

@@ -99,7 +99,7 @@ export interface WatchedRedis {
   failover(): Promise<void>;
 }
 
-/** Starts a master, a replica and three sentinels, all with passwords, and with TLS where asked. They agree within a second and a half. */
+/** Starts a master, a replica and three sentinels, all with passwords, and with TLS where asked. They agree within some three seconds. */
 export async function startWatchedRedis(scope: Scope, isEncrypted = false): Promise<WatchedRedis> {
   const made = isEncrypted ? await certificates(await directoryOf(scope)) : null;
   const mode = isEncrypted ? 'tls' : 'password';
@@ -139,7 +139,7 @@ async function startSentinel(scope: Scope, masterPort: number, made: Certificate
   const file = join(directory, 'sentinel.conf');
   await writeFile(file, [
     ...address(port, made), ...made === null ? [] : ['tls-replication yes'], `dir ${directory}`, 'requirepass password-of-the-sentinels', 'sentinel sentinel-pass password-of-the-sentinels',
-    `sentinel monitor edge 127.0.0.1 ${masterPort} 2`, 'sentinel auth-pass edge password-of-the-tests', 'sentinel down-after-milliseconds edge 700', 'sentinel failover-timeout edge 1500', '',
+    `sentinel monitor edge 127.0.0.1 ${masterPort} 2`, 'sentinel auth-pass edge password-of-the-tests', 'sentinel down-after-milliseconds edge 1500', 'sentinel failover-timeout edge 1500', '',
   ].join('\n'));
   const program = Program.run(scope, command, [file, '--sentinel']);
   await until('the sentinel', () => program.exit !== null || program.output.includes('Sentinel ID is'));

@@ -9,6 +9,7 @@ import { STREAMS } from '../../../transport/brokers/nats-streams.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { NATS_MODES, startNats, type NatsServer } from '../../support/brokers/nats.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
+import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
@@ -145,7 +146,7 @@ for (const jetStream of ['false', 'true']) {
 test('a server that hangs rejects a publish and a connection in time, and holds up neither end', async (t) => {
   const server = await startNats(t);
   const broker = await opened(t, { ...server.env, EVENT_BROKER_NATS_JETSTREAM: 'true' });
-  server.process().pause();
+  await freeze(server.process());
   const startMs = performance.now();
 
   await Promise.all([

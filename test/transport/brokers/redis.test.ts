@@ -9,6 +9,7 @@ import { brokerEvent, numberedEvents } from '../../support/brokers/events.ts';
 import { REDIS_MODES, startRedis, startRedisCluster, startWatchedRedis } from '../../support/brokers/redis.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import type { Certificates } from '../../support/certificates.ts';
+import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
@@ -138,7 +139,7 @@ test('a killed server is told as lost, and takes events from a new connection wh
 test('a server that hangs rejects a publish and a connection in time, and holds up neither end', async (t) => {
   const server = await startRedis(t);
   const broker = await opened(t, server.env);
-  server.process().pause();
+  await freeze(server.process());
   const startMs = performance.now();
 
   await Promise.all([
