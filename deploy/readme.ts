@@ -4,6 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../actors/kit/limits.ts';
 import { UNACKNOWLEDGED_MAX } from '../actors/node/delivery.ts';
 import { OPEN_EXECUTIONS_MAX } from '../actors/node/state.ts';
+import { BATCH_EVENTS_MAX, PUBLISH_MS_MAX } from '../actors/published-event.ts';
+import { ANSWER_BYTES_MAX } from '../actors/webhook/delivery.ts';
+import { RETRY_WAIT_MS_MAX } from '../actors/webhook/retry.ts';
+import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX } from '../actors/webhook/state.ts';
 import { AGENT_SETTINGS } from '../agent/config.ts';
 import { KILL_AFTER_MS } from '../agent/running-execution.ts';
 import { WATCHED_EXECUTIONS_MAX, WATCHED_NODES_MAX } from '../api/feeds/limits.ts';
@@ -11,11 +15,14 @@ import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
 import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
 import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
 import { ADMIN_SETTING_THEMES } from '../config.ts';
+import { WEBHOOKS_MAX } from '../persistence/committer/webhook-rows.ts';
 import { QUERY_MS_MAX } from '../persistence/database.ts';
 import { LEASE_MS } from '../persistence/leases.ts';
+import { CHANNEL_LEASE_MS } from '../persistence/publishing/channels.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { COMMAND_TEXT_BYTES_MAX, FRAME_BYTES_MAX, RECONNECT_MS_MAX, SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
 import { FRAMES_PER_SECOND_MAX, UNSTORED_BYTES_MAX } from '../transport/sessions/limits.ts';
+import { RETRY_AFTER_MS_MAX } from '../transport/webhooks/limits.ts';
 
 /** Where it is. */
 export const README = fileURLToPath(new URL('../README.md', import.meta.url));
@@ -42,6 +49,15 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['UNSTORED_BYTES_MAX', bytes(UNSTORED_BYTES_MAX), 'Output of all agents together that an admin has read and not stored yet; above it they wait.'],
   ['SESSION_SILENCE_MS_MAX', seconds(SESSION_SILENCE_MS_MAX), 'Silence after which a connection counts as dead.'],
   ['RECONNECT_MS_MAX', seconds(RECONNECT_MS_MAX), 'Longest wait of an agent before it tries to connect again.'],
+  ['WEBHOOKS_MAX', number(WEBHOOKS_MAX), 'Webhooks in all.'],
+  ['WINDOW_DELIVERIES_MAX', number(WINDOW_DELIVERIES_MAX), 'Unfinished deliveries of one webhook that are held in memory; more wait in the database.'],
+  ['REDELIVERIES_MAX', number(REDELIVERIES_MAX), 'Deliveries of one webhook that wait to be sent again by hand.'],
+  ['RETRY_WAIT_MS_MAX', seconds(RETRY_WAIT_MS_MAX), 'Longest wait between two tries of a delivery, unless the receiver wishes a longer one.'],
+  ['RETRY_AFTER_MS_MAX', seconds(RETRY_AFTER_MS_MAX), 'Longest wish of a receiver by `Retry-After`.'],
+  ['ANSWER_BYTES_MAX', bytes(ANSWER_BYTES_MAX), 'Kept of the answer of a receiver.'],
+  ['BATCH_EVENTS_MAX', number(BATCH_EVENTS_MAX), 'Events in one publish to a broker.'],
+  ['PUBLISH_MS_MAX', seconds(PUBLISH_MS_MAX), 'A publish that is not confirmed after this is done again.'],
+  ['CHANNEL_LEASE_MS', seconds(CHANNEL_LEASE_MS), 'Events of an admin that was killed go on from another one after this.'],
   ['LEASE_MS', seconds(LEASE_MS), 'An admin that does not renew its lease loses its clusters to another one.'],
 ];
 
