@@ -4,7 +4,10 @@ import type { TestConnection } from '../test/support/server.ts';
 import { until } from '../test/support/until.ts';
 
 /** What is being stored by the transactions that can be held, with the keys of their advisory locks. Any numbers do that the product does not use. */
-const MOMENTS = { 'command-created': 90_001, 'execution-sent': 90_002, 'execution-finished': 90_003 } as const;
+const MOMENTS = {
+  'command-created': 90_001, 'execution-sent': 90_002, 'execution-finished': 90_003,
+  'webhook-created': 90_004, 'webhook-deleted': 90_005, 'delivery-routed': 90_006, 'delivery-attempted': 90_007, 'delivery-reopened': 90_008,
+} as const;
 
 /** A moment at which a commit can be held. */
 export type Moment = keyof typeof MOMENTS;
@@ -16,7 +19,13 @@ const TRIGGERS = `
   create constraint trigger chaos_sent after update on command_execution deferrable initially deferred for each row
     when (new.status = 'sent' and old.status = 'pending') execute function chaos_hold(${MOMENTS['execution-sent']});
   create constraint trigger chaos_finished after update on command_execution deferrable initially deferred for each row
-    when (new.finished_at is not null and old.finished_at is null) execute function chaos_hold(${MOMENTS['execution-finished']});`;
+    when (new.finished_at is not null and old.finished_at is null) execute function chaos_hold(${MOMENTS['execution-finished']});
+  create constraint trigger chaos_webhook after insert on webhook deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['webhook-created']});
+  create constraint trigger chaos_deleted after delete on webhook deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['webhook-deleted']});
+  create constraint trigger chaos_routed after insert on webhook_delivery deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-routed']});
+  create constraint trigger chaos_attempted after insert on webhook_attempt deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-attempted']});
+  create constraint trigger chaos_reopened after update on webhook_delivery deferrable initially deferred for each row
+    when (new.status = 'pending' and old.status <> 'pending') execute function chaos_hold(${MOMENTS['delivery-reopened']});`;
 
 /** A hold of commits. */
 export interface CommitHold {
@@ -37,8 +46,24 @@ export async function holdCommit(connection: TestConnection, moment: Moment): Pr
 }
 
 /** Holds all that wants to write into a table, before it wrote there. */
-export async function holdTable(connection: TestConnection, table: 'command' | 'event'): Promise<CommitHold> {
+export async function holdTable(connection: TestConnection, table: 'command' | 'event' | 'webhook_delivery' | 'webhook_attempt'): Promise<CommitHold> {
   return holdBy(connection, `begin; lock table ${table} in exclusive mode`, `relation = '${table}'::regclass`);
+}
+
+/** Lets a commit that is held through, and holds all that wants to read a table from then on. Nobody reads between the two. */
+export async function holdReads(connection: TestConnection, commit: CommitHold, table: 'event' | 'webhook_delivery'): Promise<CommitHold> {
+  const client = new Client(connection);
+  client.on('error', () => {});
+  await client.connect();
+  await client.query('begin');
+  const locked = client.query(`lock table ${table} in access exclusive mode`);
+  locked.catch(() => {}); // awaited below
+  await withClient(connection, (other) => until('a lock that waits for the commit', async () => ((await other.query(`select from pg_locks where not granted and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`)).rowCount ?? 0) > 0));
+  await commit.release();
+  await locked;
+  const caught = until('a reader that waits', async () => ((await client.query(`select from pg_locks where not granted and relation = '${table}'::regclass`)).rowCount ?? 0) > 0, 10_000);
+  caught.catch(() => {}); // awaited by whoever wants to know
+  return { caught, release: () => client.end() };
 }
 
 async function holdBy(connection: TestConnection, take: string, waiting: string): Promise<CommitHold> {

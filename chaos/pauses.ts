@@ -11,7 +11,7 @@ const FREEZE_MS = 60_000;
 const ANSWER_MS_MAX = 6_000;
 
 /** Longest until creates are stored again once the database is back, in ms, with two seconds for a busy machine. Source: invariants.md, L3 (3 s). */
-const BACK_MS_MAX = 5_000;
+export const BACK_MS_MAX = 5_000;
 
 /** Freezes of a minute. */
 export const PAUSES: readonly KillPoint[] = [

@@ -15,8 +15,8 @@ export interface Outcome {
   readonly breaches: readonly string[];
 }
 
-/** Plays a point in a world that is whole, and leaves it whole. Never rejects: what went wrong is a breach. */
-export async function playRound(world: World, point: KillPoint): Promise<Outcome> {
+/** Plays a point in a world that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never rejects: what went wrong is a breach. */
+export async function playRound(world: World, point: KillPoint, alsoBroken: () => Promise<readonly string[]> = async () => Promise.resolve([])): Promise<Outcome> {
   const startedMs = performance.now();
   const before = { kills: world.kills, attempts: world.attempts.length, runs: world.runs().length, at: new Date() };
   let evidence: Evidence | null = null;
@@ -25,7 +25,7 @@ export async function playRound(world: World, point: KillPoint): Promise<Outcome
     await point.strike(world);
     await world.recover();
     evidence = await gather(world, before);
-    problems.push(...breaches(evidence));
+    problems.push(...breaches(evidence), ...await alsoBroken());
   } catch (error) {
     problems.push(`the round broke off: ${reasonOf(error)}`, ...await stuck(world));
   }

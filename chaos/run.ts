@@ -4,10 +4,9 @@
  */
 import { parseArgs } from 'node:util';
 import { createScope } from '../test/support/scope.ts';
-import { KILL_POINTS, type KillPoint } from './kill-points.ts';
-import { PAUSES } from './pauses.ts';
+import { ACTS, type Act } from './acts.ts';
+import type { KillPoint } from './kill-points.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
-import { TAKEOVERS } from './takeovers.ts';
 import { openWorld, type World } from './world.ts';
 
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
@@ -15,18 +14,11 @@ const KILLS = 200;
 
 const { values } = parseArgs({ options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } } });
 const killsWanted = Number(values.kills);
-const isWanted = ({ name }: KillPoint): boolean => values.only === undefined || name.includes(values.only);
+const isWanted = (name: string): boolean => values.only === undefined || name.includes(values.only);
 
-/** Part of all kills after which the next world begins; the last takes the rest. */
-const SHARE = 0.9;
+const acts = ACTS.filter(({ names }) => names.some(isWanted));
 
-/** Worlds one after another: how many admins, what happens there once, and what again and again. */
-const ACTS = [
-  { admins: 1, once: PAUSES.filter(isWanted), again: KILL_POINTS.filter(isWanted) },
-  { admins: 2, once: [], again: TAKEOVERS.filter(isWanted) },
-].filter(({ once, again }) => once.length + again.length > 0);
-
-if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || ACTS.length === 0) {
+if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || acts.length === 0) {
   process.stderr.write('usage: npm run chaos [-- --kills NUMBER] [--only WORDS OF A POINT]\n');
   process.exit(2);
 }
@@ -38,7 +30,7 @@ let scope = createScope();
 const onSignal = () => void scope.end().finally(() => process.exit(130));
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
 
-for (const act of ACTS) {
+for (const act of acts) {
   scope = createScope();
   try {
     await play(await openWorld(scope, act), act);
@@ -51,14 +43,15 @@ process.stdout.write(`${breaches.length === 0 ? 'all held' : `${breaches.length}
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
 
-async function play(world: World, act: (typeof ACTS)[number]): Promise<void> {
-  const { once, again } = act;
-  const enough = killsWanted * (act === ACTS.at(-1) ? 1 : SHARE);
+async function play(world: World, act: Act): Promise<void> {
+  const { once, again, alsoBroken, told } = await act.begin(scope, world);
+  const points = again.filter(({ name }) => isWanted(name));
+  const enough = killsWanted * (act === acts.at(-1) ? 1 : act.upTo);
   const already = totals.kills;
   let isWhole = true;
-  for (const point of once) isWhole &&= await round(world, point);
-  for (let index = 0; again.length > 0 && already + world.kills < enough; index += 1) {
-    isWhole &&= await round(world, again[index % again.length] as KillPoint);
+  for (const point of once.filter(({ name }) => isWanted(name))) isWhole &&= await round(world, point, alsoBroken);
+  for (let index = 0; points.length > 0 && already + world.kills < enough; index += 1) {
+    isWhole &&= await round(world, points[index % points.length] as KillPoint, alsoBroken);
     if (!isWhole) break;
   }
   totals.kills += world.kills;
@@ -67,11 +60,13 @@ async function play(world: World, act: (typeof ACTS)[number]): Promise<void> {
   if (!isWhole) return;
   breaches.push(...await wholeStory(world));
   totals.executions += (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
+  const more = await told();
+  if (more !== null) process.stdout.write(`        ${more}\n`);
 }
 
 /** False when the world may not be whole any more. */
-async function round(world: World, point: KillPoint): Promise<boolean> {
-  const outcome = await playRound(world, point);
+async function round(world: World, point: KillPoint, alsoBroken: () => Promise<readonly string[]>): Promise<boolean> {
+  const outcome = await playRound(world, point, alsoBroken);
   print(outcome);
   breaches.push(...outcome.breaches);
   totals.rounds += 1;

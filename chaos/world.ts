@@ -12,7 +12,7 @@ import type { ExecutionResult } from '../transport/protocol/frames.ts';
 import { prepareHolds } from './commit-hold.ts';
 import { openWire, type Frame, type Wire } from './wire.ts';
 
-/** Agents of a world. Enough that a command has something to fan out to, few enough for two cores. */
+/** Agents of a world, unless told otherwise. Enough that a command has something to fan out to, few enough for two cores. */
 const AGENTS = 3;
 
 /** An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill and is tested elsewhere. */
@@ -89,13 +89,13 @@ const SCRIPTS = {
 /** Name of a script. */
 export type ScriptKind = keyof typeof SCRIPTS;
 
-/** Opens a world of its own. */
-export async function openWorld(scope: Scope, { admins = 1 }: { readonly admins?: number } = {}): Promise<World> {
+/** Opens a world of its own. `env` adds settings to its admins. */
+export async function openWorld(scope: Scope, { admins = 1, agents = AGENTS, env = {} }: { readonly admins?: number; readonly agents?: number; readonly env?: Readonly<Record<string, string>> } = {}): Promise<World> {
   const postgres = await startTestServer();
   scope.teardown(() => postgres.stop());
   const wires: Wire[] = [];
   const fleet = await startFleet(scope, {
-    admins, agents: AGENTS, connection: postgres.connection, env: { LOG_LEVEL: 'info' },
+    admins, agents, connection: postgres.connection, env: { LOG_LEVEL: 'info', ...env },
     door: async (adminUrl) => {
       const wire = await openWire(scope, adminUrl);
       wires.push(wire);
