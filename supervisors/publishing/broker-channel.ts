@@ -3,7 +3,7 @@ import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
 import { createChannel } from './channel.ts';
-import type { Channel, ChannelPorts, Outcome } from './channel.ts';
+import type { Channel, ChannelLease, ChannelPorts, Outcome } from './channel.ts';
 
 /** Events to publish, and where the channel stands after them. */
 export interface Batch {
@@ -106,15 +106,22 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
     if (batch.more) ahead = readAhead(epoch, batch);
     if (batch.events.length > 0) await to.publish(batch.events);
-    if (!(await moving)) return 'lost';
+    if (!(await hasMoved())) return 'lost';
     moving = rows.advance(epoch, batch.to);
     moving.catch(() => {}); // told when the next batch is through
     counters.published += batch.events.length;
     counters.tooOld += batch.tooOld;
     if (batch.tooOld > 0) log.warn({ events: batch.tooOld }, 'events were too old to be published');
     if (batch.more) return 'more';
-    if (!(await moving)) return 'lost';
+    if (!(await hasMoved())) return 'lost';
     return batch.unsettled ? 'soon' : 'none';
+  }
+
+  /** False once, for whoever wrote it; what is published under another epoch has a cursor of its own. */
+  async function hasMoved(): Promise<boolean> {
+    const isMoved = await moving;
+    moving = Promise.resolve(true);
+    return isMoved;
   }
 
   function readAhead(epoch: number, after: Batch): NonNullable<typeof ahead> {
@@ -123,7 +130,16 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     return { epoch, batch };
   }
 
-  const channel: Channel = createChannel({ ...ports, name: 'broker', work, lost: () => { problem = null; void disconnect(); } });
+  /** What was published is stored before another admin may go on from there. */
+  const lease: ChannelLease = {
+    claim: () => ports.lease.claim(),
+    renew: (epoch) => ports.lease.renew(epoch),
+    async release(epoch) {
+      await moving.catch(() => false);
+      await ports.lease.release(epoch);
+    },
+  };
+  const channel: Channel = createChannel({ ...ports, lease, name: 'broker', work, lost: () => { problem = null; void disconnect(); } });
   return {
     ...channel,
     counters,

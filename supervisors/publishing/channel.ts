@@ -100,19 +100,20 @@ export function createChannel(ports: ChannelPorts): Channel {
 
   /** A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is taken up under a new epoch. */
   async function hold(): Promise<void> {
-    const sentAtMs = monotonicMs();
     if (epoch !== null && holds()) {
+      const renewedAtMs = monotonicMs();
       if (!(await lease.renew(epoch))) lose();
       else if (holds()) {
-        heldUntilMs = sentAtMs + leaseMs;
+        heldUntilMs = renewedAtMs + leaseMs;
         return;
       }
     }
     if (stopped) return;
+    const claimedAtMs = monotonicMs();
     const claimed = await lease.claim();
     if (claimed === null) return lose();
     epoch = claimed;
-    heldUntilMs = sentAtMs + leaseMs;
+    heldUntilMs = claimedAtMs + leaseMs;
     wake?.();
   }
 

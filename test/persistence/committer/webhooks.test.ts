@@ -6,7 +6,7 @@ import type { Write } from '../../../actors/writes.ts';
 import { WEBHOOKS_MAX } from '../../../persistence/committer/webhook-rows.ts';
 import { NOW_MS } from '../../actors/world.ts';
 import { answered, FAILED } from '../../actors/webhook/world.ts';
-import { change, openRig, type Rig } from './rig.ts';
+import { openRig, type Rig } from './rig.ts';
 
 type Attempted = Extract<Write, { kind: 'delivery-attempted' }>;
 
@@ -16,14 +16,27 @@ function attempted(delivery: string, number: number, attempt: Attempt = FAILED, 
   return { kind: 'delivery-attempted', delivery, number, attempt, status: 'pending', nextAttemptAtMs: NOW_MS + 500, atMs: NOW_MS, ...more };
 }
 
-async function scene(t: Parameters<typeof openRig>[0]): Promise<Rig & { readonly webhook: string; readonly deliver: (more?: { readonly webhook?: string; readonly status?: string; readonly attempts?: number }) => Promise<string>; readonly delivery: (id: string) => Promise<object | undefined>; readonly attempts: (id: string) => Promise<object[]> }> {
+interface Scene {
+  readonly rig: Rig;
+  readonly webhook: string;
+  readonly commit: (...writes: readonly Write[]) => Promise<string[]>;
+  readonly rows: (text: string, values?: unknown[]) => Promise<object[]>;
+  /** Stores a delivery of the webhook, or of another one. */
+  readonly deliver: (more?: { readonly webhook?: string; readonly status?: string; readonly attempts?: number }) => Promise<string>;
+  readonly delivery: (id: string) => Promise<object | undefined>;
+  readonly attempts: (id: string) => Promise<object[]>;
+}
+
+async function scene(t: Parameters<typeof openRig>[0]): Promise<Scene> {
   const rig = await openRig(t);
   const webhook = v7();
   await rig.commit(null, [create(webhook)]);
   return {
-    ...rig,
+    rig,
     webhook,
-    async deliver({ webhook: to = webhook, status = 'pending', attempts = 0 } = {}) {
+    commit: (...writes) => rig.commit(null, writes),
+    rows: (text, values) => rig.rows(text, values),
+    deliver: async ({ webhook: to = webhook, status = 'pending', attempts = 0 } = {}) => {
       const [row] = await rig.rows<{ id: string }>(`insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
         values ($1, '1', (select count(*) from webhook_delivery), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), $2, $3, 3, now(), now()) returning id`, [to, status, attempts]);
       return row!.id;
@@ -37,9 +50,9 @@ test('a try is stored with its answer, and its delivery tells of the latest', as
   const { commit, deliver, delivery, attempts } = await scene(t);
   const id = await deliver();
 
-  t.deepEqual(await commit(null, [attempted(id, 1)]), ['ok']);
+  t.deepEqual(await commit(attempted(id, 1)), ['ok']);
   t.deepEqual(await delivery(id), { status: 'pending', attempt_count: 1, attempts_max: 3, next_attempt_at: new Date(NOW_MS + 500), last_status_code: null, last_error: 'The connection was refused.', last_duration_ms: 5, last_attempted_at: new Date(NOW_MS - 5), updated_at: new Date(NOW_MS) });
-  t.deepEqual(await commit(null, [attempted(id, 2, answered(204), { status: 'delivered', nextAttemptAtMs: null, atMs: NOW_MS + 900 })]), ['ok']);
+  t.deepEqual(await commit(attempted(id, 2, answered(204), { status: 'delivered', nextAttemptAtMs: null, atMs: NOW_MS + 900 })), ['ok']);
 
   t.deepEqual(await delivery(id), { status: 'delivered', attempt_count: 2, attempts_max: 3, next_attempt_at: null, last_status_code: 204, last_error: null, last_duration_ms: 5, last_attempted_at: new Date(NOW_MS - 5), updated_at: new Date(NOW_MS + 900) });
   t.deepEqual(await attempts(id), [
@@ -51,11 +64,11 @@ test('a try is stored with its answer, and its delivery tells of the latest', as
 test('a try is counted once: the same number again, or one that was skipped, is refused and changes nothing (V2)', async (t) => {
   const { commit, deliver, delivery, attempts } = await scene(t);
   const id = await deliver();
-  await commit(null, [attempted(id, 1)]);
+  await commit(attempted(id, 1));
   const before = [await delivery(id), await attempts(id)];
 
-  t.deepEqual(await commit(null, [attempted(id, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })]), ['conflict']);
-  t.deepEqual(await commit(null, [attempted(id, 3)]), ['conflict']);
+  t.deepEqual(await commit(attempted(id, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })), ['conflict']);
+  t.deepEqual(await commit(attempted(id, 3)), ['conflict']);
 
   t.deepEqual([await delivery(id), await attempts(id)], before);
 });
@@ -66,19 +79,19 @@ test('a finished delivery takes no further try', async (t) => {
     const id = await deliver({ status, attempts: 1 });
     const before = await delivery(id);
 
-    t.deepEqual(await commit(null, [attempted(id, 2)]), ['conflict']);
+    t.deepEqual(await commit(attempted(id, 2)), ['conflict']);
 
     t.deepEqual([await delivery(id), await attempts(id)], [before, []]);
   }
-  t.deepEqual(await commit(null, [attempted(v7(), 1)]), ['conflict']);
+  t.deepEqual(await commit(attempted(v7(), 1)), ['conflict']);
 });
 
 test('tries of many deliveries go in one transaction, and each stands for itself', async (t) => {
-  const { commit, committer, deliver, delivery, attempts } = await scene(t);
+  const { commit, rig: { committer }, deliver, delivery, attempts } = await scene(t);
   const [good, over, other] = [await deliver(), await deliver({ status: 'dropped' }), await deliver()] as const;
   const before = committer.counters.batches;
 
-  const outcomes = await Promise.all([commit(null, [attempted(good, 1)]), commit(null, [attempted(over, 1)]), commit(null, [attempted(other, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })])]);
+  const outcomes = await Promise.all([commit(attempted(good, 1)), commit(attempted(over, 1)), commit(attempted(other, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null }))]);
 
   t.deepEqual(outcomes, [['ok'], ['conflict'], ['ok']]);
   t.is(committer.counters.batches - before, 1);
@@ -93,7 +106,7 @@ test('what the receiver wrote is stored whatever it is, and cannot spoil the bat
   for (const answer of texts) {
     const id = await deliver();
     ids.push(id);
-    t.deepEqual(await commit(null, [attempted(id, 1, { type: 'answered', atMs: NOW_MS, durationMs: 0.4, statusCode: 500, retryAfterMs: null, answer })]), ['ok']);
+    t.deepEqual(await commit(attempted(id, 1, { type: 'answered', atMs: NOW_MS, durationMs: 0.4, statusCode: 500, retryAfterMs: null, answer })), ['ok']);
   }
 
   const stored = await Promise.all(ids.map(async (id) => ((await attempts(id))[0] as { response_body: string }).response_body));
@@ -105,11 +118,11 @@ test('a finished delivery is opened for one more try, only as it was seen', asyn
   const id = await deliver({ status: 'dropped', attempts: 3 });
   const reopen = (attempts: number): Write => ({ kind: 'delivery-reopened', delivery: id, attempts, atMs: NOW_MS });
 
-  t.deepEqual(await commit(null, [reopen(2)]), ['conflict']); // another try was counted meanwhile
-  t.deepEqual(await commit(null, [reopen(3)]), ['ok']);
+  t.deepEqual(await commit(reopen(2)), ['conflict']); // another try was counted meanwhile
+  t.deepEqual(await commit(reopen(3)), ['ok']);
   t.like(await delivery(id), { status: 'pending', attempt_count: 3, attempts_max: 4, next_attempt_at: null });
-  t.deepEqual(await commit(null, [reopen(3)]), ['conflict']); // it is open
-  t.deepEqual(await commit(null, [attempted(id, 4, answered(500), { status: 'dropped', nextAttemptAtMs: null })]), ['ok']);
+  t.deepEqual(await commit(reopen(3)), ['conflict']); // it is open
+  t.deepEqual(await commit(attempted(id, 4, answered(500), { status: 'dropped', nextAttemptAtMs: null })), ['ok']);
 
   t.like(await delivery(id), { status: 'dropped', attempt_count: 4 });
 });
@@ -118,32 +131,31 @@ test('no more tries than are allowed can be counted, whoever asks (V2)', async (
   const { commit, deliver, delivery } = await scene(t);
   const id = await deliver({ attempts: 3 });
 
-  await t.throwsAsync(commit(null, [attempted(id, 4)]), { message: /attempts_max|check/u });
+  await t.throwsAsync(commit(attempted(id, 4)), { message: /attempts_max|check/u });
 
   t.like(await delivery(id), { attempt_count: 3 });
 });
 
 test('deleting a webhook takes its deliveries and tries with it, and a late try is refused', async (t) => {
-  const rig = await scene(t);
-  const { commit, deliver, attempts } = rig;
+  const { commit, deliver, attempts, webhook, rows } = await scene(t);
   const other = v7();
-  await commit(null, [create(other)]);
+  await commit(create(other));
   const [id, kept] = [await deliver(), await deliver({ webhook: other })];
-  await commit(null, [attempted(id, 1), attempted(kept, 1)]);
+  await commit(attempted(id, 1), attempted(kept, 1));
 
-  t.deepEqual(await commit(null, [{ kind: 'webhook-deleted', id: rig.webhook }]), ['ok']);
+  t.deepEqual(await commit({ kind: 'webhook-deleted', id: webhook }), ['ok']);
 
-  t.deepEqual(await commit(null, [attempted(id, 2)]), ['conflict']);
+  t.deepEqual(await commit(attempted(id, 2)), ['conflict']);
   t.deepEqual([await attempts(id), (await attempts(kept)).length], [[], 1]);
-  t.deepEqual(await rig.rows('select id from webhook_delivery'), [{ id: kept }]);
-  t.deepEqual(await commit(null, [change({ kind: 'webhook-deleted', id: rig.webhook })]), ['not_found']);
+  t.deepEqual(await rows('select id from webhook_delivery'), [{ id: kept }]);
+  t.deepEqual(await commit({ kind: 'webhook-deleted', id: webhook }), ['not_found']);
 });
 
 test('there is a limit to webhooks, also for those created at once', async (t) => {
   const { commit, rows } = await scene(t);
   await rows(`insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) select gen_random_uuid(), 'u', '{}', 's', 'h', now(), now() from generate_series(1, $1::int)`, [WEBHOOKS_MAX - 4]);
 
-  const outcomes = await Promise.all(Array.from({ length: 8 }, () => commit(null, [create()])));
+  const outcomes = await Promise.all(Array.from({ length: 8 }, () => commit(create())));
 
   t.deepEqual(outcomes.flat().toSorted(), ['conflict', 'conflict', 'conflict', 'conflict', 'conflict', 'ok', 'ok', 'ok']);
   t.deepEqual(await rows('select count(*)::int as count from webhook'), [{ count: WEBHOOKS_MAX }]);
