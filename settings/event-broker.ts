@@ -1,5 +1,5 @@
 /** Settings of the event broker: which adapter, and how it reaches its servers. */
-import type { BrokerSettings, Login, MqttSettings, NatsSettings, RedisSettings } from '../transport/brokers/settings.ts';
+import type { BrokerSettings, Login, MqttSettings, NatsSettings, RedisSettings, SnsSettings } from '../transport/brokers/settings.ts';
 import type { Settings } from './environment.ts';
 import { choice, flag, list, secret, text, urls } from './fields.ts';
 import { isUserSeed } from './nkey.ts';
@@ -52,7 +52,7 @@ export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_MQTT_CLIENT_CERT_FILE: file('the client certificate for MQTT'),
   EVENT_BROKER_MQTT_CLIENT_KEY_FILE: file('the key of that certificate'),
   EVENT_BROKER_CLOUD_A_SNS_REGION: text({ max: 64 }).optional().meta({ ...unset, description: 'Region of the SNS topics.' }),
-  EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: text({ max: 256, pattern: /^arn:/u, expected: 'the beginning of a topic ARN, such as arn:aws:sns:eu-west-1:123456789012:' }).optional().meta({ ...unset, description: 'What stands before the topic name in each ARN.' }),
+  EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: text({ max: 256, pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]*$/u, expected: 'the beginning of a topic ARN, such as arn:aws:sns:eu-west-1:123456789012:' }).optional().meta({ ...unset, description: 'What stands before the topic name in each ARN.' }),
   EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: text({ max: 64 }).optional().meta({ ...unset, description: 'Project of the Pub/Sub topics.' }),
   EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: text({ max: 128 }).optional().meta({ ...unset, description: 'What stands before the topic name in each topic id.' }),
 } as const;
@@ -122,6 +122,14 @@ export function chooseBroker(read: Read): BrokerChoice {
     return { type: 'sentinel', group, sentinelPassword: read.EVENT_BROKER_REDIS_SENTINEL_PASSWORD ?? null };
   }
 
+  function snsTopics(): SnsSettings {
+    const region = needed('EVENT_BROKER_CLOUD_A_SNS_REGION', 'for cloud_a_sns it should be the region of the topics');
+    const topicArnPrefix = needed('EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX', 'for cloud_a_sns it should be the beginning of each topic ARN');
+    const named = topicArnPrefix?.split(':')[3];
+    if (named !== undefined && region !== undefined && named !== region) problems.push(`EVENT_BROKER_CLOUD_A_SNS_REGION is "${region}": it should be ${named}, the region in EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX`);
+    return { adapter: 'cloud_a_sns', region, topicArnPrefix };
+  }
+
   function mqttAuth(): MqttSettings['auth'] {
     if (read.EVENT_BROKER_MQTT_JWT === undefined) return login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD');
     return { jwt: read.EVENT_BROKER_MQTT_JWT, username: read.EVENT_BROKER_MQTT_USERNAME ?? 'jwt' };
@@ -164,7 +172,7 @@ export function chooseBroker(read: Read): BrokerChoice {
           auth: mqttAuth(), tls: mqttTls(),
         };
       case 'cloud_a_sns':
-        return { adapter: 'cloud_a_sns', region: needed('EVENT_BROKER_CLOUD_A_SNS_REGION', 'for cloud_a_sns it should be the region of the topics'), topicArnPrefix: needed('EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX', 'for cloud_a_sns it should be the beginning of each topic ARN') };
+        return snsTopics();
       case 'cloud_b_pubsub':
         return { adapter: 'cloud_b_pubsub', project: needed('EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT', 'for cloud_b_pubsub it should be the project of the topics'), topicIdPrefix: read.EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX ?? '' };
       default:
