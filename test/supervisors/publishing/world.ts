@@ -61,7 +61,7 @@ export function channelWorld() {
   return {
     clock, log, row, ports,
     /** Time goes by, a little at a time. */
-    async pass(ms: number): Promise<void> {
+    pass: async (ms: number): Promise<void> => {
       await settled();
       for (let passedMs = 0; passedMs < ms; passedMs += STEP_MS) {
         monotonicMs += STEP_MS;
@@ -70,7 +70,7 @@ export function channelWorld() {
       }
     },
     /** The process stands still, and no timer fires. */
-    pause(ms: number): void {
+    pause: (ms: number): void => {
       monotonicMs += ms;
     },
   };
