@@ -3,6 +3,7 @@ import { arnPrefix, provideSns, SNS_REGION, startMoto } from '../../test/support
 import { startKafka } from '../../test/support/brokers/kafka.ts';
 import { startMosquitto } from '../../test/support/brokers/mosquitto.ts';
 import { startNats } from '../../test/support/brokers/nats.ts';
+import { providePubSub, PUBSUB_PROJECT, startPubSub } from '../../test/support/brokers/pubsub.ts';
 import { bindQueue, startRabbit } from '../../test/support/brokers/rabbitmq.ts';
 import { startRedis } from '../../test/support/brokers/redis.ts';
 import type { Scope } from '../../test/support/scope.ts';
@@ -41,6 +42,14 @@ export const BROKER_SERVERS: Readonly<Record<string, BrokerServer>> = {
       const server = await startMoto(scope);
       await provideSns(server, 'bench-');
       return { EVENT_BROKER_CLOUD_A_SNS_REGION: SNS_REGION, EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: arnPrefix('bench-'), AWS_ENDPOINT_URL: server.url, AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' };
+    },
+  },
+  pubsub: {
+    adapter: 'cloud_b_pubsub', client: 'cloud_b_pubsub', events: 20_000,
+    async start(scope) {
+      const server = await startPubSub(scope);
+      await providePubSub(server, '');
+      return { EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: PUBSUB_PROJECT, PUBSUB_EMULATOR_HOST: server.host };
     },
   },
 };
