@@ -1,0 +1,143 @@
+/** A broker and an admin that are killed in the middle of the stream, while commands run: what is in JetStream afterwards is all of it, in the order of each subject (V1, V3). */
+import type { ExecutionContext } from 'ava';
+import type { Envelope } from '../../actors/events.ts';
+import { startNats, type NatsServer } from '../support/brokers/nats.ts';
+import { startFleet, type Fleet } from '../support/fleet.ts';
+import { peerTest } from '../support/peer-test.ts';
+import { until } from '../support/until.ts';
+
+const test = await peerTest('nats-server');
+
+/** Streams that get something here. */
+const STREAMS = ['EDGE_NODES_EVENTS', 'EDGE_COMMANDS_EVENTS', 'EDGE_CORE_EVENTS'];
+
+/** An event as the outbox has it, in the order of the commits. */
+interface Stored {
+  readonly id: string;
+  readonly subject: string;
+  readonly type: string;
+}
+
+async function startPublishingFleet(t: ExecutionContext, server: NatsServer, { agents = 0, env = {} }: { readonly agents?: number; readonly env?: Readonly<Record<string, string>> } = {}): Promise<Fleet> {
+  return startFleet(t, { agents, env: { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'nats', EVENT_BROKER_NATS_JETSTREAM: 'true', LOG_LEVEL: 'info', ...server.env, ...env } });
+}
+
+/** All that JetStream has, in its order. */
+async function published(server: NatsServer): Promise<readonly Envelope[]> {
+  const reader = await server.read();
+  const found: Envelope[] = [];
+  for (const stream of STREAMS) {
+    const info = await reader.ask(`$JS.API.STREAM.INFO.${stream}`) as { readonly state: { readonly messages: number } };
+    for (let seq = 1; seq <= info.state.messages; seq += 1) {
+      const { message } = await reader.ask(`$JS.API.STREAM.MSG.GET.${stream}`, { seq }) as { readonly message: { readonly data: string } };
+      found.push(JSON.parse(Buffer.from(message.data, 'base64').toString()) as Envelope);
+    }
+  }
+  return found;
+}
+
+/** Resolves when the channel has come to the end of the events. */
+async function through(fleet: Fleet): Promise<void> {
+  await until('the end of the events at the broker', async () => {
+    const [row] = await fleet.sql<{ open: boolean }>(`select exists (select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = 'broker') as open`);
+    return row?.open === false;
+  });
+}
+
+interface Health {
+  readonly ok: boolean;
+  readonly broker: string | null;
+}
+
+async function health(fleet: Fleet): Promise<Health> {
+  const answer = await fetch(`${fleet.admins[0]?.url}/healthz`);
+  const checks = await answer.json() as readonly { readonly name: string; readonly error: string | null }[];
+  return { ok: answer.ok, broker: checks.find(({ name }) => name === 'event_broker')?.error ?? null };
+}
+
+const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id).toSorted();
+
+test('broker and admin are killed, one after the other and together, while commands run: all events are there, in the order of each subject', async (t) => {
+  t.timeout(120_000);
+  const server = await startNats(t, 'token');
+  const fleet = await startPublishingFleet(t, server, { agents: 2 });
+  const [admin] = fleet.admins;
+  const asked: Promise<unknown>[] = [];
+  const over = new AbortController();
+  const load = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      const answers = [fleet.rest.call('POST', '/commands', { body: { command_text: 'echo done', targeting: { type: 'all' } } }), fleet.rest.call('POST', '/events/test')];
+      asked.push(...answers);
+      await Promise.allSettled(answers); // refused while the admin is dead
+    }
+  };
+  const loading = load();
+  const more = async (): Promise<void> => {
+    const before = await count(fleet);
+    await until('more events', async () => await count(fleet) > before + 10);
+  };
+
+  await more();
+  await server.kill();
+  await more(); // no command waits for a broker
+  await server.start();
+  await more();
+  await admin?.kill();
+  await admin?.start();
+  await more();
+  await Promise.all([server.kill(), admin?.kill()]);
+  await Promise.all([server.start(), admin?.start()]);
+  await more();
+  over.abort();
+  await loading;
+  await until('the end of all executions', async () => (await fleet.sql('select from command_execution where finished_at is null')).length === 0, 60_000);
+  await through(fleet);
+
+  const stored = await fleet.sql<Stored & Record<string, unknown>>('select id, subject, type from event order by txid, seq');
+  const found = await published(server);
+  t.deepEqual([...new Set(ids(found))], ids(stored));
+  const subjects = new Map(stored.map(({ id, subject }) => [id, subject]));
+  const firsts = [...new Map(found.toReversed().map((one) => [one.id, one])).values()].toReversed(); // the first of each, in order
+  const bySubject = (events: readonly { readonly id: string }[]) => Map.groupBy(events.map(({ id }) => id), (id) => subjects.get(id) ?? 'stranger');
+  const got = bySubject(found.filter((one) => firsts.includes(one)));
+  t.log(`${stored.length} events of ${got.size} subjects, ${found.length - firsts.length} repeats`);
+  for (const [subject, expected] of bySubject(stored)) t.deepEqual(got.get(subject), expected, subject);
+  await until('health', async () => (await health(fleet)).broker === null);
+});
+
+test('while the broker is away health says so and how much waits; what is too old then is skipped, counted and logged, and all else goes out', async (t) => {
+  const server = await startNats(t);
+  const maxAgeSeconds = 3;
+  const fleet = await startPublishingFleet(t, server, { env: { EVENT_DELIVERY_MAX_AGE_SECONDS: String(maxAgeSeconds) } });
+  const event = () => fleet.rest.post<Envelope>('/events/test');
+  const first = await event();
+  await through(fleet);
+  t.deepEqual(await health(fleet), { ok: true, broker: null });
+
+  await server.kill();
+  const old = [await event(), await event(), await event()];
+  const unwell = await until('health to notice', async () => {
+    const now = await health(fleet);
+    return now.broker === null ? null : now;
+  });
+  t.deepEqual(unwell, { ok: false, broker: `the broker cannot be reached: ${old.length} events wait` });
+  await until('the events to grow old', () => Date.now() > Date.parse(old.at(-1)?.time ?? '') + maxAgeSeconds * 1_000);
+  await server.start();
+  const young: Envelope[] = [];
+  await until('the broker to be reached, with events that come all the while', async () => {
+    young.push(await event()); // the back-off of the channel may be longer than an event may be old
+    return (await health(fleet)).ok;
+  });
+  await through(fleet);
+
+  const line = await fleet.admins[0]?.program.logged('events were too old to be published') as { readonly level: string; readonly events: number; readonly time: string };
+  const skipped = [...old, ...young].slice(0, line.events);
+  t.is(line.level, 'warn');
+  t.true(skipped.length >= old.length && skipped.every(({ time }) => Date.parse(line.time) - Date.parse(time) >= maxAgeSeconds * 1_000));
+  t.deepEqual((await published(server)).map(({ id }) => id), [first, ...[...old, ...young].slice(line.events)].map(({ id }) => id));
+});
+
+async function count(fleet: Fleet): Promise<number> {
+  const [row] = await fleet.sql<{ n: number }>('select count(*)::int as n from event');
+  return row?.n ?? 0;
+}
