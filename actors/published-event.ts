@@ -24,7 +24,8 @@ export interface Broker {
   /**
    * Publishes a batch of at most BATCH_EVENTS_MAX, keeping the order of each subject. Resolves when the broker has confirmed all of it, or,
    * where the protocol knows no confirmation, when the broker has read it (a flush answered). Rejects within PUBLISH_MS_MAX at the
-   * latest; any part of the batch may have arrived then, and all of it is published again.
+   * latest; any part of the batch may have arrived then, and all of it is published again. An event that the broker can never take is
+   * left out with an error line, as it would hold up all others.
    */
   publish(events: readonly PublishedEvent[]): Promise<void>;
   /** Resolves, once, with the reason when the connection is gone other than by `close`. Stays open where there is no connection to lose. */

@@ -16,9 +16,9 @@ export function text(limits: { readonly min?: number; readonly max?: number; rea
     .meta({ expected: expected ?? `text of ${min} to ${max} characters` });
 }
 
-/** A secret, taken exactly as given. It is never printed, and NAME_FILE may name a file that holds it. */
-export function secret() {
-  return z.string().min(1).max(4_096).meta({ secret: true, expected: 'text of 1 to 4096 characters' });
+/** A secret of at most `max` characters, taken exactly as given. It is never printed, and NAME_FILE may name a file that holds it. */
+export function secret({ max = 4_096 }: { readonly max?: number } = {}) {
+  return z.string().min(1).max(max).meta({ secret: true, expected: `text of 1 to ${max} characters` });
 }
 
 /** A secret that callers send in a header: printable ASCII without spaces, of at least 16 characters. */

@@ -152,6 +152,7 @@ test('wrong settings stop the start, with a line that names each', async (t) => 
   t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_USERNAME: 'edge' }), /^EVENT_BROKER_MQTT_PASSWORD is not set: /u);
   t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_WEBSOCKET_PATH: 'mqtt' }), /^EVENT_BROKER_MQTT_WEBSOCKET_PATH .*a path that begins with/u);
   t.regex(problem({ ...CLIENT, EVENT_BROKER_MQTT_SSL: 'false', EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }), /^EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true$/u);
+  t.like(brokerSettings('mqtt', { ...URLS, EVENT_BROKER_MQTT_JWT: 'j'.repeat(20_000) }), { auth: { jwt: 'j'.repeat(20_000), username: 'jwt' } });
   t.regex(problem(CLIENT), /^EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither$/u);
 
   t.is(problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }), `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file cannot be read (ENOENT); it should be a PEM file of certificates`);

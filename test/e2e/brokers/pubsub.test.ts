@@ -109,4 +109,6 @@ test.serial('wrong settings stop the start, with a line that names each', (t) =>
   const problem = (env: Readonly<Record<string, string>>): string => t.throws(() => brokerSettings('cloud_b_pubsub', env)).message;
 
   t.regex(problem({}), /^EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT is not set: /u);
+  t.regex(problem({ EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: 'projects/edge' }), /^EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT is "projects\/edge": it should be the id of a project$/u);
+  t.regex(problem({ ...settingsOf(''), EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: 'a/b' }), /^EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX is "a\/b": it should be letters/u);
 });
