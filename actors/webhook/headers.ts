@@ -24,9 +24,14 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u; // RFC 9110, 5.6.2: token
 /** Visible ASCII, with spaces and tabs inside only: what stands outside is lost on the way, and what is not ASCII is read in many ways. */
 const VALUE = /^(?:[\u0021-\u007E](?:[\t\u0020-\u007E]*[\u0021-\u007E])?)?$/u;
 
+/** Whether this can be the name of a header at all. */
+export function isHeaderName(name: string): boolean {
+  return name.length <= HEADER_NAME_CHARS_MAX && NAME.test(name);
+}
+
 /** Why a webhook may not have this header, in one sentence for the person who gave it; null: it may. The value is not in the sentence (E4). */
 export function headerProblem(name: string, value: string): string | null {
-  if (name.length > HEADER_NAME_CHARS_MAX || !NAME.test(name)) return `A header's name must be 1 to ${HEADER_NAME_CHARS_MAX} letters, digits and -, as in X-Api-Key.`;
+  if (!isHeaderName(name)) return `A header's name must be 1 to ${HEADER_NAME_CHARS_MAX} letters, digits and -, as in X-Api-Key.`;
   const known = name.toLowerCase();
   if (RESERVED_HEADERS.has(known) || RESERVED_PREFIXES.some((prefix) => known.startsWith(prefix))) return `The header ${name} is set by this service, or by HTTP itself.`;
   if (value.length > HEADER_CHARS_MAX) return `The value of ${name} is longer than ${HEADER_CHARS_MAX} characters.`;

@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../actors/events.ts';
 import { refuse } from '../../actors/refusal.ts';
 import type { WebhookResource } from '../../actors/resources.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
-import { headerProblem } from '../../actors/webhook/headers.ts';
+import { headerProblem, isHeaderName } from '../../actors/webhook/headers.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
@@ -19,13 +19,14 @@ const SUBSCRIBED_EVENTS_MAX = 20;
 const HEADERS_MAX = 20;
 const HEADER_CHARS_MAX = 4_096;
 
-const headers = z.record(z.string().max(HEADER_CHARS_MAX), z.string().max(HEADER_CHARS_MAX)).superRefine((given, context) => {
+const headers = z.record(z.string(), z.string().max(HEADER_CHARS_MAX)).superRefine((given, context) => {
   const names = Object.keys(given);
   if (names.length > HEADERS_MAX) context.addIssue({ code: 'custom', message: `must be at most ${HEADERS_MAX} headers` });
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length) context.addIssue({ code: 'custom', message: 'must not name a header twice' });
   for (const [name, value] of Object.entries(given)) {
     const problem = headerProblem(name, value);
-    if (problem !== null) context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message: problem });
+    // What is no name may be a value given in its place: it is not told (E4).
+    if (problem !== null) context.addIssue({ code: 'custom', path: isHeaderName(name) ? [name] : [], message: problem });
   }
 });
 

@@ -1,4 +1,7 @@
 /** The secret canary (E4): every secret there is, looked for in all that comes out. Made from the catalogue, so that a new operation is covered at once. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { Client } from 'pg';
 import { catalogue } from '../../../api/catalogue.ts';
@@ -7,6 +10,7 @@ import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts'
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
 import type { TestConnection } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
@@ -57,8 +61,55 @@ async function everything({ admin, request }: Fleet, ids: Readonly<Record<string
 /** Operations whose very answer is a secret, for who may see it. Source: contract.md, resource fields. */
 const READS_SECRET: ReadonlySet<string> = new Set(['get_enrollment_key', 'create_enrollment_key', 'create_public_enrollment_key', 'update_enrollment_key', 'create_node_recovery_key']);
 
+/** What a webhook is made with, well and badly. */
+const WEBHOOK_SECRETS = {
+  'secret of a webhook': 'webhook-secret-canary/+~ 0123456789',
+  'header of a webhook': 'Bearer webhook-header-canary/+~0123456789',
+  'password in a URL': 'url-password-canary-0123456789',
+  'wrong header': 'wrong-header-canary-0123456789\u0007',
+  'wrong secret': `wrong-secret-canary-${'x'.repeat(300)}`,
+};
+
+/** Makes webhooks, well and badly, has an event delivered to a receiver that fails, and answers all that came back. */
+async function deliver({ request }: Fleet): Promise<{ readonly webhook: string; readonly delivery: string; readonly texts: string }> {
+  const received: unknown[] = [];
+  const receiver = createServer((incoming, response) => {
+    received.push(incoming.headers['x-api-key']);
+    response.writeHead(500).end('it broke');
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const answers: unknown[] = [];
+  const asked = async (...call: Parameters<typeof request>) => {
+    const { data, rows, error, headers, status } = await request(...call);
+    answers.push([data, rows, error, [...headers]]);
+    return { data, rows, status };
+  };
+
+  const body = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret: WEBHOOK_SECRETS['secret of a webhook'], subscribed_events: ['edge.core.test'], headers: { 'x-api-key': WEBHOOK_SECRETS['header of a webhook'] } };
+  const created = await asked('POST', '/webhooks', body, { 'idempotency-key': 'w' });
+  for (const wrong of [
+    { url: 'nonsense' }, { url: `https://user:${WEBHOOK_SECRETS['password in a URL']}@receiver.test/` }, { url: 'https://169.254.169.254/' }, { headers: { 'x-api-key': WEBHOOK_SECRETS['wrong header'] } },
+    { headers: { [WEBHOOK_SECRETS['header of a webhook']]: 'x' } }, { secret: WEBHOOK_SECRETS['wrong secret'] }, { subscribed_events: ['edge.nothing'] }, { secret: [body.secret] },
+  ]) await asked('POST', '/webhooks', { ...body, ...wrong });
+  await asked('POST', '/webhooks', { ...body, headers: {} }, { 'idempotency-key': 'w' });
+  await asked('POST', '/events/test');
+  const path = `/webhook_deliveries?webhook_id__in=${String(created.data['id'])}`;
+  const delivery = String((await until('it is given up', async () => (await request('GET', path)).rows.find(({ status }) => status === 'dropped')))['id']);
+  await asked('GET', `/webhook_deliveries/${delivery}`);
+  await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
+  receiver.closeAllConnections();
+  receiver.close();
+  await once(receiver, 'close');
+  await until('it is given up again', async () => (await request('GET', path)).rows.find(({ status }) => status === 'dropped'));
+  await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
+  await asked('GET', path);
+  await asked('GET', '/webhooks');
+  if (received[0] !== WEBHOOK_SECRETS['header of a webhook']) throw new Error('the header did not arrive');
+  return { webhook: String(created.data['id']), delivery, texts: JSON.stringify(answers) };
+}
+
 test('no secret is in any answer, log line or row', async (t) => {
-  const fleet = await startFleet(t, { LOG_LEVEL: 'debug' });
+  const fleet = await startFleet(t, { LOG_LEVEL: 'debug', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '10' });
   const { admin, request, enroll } = fleet;
   await request('POST', '/clusters', { name: 'one' });
   const key = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null }, { 'idempotency-key': 'a' });
@@ -66,7 +117,9 @@ test('no secret is in any answer, log line or row', async (t) => {
   const recovery = await request('POST', `/nodes/${String(node.data['node_id'])}/recovery_key`, undefined, { 'idempotency-key': 'b' });
   const command = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
   await enroll('not-a-key-canary-0123456789', { node_id: crypto.randomUUID() });
+  const { webhook, delivery, texts } = await deliver(fleet);
   const secrets = {
+    ...WEBHOOK_SECRETS,
     ...ADMIN_KEYS,
     ENCRYPTION_KEY,
     'ENCRYPTION_KEY as bytes': Buffer.from(ENCRYPTION_KEY, 'base64').toString(),
@@ -78,10 +131,10 @@ test('no secret is in any answer, log line or row', async (t) => {
     'a wrong key of a client': 'wrong-canary-of-a-client-12345',
     'a wrong enrolment key': 'not-a-key-canary-0123456789',
   };
-  const ids = { nodes: String(node.data['node_id']), clusters: 'one', commands: String(command.data['id']), enrollment_keys: String(key.data['id']) };
+  const ids = { nodes: String(node.data['node_id']), clusters: 'one', commands: String(command.data['id']), enrollment_keys: String(key.data['id']), webhooks: webhook, webhook_deliveries: delivery };
   const rows = await rowsOf(admin.database);
 
-  const answers = await everything(fleet, ids);
+  const answers = [texts, await everything(fleet, ids)].join('\n');
 
   t.true(rows.includes(ids.commands), 'the rows were read');
   t.true(answers.includes(ids.commands), 'the answers were read');
