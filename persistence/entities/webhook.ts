@@ -41,7 +41,7 @@ export const WebhookDelivery = defineEntity({
     lastAttemptedAt: instant().nullable(),
     ...dates,
   },
-  uniques: [{ name: 'webhook_delivery_once', properties: ['webhookId', 'eventTxid', 'eventSeq'] }],
+  indexes: [{ name: 'webhook_delivery_of_webhook', properties: ['webhookId', 'id'] }],
 });
 
 /** One try of a delivery. */

@@ -21,16 +21,16 @@ export class Migration20261121120000_publishing extends Migration {
       "id" uuid primary key, "url" text not null, "subscribed_events" text[] not null, "sealed_secret" text not null, "sealed_headers" text not null, "txid" xid8 not null default pg_current_xact_id(),
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null)`);
 
-    // No foreign keys: a webhook is deleted at once, its many deliveries in batches behind it.
+    // No foreign keys: a webhook is deleted at once, its many deliveries in batches behind it. No unique key either: an event becomes a delivery in
+    // the transaction that moves the channel, whose row is locked; each index more costs every delivery twice.
     this.addSql(`create table "webhook_delivery" (
       "id" uuid primary key default "uuid_v7"(), "webhook_id" uuid not null, "event_txid" xid8 not null, "event_seq" bigint not null, "event_id" uuid not null, "event_type" text not null, "subject" uuid not null,
       "status" text not null default 'pending' check ("status" in ('pending', 'delivered', 'dropped')), "attempt_count" int not null default 0, "attempts_max" int not null, "next_attempt_at" timestamptz(3) null,
       "last_status_code" int null, "last_error" text null, "last_duration_ms" int null, "last_attempted_at" timestamptz(3) null,
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null,
-      constraint "webhook_delivery_once" unique ("webhook_id", "event_txid", "event_seq"),
       check ("attempt_count" <= "attempts_max" and ("status" = 'pending' or "next_attempt_at" is null))) with (fillfactor = 70)`);
     this.addSql(`create index "webhook_delivery_pending" on "webhook_delivery" ("webhook_id", "event_txid", "event_seq") where "status" = 'pending'`);
-    this.addSql(`create index "webhook_delivery_finished" on "webhook_delivery" ("updated_at") where "status" <> 'pending'`);
+    this.addSql(`create index "webhook_delivery_of_webhook" on "webhook_delivery" ("webhook_id", "id")`);
 
     this.addSql(`create table "webhook_attempt" (
       "delivery_id" uuid not null, "number" int not null, "attempted_at" timestamptz(3) not null, "duration_ms" int not null, "status_code" int null, "error" text null, "response_body" text null,

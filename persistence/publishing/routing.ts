@@ -42,7 +42,7 @@ async function store(client: PoolClient, place: { readonly txid: string; readonl
       stored as (
         insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
         select w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, ${now}::timestamptz, ${now}::timestamptz from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid
-        order by e.txid, e.seq on conflict on constraint webhook_delivery_once do nothing returning webhook_id),
+        order by e.txid, e.seq returning webhook_id),
       moved as (
         update event_channel c set txid = l.txid, seq = l.seq from (select txid, seq from chosen order by txid desc, seq desc limit 1) l where c.name = ${WEBHOOKS_CHANNEL})
     select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks, exists (select from event where txid >= ${settled}::xid8) as unsettled`);

@@ -55,9 +55,15 @@ export function pruneOutputParts(pool: Pool, limit: number): Promise<number> {
 export function pruneDeliveries(pool: Pool, beforeMs: number, limit: number): Promise<number> {
   return deleted(pool, 'pruning deliveries', sql`
     with old as (
-        delete from webhook_delivery where id in (select id from webhook_delivery where status <> 'pending' and updated_at < ${new Date(beforeMs)}::timestamptz order by updated_at limit ${limit}::int for update skip locked) returning id),
+        delete from webhook_delivery where id in (select id from webhook_delivery where id < ${firstIdAt(beforeMs)}::uuid and status <> 'pending' and updated_at < ${new Date(beforeMs)}::timestamptz order by id limit ${limit}::int for update skip locked) returning id),
       tries as (delete from webhook_attempt a using old where a.delivery_id = old.id)
     select 1 from old`);
+}
+
+/** The lowest UUID v7 of a moment: ids below it are older. */
+export function firstIdAt(atMs: number): string {
+  const time = Math.max(0, Math.trunc(atMs)).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
 }
 
 /** Deletes at most `limit` deliveries whose webhook was deleted, with their tries. Returns how many. */
