@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { answers } from '../test/support/receiver.ts';
 import { until } from '../test/support/until.ts';
 import { holdCommit, holdReads, holdTable, type CommitHold } from './commit-hold.ts';
+import { CUT_MS_MAX } from './delivery-invariants.ts';
 import type { Deliveries, Subscription } from './deliveries.ts';
 import { load, type KillPoint } from './kill-points.ts';
 import { BACK_MS_MAX, frozenPostgres } from './pauses.ts';
@@ -21,6 +22,7 @@ type Strike = (deliveries: Deliveries) => Promise<void>;
 const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   { name: 'an event is stored, and its deliveries are not', strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_delivery')) },
   { name: 'in the commit of its deliveries', strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-routed')) },
+  { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
   { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
   { name: 'deliveries are loaded, and their event is not read', strike: (all) => behindRouting(all, 'event') },
   { name: 'a request is on its way', strike: onItsWay },
@@ -80,6 +82,19 @@ async function behindRouting(all: Deliveries, table: 'event' | 'webhook_delivery
   const hold = await holdReads(connection, commit, table);
   await hold.caught;
   await all.world.killAdmin();
+  await hold.release();
+}
+
+/** The younger event waits for the older transaction, or the older one would be passed over (V1). */
+async function besideOlder(all: Deliveries): Promise<void> {
+  const hold = await holdCommit(all.world.postgres.connection, 'command-created');
+  const created = all.world.create();
+  await hold.caught;
+  await all.world.killAdmin();
+  await created;
+  await all.world.fleet.admins[0]?.start();
+  const event = await all.event();
+  await until('the younger event, which does not come', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), MOMENT_MS_MAX).catch(() => {});
   await hold.release();
 }
 
@@ -180,16 +195,17 @@ async function inDeletion(all: Deliveries): Promise<void> {
 async function behindDeletion(all: Deliveries): Promise<void> {
   const subscription = await underWay(all);
   await all.remove(subscription);
+  await delay(2 * CUT_MS_MAX); // what it had to deliver would have taken longer
   await all.world.killAdmin();
 }
 
 /** A webhook whose receiver is slow and often wrong, with more on its way and waiting than it can take at once. */
 async function underWay(all: Deliveries): Promise<Subscription> {
   let turn = 0;
-  const slowly = answers(204, { afterMs: 40 });
+  const slowly = answers(204, { afterMs: 100 });
   const later = answers(503);
   const subscription = await all.subscribe('short-lived', (response, arrival) => ((turn += 1) % 2 === 0 ? slowly : later)(response, arrival));
-  await Promise.all(Array.from({ length: MANY }, () => all.event()));
+  await Promise.all(Array.from({ length: 3 * MANY }, () => all.event()));
   await until('requests to it', () => subscription.endpoint.arrivals.length > 1);
   return subscription;
 }
