@@ -1,8 +1,11 @@
 /** E4: no secret is ever in a response, log, event, row, process list or child environment. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { decodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import { leaksIn, type Leak, type Secret } from '../support/canary.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
@@ -43,7 +46,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
   const encryptionKey = randomBytes(32);
   const fleet = await startFleet(t, {
     agents: 2,
-    env: { ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000' },
+    env: { ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' },
     agentEnv: { LOG_LEVEL: 'debug' },
     databasePassword,
   });
@@ -72,7 +75,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
 });
 
 /** Everything that a fleet does with secrets, also wrongly. */
-async function live(t: Parameters<typeof currentClient>[0], fleet: Fleet, rest: Rest, secrets: Secret[], emitted: Emission[]): Promise<void> {
+async function live(t: ExecutionContext, fleet: Fleet, rest: Rest, secrets: Secret[], emitted: Emission[]): Promise<void> {
   const url = fleet.admins[0]?.url ?? '';
   const [agent, other] = fleet.agents;
   if (agent === undefined || other === undefined) throw new Error('two agents were asked for');
@@ -99,6 +102,8 @@ async function live(t: Parameters<typeof currentClient>[0], fleet: Fleet, rest: 
   await rest.call('POST', '/agents/enroll', { body: enrollment(key.key, agent.node) });
   await rest.call('POST', '/agents/enroll', { body: `{"enrollment_key":"${key.key}",` });
   await rest.call('POST', '/commands', { body: `{"command_text":"${FLEET_KEYS.MASTER_KEY}` });
+
+  await deliver(t, rest, secrets);
 
   // Scripts that look for what they should not see.
   const peek = await fleet.run('env; tr "\\0" "\\n" </proc/$PPID/environ; tr "\\0" " " </proc/self/cmdline; ls -la; cat ../*/script; sleep 0.3');
@@ -127,6 +132,37 @@ async function live(t: Parameters<typeof currentClient>[0], fleet: Fleet, rest: 
   await fleet.admins[0]?.start();
   await until('the agents', async () => (await fleet.settled(await fleet.run('true'))).length > 0, 60_000);
   await rest.call('DELETE', `/nodes/${other.node}`);
+}
+
+/** Webhooks with secrets, whose receivers fail in every way. */
+async function deliver(t: ExecutionContext, rest: Rest, secrets: Secret[]): Promise<void> {
+  const [secret, header] = [`webhook secret/+~ ${randomUUID()}`, `Bearer webhook header/+~ ${randomUUID()}`];
+  secrets.push({ name: 'secret of a webhook', value: secret }, { name: 'header of a webhook', value: header });
+  const seen: unknown[] = [];
+  const statuses = [503, 500, 302, 404, 200];
+  const receiver = createServer((request, response) => {
+    seen.push(request.headers['x-api-key']);
+    response.writeHead(statuses[seen.length % statuses.length] ?? 200, { location: 'http://127.0.0.1:1/' }).end('an answer');
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => { receiver.closeAllConnections(); receiver.close(); });
+  await once(receiver, 'listening');
+
+  const webhook = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret, subscribed_events: ['edge.core.test', 'edge.command_execution.completed'], headers: { 'x-api-key': header } };
+  await rest.post('/webhooks', webhook);
+  await rest.post('/webhooks', { ...webhook, url: `https://127.0.0.1:${(receiver.address() as AddressInfo).port}/` }); // no TLS there
+  for (const wrong of [{ url: secret }, { url: 'http://169.254.169.254/' }, { headers: { [header]: 'x' } }, { headers: { 'content-length': header } }, { secret: secret.repeat(20) }, { subscribed_events: [header] }]) await rest.call('POST', '/webhooks', { body: { ...webhook, ...wrong } });
+  await rest.call('POST', '/webhooks', { body: `${JSON.stringify(webhook)}}` });
+  for (let event = 0; event < 4; event += 1) await rest.post('/events/test');
+  const finished = await until('tries are logged', async () => {
+    const deliveries = await rest.get<readonly { readonly id: string; readonly status: string }[]>('/webhook_deliveries?page_size=100');
+    return deliveries.length >= 8 && deliveries.every(({ status }) => status !== 'pending') ? deliveries : null;
+  });
+  for (const { id } of finished) {
+    await rest.call('GET', `/webhook_deliveries/${id}`);
+    await rest.call('POST', `/webhook_deliveries/${id}/redeliver`);
+  }
+  await rest.get('/webhooks');
+  t.true(seen.includes(header));
 }
 
 /** The fleet's API with every answer kept. */

@@ -26,10 +26,10 @@ test('a batch is what is stored behind the place of the channel, and the place m
 
 test('the text is the JSON of the envelope, byte for byte, with its topic and subject', async (t) => {
   const world = await held(t);
-  const { publish } = createRecords(world.pool);
+  const records = createRecords(world.pool);
   const messages = ['ünïcode 日本語 😀', 'quotes " \\ / and \b\f\n\r\t', '\u2028\u2029', '\u001E\u001F\u0000', '</script>', ''];
   const stored = [];
-  for (const message of messages) stored.push(await publish({ type: 'edge.core.test', subject: crypto.randomUUID(), atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 70 + stored.length), data: { message, requested_at: '2026-01-01T00:00:00.000Z' } }));
+  for (const message of messages) stored.push(await records.publish({ type: 'edge.core.test', subject: crypto.randomUUID(), atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 70 + stored.length), data: { message, requested_at: '2026-01-01T00:00:00.000Z' } }));
 
   const batch = await next(world);
 
