@@ -1,7 +1,7 @@
 /** Worlds one after another, and what happens in each. */
 import type { Scope } from '../test/support/scope.ts';
 import { DELIVERY_ENV, openDeliveries, type Deliveries } from './deliveries.ts';
-import { deliveryPauses, deliveryPoints, DELIVERY_POINT_NAMES } from './delivery-points.ts';
+import { deliveryPauses, deliveryPoints, DELIVERY_KILL_NAMES, DELIVERY_PAUSE_NAMES } from './delivery-points.ts';
 import { deliveryTakeovers, DELIVERY_TAKEOVER_NAMES } from './delivery-takeovers.ts';
 import { KILL_POINTS, type KillPoint } from './kill-points.ts';
 import { PAUSES } from './pauses.ts';
@@ -36,7 +36,7 @@ const namesOf = (points: readonly KillPoint[]): readonly string[] => points.map(
 export const ACTS: readonly Act[] = [
   plain({ admins: 1, upTo: 0.55, once: PAUSES, again: KILL_POINTS }),
   plain({ admins: 2, upTo: 0.6, once: [], again: TAKEOVERS }),
-  delivering({ admins: 1, upTo: 0.95, names: DELIVERY_POINT_NAMES, points: (all) => ({ once: deliveryPauses(all), again: deliveryPoints(all) }) }),
+  delivering({ admins: 1, upTo: 0.95, names: [...DELIVERY_PAUSE_NAMES, ...DELIVERY_KILL_NAMES], points: (all) => ({ once: deliveryPauses(all), again: deliveryPoints(all) }) }),
   delivering({ admins: 2, upTo: 1, names: DELIVERY_TAKEOVER_NAMES, points: (all) => ({ once: [], again: deliveryTakeovers(all) }) }),
 ];
 

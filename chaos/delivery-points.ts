@@ -11,8 +11,8 @@ import { BACK_MS_MAX, frozenPostgres } from './pauses.ts';
 /** Longest pause of a random moment, in ms. */
 const MOMENT_MS_MAX = 400;
 
-/** How long the database is frozen, in ms: longer than a call may take and shorter than a channel's lease. */
-const FREEZE_MS = 6_000;
+/** How long the database or the admin is frozen, in ms: longer than the lease of a channel. */
+const FREEZE_MS = 12_000;
 
 /** Events at once, when there is to be something under way. */
 const MANY = 12;
@@ -44,7 +44,8 @@ const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
 
 /** What takes longer than a kill. */
 const PAUSES: typeof POINTS = [
-  { name: 'PostgreSQL is frozen for a while', strike: frozen },
+  { name: 'PostgreSQL is frozen for longer than a lease', strike: frozenDatabase },
+  { name: 'the only admin is frozen for longer than a lease', strike: frozenAdmin },
 ];
 
 /** Every point at which a kill is aimed, as points of these deliveries' world. */
@@ -57,8 +58,9 @@ export function deliveryPauses(deliveries: Deliveries): readonly KillPoint[] {
   return PAUSES.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
 }
 
-/** Names of all of them. */
-export const DELIVERY_POINT_NAMES: readonly string[] = [...POINTS, ...PAUSES].map(({ name }) => `webhooks: ${name}`);
+/** Names of the kills, and of the freezes. */
+export const DELIVERY_KILL_NAMES: readonly string[] = POINTS.map(({ name }) => `webhooks: ${name}`);
+export const DELIVERY_PAUSE_NAMES: readonly string[] = PAUSES.map(({ name }) => `webhooks: ${name}`);
 
 /** Events of several about one subject, and one of its own. */
 async function events(all: Deliveries): Promise<void> {
@@ -238,11 +240,23 @@ async function everything(all: Deliveries): Promise<void> {
 }
 
 /** Receivers see a pause, and no more (L3). */
-async function frozen(all: Deliveries): Promise<void> {
+async function frozenDatabase(all: Deliveries): Promise<void> {
   const created = await burden(all);
   await frozenPostgres(all.world, FREEZE_MS);
   const event = await all.event();
   await until('an event at its receiver again (L3)', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), BACK_MS_MAX);
+  await Promise.all(created);
+}
+
+/** Its own lease ran out: it goes on under a new epoch, and takes up what it had left. */
+async function frozenAdmin(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  const [admin] = all.world.fleet.admins;
+  admin?.program.pause();
+  await delay(FREEZE_MS);
+  admin?.program.resume();
+  const event = await until('an event that is stored again', () => all.event(), BACK_MS_MAX);
+  await until('an event at its receiver again', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), BACK_MS_MAX);
   await Promise.all(created);
 }
 
