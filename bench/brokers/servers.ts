@@ -1,5 +1,5 @@
 /** The real servers that the tests use, for the bench: how each is started, and how the admin and the bare client find it. */
-import { arnPrefix, provideSns, SNS_REGION, startMoto } from '../../test/support/brokers/moto.ts';
+import { arnPrefix, provideSnsTopics, SNS_REGION, startMoto } from '../../test/support/brokers/moto.ts';
 import { startKafka } from '../../test/support/brokers/kafka.ts';
 import { startMosquitto } from '../../test/support/brokers/mosquitto.ts';
 import { startNats } from '../../test/support/brokers/nats.ts';
@@ -40,7 +40,7 @@ export const BROKER_SERVERS: Readonly<Record<string, BrokerServer>> = {
     adapter: 'cloud_a_sns', client: 'cloud_a_sns', events: 1_000,
     async start(scope) {
       const server = await startMoto(scope);
-      await provideSns(server, 'bench-');
+      await provideSnsTopics(server, 'bench-'); // no queue: moto looks at all that is in it whenever another message comes
       return { EVENT_BROKER_CLOUD_A_SNS_REGION: SNS_REGION, EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: arnPrefix('bench-'), AWS_ENDPOINT_URL: server.url, AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' };
     },
   },
