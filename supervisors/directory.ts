@@ -63,7 +63,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
   const household: Household = {
     committer, clock, held, crashed, vanished,
-    effects: { asks, clock, committer, loader, sessions, posts, log, tell: (addressed) => void tell(addressed), revive: (address) => void ensure(address), stop, whenOwned },
+    effects: { asks, clock, committer, loader, sessions, posts, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
   };
 
   function tell({ to, message }: Addressed): boolean {

@@ -15,7 +15,8 @@ export interface EffectPorts {
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
   readonly log: Log;
-  tell(addressed: Addressed): void;
+  /** False: its mailbox is full, or it takes nothing now. */
+  tell(addressed: Addressed): boolean;
   /** Runs while this admin holds the lease behind an actor, by its own monotonic clock: now, when the lease is renewed, or never. */
   whenOwned(address: Address, run: () => void): void;
   /** Starts an actor from its rows if it is not there. */
@@ -52,7 +53,7 @@ export class Performer {
     const ports = this.#ports;
     switch (effect.type) {
       case 'tell':
-        return ports.tell(effect.told);
+        return void ports.tell(effect.told);
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':
@@ -96,7 +97,7 @@ export class Performer {
     this.#reminders.get(key)?.();
     this.#reminders.set(key, this.#ports.clock.after(afterMs, () => {
       this.#reminders?.delete(key);
-      this.#tellSelf(message);
+      this.#report(message);
     }));
   }
 
@@ -116,12 +117,12 @@ export class Performer {
 
   async #loadDeliveries({ load, after, limit }: Extract<Effect, { type: 'load-deliveries' }>): Promise<void> {
     const loaded = await this.#untilLoaded(() => this.#ports.loader.deliveries(this.#self.id, after, limit));
-    if (loaded !== null && !this.#ended) this.#tellSelf({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
+    if (loaded !== null && !this.#ended) this.#report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
   }
 
   async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {
     const attempt = await this.#ports.posts.post(webhook, delivery);
-    if (!this.#ended) this.#tellSelf({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
+    this.#report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
   }
 
   /** The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged. */
@@ -143,10 +144,19 @@ export class Performer {
     }
   }
 
+  /** What the actor asked for and waits for: while its mailbox is full it is told again, since nobody else will. */
+  #report(message: Message): void {
+    if (this.#ended || this.#ports.tell({ to: this.#self, message } as Addressed)) return;
+    this.#ports.clock.after(REPORT_AGAIN_MS, () => this.#report(message));
+  }
+
   #tellSelf(message: Message): void {
     this.#ports.tell({ to: this.#self, message } as Addressed);
   }
 }
+
+/** Wait before a full mailbox is tried again, in ms. */
+const REPORT_AGAIN_MS = 250;
 
 /** Wait between two reads while the database is away, in ms. */
 const RELOAD_MS = 250;

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { Asker } from '../../actors/kit/asker.ts';
+import { MAILBOX_MESSAGES_MAX } from '../../actors/kit/limits.ts';
 import { DatabaseUnavailable, type Committer } from '../../actors/kit/ports.ts';
 import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import { answered, FAILED } from '../actors/webhook/world.ts';
@@ -114,6 +115,37 @@ for (const armed of ['stored', 'not stored'] as const) {
     t.pass();
   });
 }
+
+test('what comes of a post is heard also when the mailbox was full', async (t) => {
+  let store = (): void => {};
+  const held = new Promise<void>((resolve) => { store = resolve; });
+  let isHeld = false;
+  const grove = await plantGrove(t, {
+    committer: (real) => ({
+      ready: () => real.ready(),
+      async commit(lease, changes) {
+        if (isHeld) await held;
+        return real.commit(lease, changes);
+      },
+    }),
+  });
+  const webhook = await grove.createWebhook();
+  await grove.storeDelivery(webhook);
+  await grove.storeDelivery(webhook);
+  tell(grove, webhook);
+  await posted(grove, 2);
+
+  isHeld = true;
+  grove.posts.posted[0]?.end(answered(200));
+  await until('it is full', () => Array.from({ length: MAILBOX_MESSAGES_MAX + 1 }, () => tell(grove, webhook)).includes(false));
+  const { deadLetters } = grove.tree.directory.counters;
+  grove.posts.posted[1]?.end(answered(200));
+  await until('the news found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
+  store();
+  await until('both are over', async () => (await stored(grove)).every((one) => one === 'delivered 1 1'));
+
+  t.is(grove.posts.posted.length, 2);
+});
 
 test('a try that another admin counted first is not counted again, and the delivery goes on from its row', async (t) => {
   const grove = await plantGrove(t);
