@@ -92,7 +92,8 @@ const CLIENTS: Readonly<Record<string, (env: Readonly<Record<string, string>>) =
     const client = new v1.PublisherClient({ ...options });
     const topic = `projects/${env['EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT']}/topics/${env['EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX'] ?? ''}${TOPIC}`;
     return {
-      batch: (texts) => client.publish({ topic, messages: texts.map((text) => ({ data: Buffer.from(text), attributes: { type: TYPE, corename: 'default' } })) }),
+      // The same messages: a request has one ordering key, and the adapter has 16 of them.
+      batch: (texts) => Promise.all([...Map.groupBy(texts.map((text, index) => ({ data: Buffer.from(text), attributes: { type: TYPE, corename: 'default' }, orderingKey: String(index % 16) })), ({ orderingKey }) => orderingKey).values()].map((messages) => client.publish({ topic, messages }))),
       close: () => client.close(),
     };
   },

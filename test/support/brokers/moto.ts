@@ -96,14 +96,21 @@ export function arnPrefix(namePrefix: string): string {
   return `arn:aws:sns:${SNS_REGION}:${ACCOUNT}:${namePrefix}`;
 }
 
-/** Makes the five topics and a queue to which they go, with a filter on attributes if one is given. */
+/** Makes the five topics. Without a subscription the service drops what is published to them. */
+export async function provideSnsTopics(moto: Moto, namePrefix: string): Promise<readonly string[]> {
+  const sns = new SNSClient(optionsFor(moto));
+  const arns: string[] = [];
+  for (const topic of TOPICS) arns.push((await sns.send(new CreateTopicCommand({ Name: `${namePrefix}${topic}` }))).TopicArn ?? '');
+  sns.destroy();
+  return arns;
+}
+
+/** Makes them and a queue to which they go, with a filter on attributes if one is given. */
 export async function provideSns(moto: Moto, namePrefix: string, filter: object | null = null): Promise<void> {
-  const options = optionsFor(moto);
-  const [sns, sqs] = [new SNSClient(options), new SQSClient(options)];
+  const [sns, sqs] = [new SNSClient(optionsFor(moto)), new SQSClient(optionsFor(moto))];
   await sqs.send(new CreateQueueCommand({ QueueName: queueOf(namePrefix) }));
-  for (const topic of TOPICS) {
-    const { TopicArn } = await sns.send(new CreateTopicCommand({ Name: `${namePrefix}${topic}` }));
-    const attributes = { RawMessageDelivery: 'true', ...(filter && { FilterPolicy: JSON.stringify(filter) }) };
+  const attributes = { RawMessageDelivery: 'true', ...(filter && { FilterPolicy: JSON.stringify(filter) }) };
+  for (const TopicArn of await provideSnsTopics(moto, namePrefix)) {
     await sns.send(new SubscribeCommand({ TopicArn, Protocol: 'sqs', Endpoint: `arn:aws:sqs:${SNS_REGION}:${ACCOUNT}:${queueOf(namePrefix)}`, Attributes: attributes }));
   }
   sns.destroy();
