@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { fanout } from './cases/fanout.ts';
+import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
@@ -21,6 +22,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   agent: { about: 'an idle agent', run: agent },
   list: { about: 'pages of long lists', run: list },
   brokers: { about: 'events through each broker', run: brokers },
+  'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
 };
 

@@ -37,15 +37,17 @@ export interface ProductOptions {
   readonly name?: string;
   /** Real ones have a journal on disk and run scripts. */
   readonly agents?: 'simulated' | 'real';
+  /** Further settings of the admin. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Called when the admin is ready. */
   readonly beforeAgents?: (admin: AdminProcess) => Promise<void>;
 }
 
 /** Starts the product with `nodes` enrolled and connected agents on a database of its own. */
-export async function startProduct(postgres: BenchServer, nodes: number, { name = 'product', agents: kind = 'simulated', beforeAgents }: ProductOptions = {}): Promise<Product> {
+export async function startProduct(postgres: BenchServer, nodes: number, { name = 'product', agents: kind = 'simulated', env, beforeAgents }: ProductOptions = {}): Promise<Product> {
   const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes));
-  const place = await newAdminPlace(database);
+  const place = await newAdminPlace(database, env);
   const admin = await startAdmin(place);
   let worker: Worker | undefined;
   try {
