@@ -58,6 +58,9 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
   /** The cursor on its way into the database, while the next batch is on its way to the broker. */
   let moving: Promise<boolean> = Promise.resolve(true);
 
+  /** Events in the next batch: half of one that failed, so that a slow broker gets on; twice one that got through. */
+  let eventsMax = BATCH_EVENTS_MAX;
+
   async function work(epoch: number): Promise<Outcome> {
     try {
       broker ??= await connect();
@@ -100,12 +103,12 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
   }
 
   async function publishNext(epoch: number, to: Broker): Promise<Outcome> {
-    const batch = await (ahead?.epoch === epoch ? ahead.batch : rows.next(epoch, null, BATCH_EVENTS_MAX));
+    const batch = await (ahead?.epoch === epoch ? ahead.batch : rows.next(epoch, null, eventsMax));
     ahead = null;
     if (batch === null || !channel.holds()) return 'lost';
     if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
     if (batch.more) ahead = readAhead(epoch, batch);
-    if (batch.events.length > 0) await to.publish(batch.events);
+    if (batch.events.length > 0) await publish(to, batch.events);
     if (!(await hasMoved())) return 'lost';
     moving = rows.advance(epoch, batch.to);
     moving.catch(() => {}); // told when the next batch is through
@@ -117,6 +120,16 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     return batch.unsettled ? 'soon' : 'none';
   }
 
+  async function publish(to: Broker, events: readonly PublishedEvent[]): Promise<void> {
+    try {
+      await to.publish(events);
+    } catch (error) {
+      eventsMax = Math.max(1, Math.floor(events.length / 2));
+      throw error;
+    }
+    eventsMax = Math.min(BATCH_EVENTS_MAX, Math.max(eventsMax, events.length * 2));
+  }
+
   /** False once, for whoever wrote it; what is published under another epoch has a cursor of its own. */
   async function hasMoved(): Promise<boolean> {
     const isMoved = await moving;
@@ -125,7 +138,7 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
   }
 
   function readAhead(epoch: number, after: Batch): NonNullable<typeof ahead> {
-    const batch = rows.next(epoch, after, BATCH_EVENTS_MAX);
+    const batch = rows.next(epoch, after, eventsMax);
     batch.catch(() => {}); // told when it is its turn
     return { epoch, batch };
   }

@@ -3,6 +3,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import type { Vault } from '../../actors/kit/ports.ts';
 import type { WebhookRecord } from '../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
+import { hideValues } from './hidden-values.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 import type { Post } from './post.ts';
 import { createSign, type Sign } from './signature.ts';
@@ -15,6 +16,8 @@ export interface Endpoint {
   readonly lanes: Lanes;
   /** The request of one try of an event: `timestamp` in Unix seconds. */
   request(eventId: string, body: Uint8Array, timestamp: number): Dispatcher.DispatchOptions;
+  /** An answer without the values of the webhook's own headers. */
+  readonly hide: (answer: string) => string;
   /** Requests under way. */
   readonly posts: Set<Post>;
   /** Callers that hold it: then it is not forgotten. */
@@ -40,6 +43,7 @@ export function createEndpoint(webhook: WebhookRecord, { vault, connect, connect
   return {
     lanes: createLanes(url.origin, connect, connectionsMax),
     request: requestOf(`${url.pathname}${url.search}`, sign, userAgent, Object.entries(own).flat()),
+    hide: hideValues(Object.values(own)),
     posts: new Set(),
     users: 0,
     usedMs: 0,

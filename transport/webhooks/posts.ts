@@ -100,7 +100,7 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
         onResent,
         onOutcome(ended, outcome) {
           endpoint.posts.delete(ended);
-          resolve(attemptOf(outcome, ended.atMs));
+          resolve(attemptOf(outcome, ended.atMs, endpoint));
         },
       });
       endpoint.posts.add(begun);
@@ -112,12 +112,12 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     counters.resent += 1;
   }
 
-  function attemptOf(outcome: Outcome, atMs: number): Attempt | null {
+  function attemptOf(outcome: Outcome, atMs: number, { hide }: Endpoint): Attempt | null {
     if (outcome === null) return cut();
     if (outcome.type === 'failed') return failed(atMs, outcome.ms, outcome.failure);
     const { statusCode, retryAfter, answer, ms } = outcome;
     counters.answers[answerClass(statusCode)] += 1;
-    return { type: 'answered', atMs, durationMs: Math.round(ms), statusCode, retryAfterMs: retryAfterMs(retryAfter, nowMs()), answer };
+    return { type: 'answered', atMs, durationMs: Math.round(ms), statusCode, retryAfterMs: retryAfterMs(retryAfter, nowMs()), answer: hide(answer) };
   }
 
   function failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {

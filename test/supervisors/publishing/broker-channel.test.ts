@@ -124,6 +124,23 @@ test('a connection that is lost is opened again at once', async (t) => {
   t.is(log.lines.filter(({ level }) => level === 'warn').length, 1);
 });
 
+test('a batch that failed is halved until it gets through, and grows again', async (t) => {
+  const { channel, received, trouble, store, pass } = scene();
+  const sizes: number[] = [];
+  trouble.publish = async (events) => {
+    sizes.push(events.length);
+    if (events.length > 150) throw new Error('too slow');
+    await settled();
+  };
+  await channel.start();
+
+  store(600);
+  await pass(60_000);
+
+  t.deepEqual(sizes.slice(0, 5), [BATCH_EVENTS_MAX, 250, 125, 125, 250]); // 125 was read ahead before the first got through
+  t.deepEqual([...new Set(received)], upTo(600));
+});
+
 test('what failed is published again, all of it and in order, over a new connection, and what was read ahead is read anew', async (t) => {
   const { channel, stored, received, connections, trouble, store, pass } = scene();
   await channel.start();
