@@ -105,7 +105,7 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
     async breaches() {
       const [late] = await Promise.allSettled([deliveries.settled()]);
       const webhooks: Subscribed[] = subscriptions.map(({ name, id, endpoint: { path }, deletedMs, redelivered }) => ({ name, id, path, deletedMs, redelivered }));
-      return [...(late.status === 'rejected' ? ['V2: deliveries did not come to an end'] : []), ...deliveryBreaches({ webhooks, owed: await owed(), arrivals: receiver.log })];
+      return [...(late.status === 'rejected' ? ['V2: deliveries did not come to an end'] : []), ...errorsOf(fleet.admins), ...deliveryBreaches({ webhooks, owed: await owed(), arrivals: receiver.log })];
     },
     async counts() {
       const [row] = await fleet.sql<{ events: number; delivered: number; dropped: number }>(`select (select count(*)::int from event) as events, count(*) filter (where status = 'delivered')::int as delivered, count(*) filter (where status = 'dropped')::int as dropped from webhook_delivery`);
@@ -117,6 +117,11 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
   await subscribe('flapping', isMoody([answers(204), answers(204), answers(503)]));
   await subscribe('moody', isMoody([answers(200), answers(200), answers(500), answers(429, { headers: { 'retry-after': '0' } }), hangsUp, breaksOff, isSilent]));
   return { ...deliveries, steady };
+}
+
+/** What admins took for a bug: whatever is killed, nothing is one. */
+function errorsOf(admins: readonly AdminProgram[]): string[] {
+  return admins.flatMap(({ name, runs }) => runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error').map((line) => `${name} logged an error: ${JSON.stringify(line)}`)));
 }
 
 /** Until it is answered as wanted: admins are killed meanwhile. */

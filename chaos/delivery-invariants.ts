@@ -103,14 +103,21 @@ function ofDelivery(webhook: Subscribed, owed: Owed, came: readonly Arrival[], s
   if (before !== undefined && came.length <= before) say('it was to be sent once more, and was not', event);
 }
 
-/** Of one subject nothing is sent before the one before it is through: all tries of an event precede the first of the next. Redeliveries keep no order. */
+/**
+ * Of one subject nothing is sent before the one before it is through: taken by its receiver, or over with all of its tries. What was taken may come
+ * once more behind the next, where its lease ran out while the answer was being stored: at least once is promised. Redeliveries keep no order.
+ */
 function inOrder(webhook: Subscribed, owed: readonly Owed[], byEvent: ReadonlyMap<string, readonly Placed[]>, say: (what: string, event: string) => void): void {
-  let last = -1;
+  let through: Placed | undefined;
   for (const { event_id: event } of owed) {
-    const places = (byEvent.get(event) ?? []).map(({ place }) => place);
-    const regular = webhook.redelivered.has(event) ? places.slice(0, 1) : places;
-    if ((regular[0] ?? Infinity) < last) say('it came before all tries of the one before it were over', event);
-    last = Math.max(last, ...regular);
+    const came = byEvent.get(event) ?? [];
+    const [first] = came;
+    if (first !== undefined && through !== undefined && first.place < through.place) {
+      say(`it came before the one before it was through: ${through.arrival.id} came ${byEvent.get(through.arrival.id)?.map(({ arrival }) => `at ${arrival.atMs - first.arrival.atMs} ms (${arrival.status})`).join(', ')}`, event);
+    }
+    const regular = webhook.redelivered.has(event) ? came.slice(0, 1) : came;
+    const end = regular.find(({ arrival: { status } }) => status !== null && status >= 200 && status < 300) ?? regular.at(-1);
+    if (end !== undefined && (through === undefined || end.place > through.place)) through = end;
   }
 }
 

@@ -121,6 +121,7 @@ test.serial('the admin that delivers freezes in the midst of it: the other goes 
   t.deepEqual(receiver.log.slice(sent).map(({ id }) => id), [later, later]);
   t.deepEqual(await fleet.sql(`select from webhook_delivery where webhook_id = $1 and (status <> 'delivered' or attempt_count <> 1) and event_id <> $2`, [slow, later]), []);
   t.deepEqual(await fleet.sql(`select a.status_code from webhook_attempt a join webhook_delivery d on d.id = a.delivery_id where d.webhook_id = $1 and a.status_code <> 204`, [slow]), []);
+  t.deepEqual(holder.program.lines(from).filter(({ level }) => level === 'error'), []); // a guard refused what it wanted to store
   t.is((await deliverers(fleet)).holder, other);
   for (const id of [webhook, slow]) await at(other).call('DELETE', `/webhooks/${id}`);
 });
