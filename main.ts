@@ -15,6 +15,7 @@ import type { AdminConfig } from './config.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
 import { createCommitter } from './persistence/committer/committer.ts';
+import type { GroupCommitter } from './persistence/committer/committer.ts';
 import { openDatabase } from './persistence/database.ts';
 import type { Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
@@ -120,7 +121,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
-  const publishing = createPublishing(config, database, adminId, tree, log);
+  const publishing = createPublishing(config, database, committer, adminId, tree, log);
   unwind.add('leases', () => tree.ownership.stop());
   unwind.add('commits', () => committer.drained());
 
@@ -172,7 +173,7 @@ interface Publishing {
 }
 
 /** The channels by which events leave, and the ear that wakes them. */
-function createPublishing(config: AdminConfig, database: Database, adminId: string, { directory }: Tree, log: Log): Publishing {
+function createPublishing(config: AdminConfig, database: Database, committer: GroupCommitter, adminId: string, { directory }: Tree, log: Log): Publishing {
   const { pool } = database;
   const clock = systemClock;
   const leases = channelLeases(pool, adminId);
@@ -182,7 +183,7 @@ function createPublishing(config: AdminConfig, database: Database, adminId: stri
   });
   const webhooks = createWebhooksChannel({
     ...channelPorts(WEBHOOKS_CHANNEL), directory,
-    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS, clock.nowMs()), waiting: () => webhooksWithDeliveries(pool) },
+    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS, clock.nowMs()), caughtUp: () => committer.caughtUp(), waiting: () => webhooksWithDeliveries(pool) },
   });
   const settings = config.broker;
   const broker = settings === null ? null : createBrokerChannel({

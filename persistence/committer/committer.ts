@@ -57,6 +57,8 @@ export interface GroupCommitter extends Committer {
   readonly counters: Readonly<CommitCounters>;
   /** Resolves when nothing waits to be stored. */
   drained(): Promise<void>;
+  /** Resolves when everything that waits now is stored or refused. Rejects with DatabaseUnavailable. */
+  caughtUp(): Promise<void>;
 }
 
 /** What a committer writes to, and whom it tells. */
@@ -232,6 +234,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     },
     ready: () => back ?? Promise.resolve(),
     drained: () => running ?? Promise.resolve(),
+    caughtUp: async () => { await commitHot(null, []); }, // batches are stored one after another
   };
 }
 

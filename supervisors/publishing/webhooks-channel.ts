@@ -7,6 +7,8 @@ import type { Channel, ChannelPorts, Outcome } from './channel.ts';
 export interface RoutingPort {
   /** Routes some events, in one transaction. Null: the channel is not held under this epoch any more. */
   route(epoch: number): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean; readonly unsettled: boolean } | null>;
+  /** Resolves when the tries that wait to be stored now are stored. */
+  caughtUp(): Promise<void>;
   /** Webhooks with unfinished deliveries. */
   waiting(): Promise<readonly string[]>;
 }
@@ -27,9 +29,9 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): Channel {
   async function work(epoch: number): Promise<Outcome> {
     // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may not know of it.
     if (workedUnder !== epoch) {
-      const waiting = await routing.waiting();
       directory.evictWebhooks();
-      tell(waiting);
+      await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try
+      tell(await routing.waiting());
       workedUnder = epoch;
     }
     const routed = await routing.route(epoch);

@@ -20,7 +20,11 @@ function scene(waiting: readonly string[] = []) {
         if (world.row.holder !== 'me' || world.row.epoch !== epoch) return null;
         return routed.shift() ?? NOTHING;
       },
-      waiting: async () => waiting,
+      caughtUp: async () => void happened.push('caught up'),
+      waiting: async () => {
+        happened.push('rows read');
+        return waiting;
+      },
     },
     directory: {
       tell: ({ to, message }) => {
@@ -37,7 +41,7 @@ function scene(waiting: readonly string[] = []) {
   return { ...world, channel, happened, busy, route };
 }
 
-test('whoever has unfinished deliveries is told at the beginning, then whoever gets new ones', async (t) => {
+test('whoever has unfinished deliveries is told at the beginning, from rows that no earlier try can change any more, then whoever gets new ones', async (t) => {
   const { channel, happened, route, pass } = scene(['a', 'b']);
   await channel.start();
   await pass(100);
@@ -45,7 +49,7 @@ test('whoever has unfinished deliveries is told at the beginning, then whoever g
   route({ webhooks: ['b', 'c'], more: true, unsettled: false }, { webhooks: ['c'], more: false, unsettled: false });
   await pass(100);
 
-  t.deepEqual(happened, ['evict all', 'deliveries-stored a', 'deliveries-stored b', 'deliveries-stored b', 'deliveries-stored c', 'deliveries-stored c']);
+  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a', 'deliveries-stored b', 'deliveries-stored b', 'deliveries-stored c', 'deliveries-stored c']);
 });
 
 test('one that is too busy to hear is told again soon', async (t) => {
@@ -78,7 +82,7 @@ test('when another admin takes over, the actors end; taken back, everything unfi
   row.holder = null;
   await pass(RENEW_MS + 100);
 
-  t.deepEqual(happened, ['evict all', 'evict all', 'deliveries-stored a']);
+  t.deepEqual(happened, ['evict all', 'evict all', 'caught up', 'rows read', 'deliveries-stored a']);
 });
 
 test('after a pause in which nobody took over, actors start from their rows: they may have given up what they were not allowed to send', async (t) => {
@@ -92,5 +96,5 @@ test('after a pause in which nobody took over, actors start from their rows: the
   t.deepEqual(happened, []);
   await pass(RENEW_MS);
 
-  t.deepEqual(happened, ['evict all', 'deliveries-stored a']);
+  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
 });
