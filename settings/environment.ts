@@ -142,9 +142,11 @@ function was(text: string | undefined, meta: SettingMeta): string {
   return meta.secret === true ? `holds a value of ${text.length} characters that does not fit` : `is ${quoted(text)}`;
 }
 
-/** The value in quotes, cut, with control characters escaped and the credentials of URLs blanked. */
+/** The value in quotes, cut, with control characters escaped. What stands before its last @ may be credentials, also where no URL parser would find them. */
 function quoted(text: string): string {
-  const safe = text.replaceAll(/\/\/[^/@\s]*@/gu, '//***@');
+  const at = text.lastIndexOf('@');
+  const [scheme = ''] = /^[a-z][a-z\d+.-]*:\/\//iu.exec(text) ?? [];
+  const safe = text.slice(0, Math.max(0, at)).includes(':') ? `${scheme}***${text.slice(at)}` : text;
   return JSON.stringify(safe.length > SHOWN_CHARACTERS_MAX ? `${safe.slice(0, SHOWN_CHARACTERS_MAX)}…` : safe);
 }
 

@@ -54,6 +54,15 @@ test('no problem repeats a secret, the credentials of a URL, or an endless value
   t.true(lines.every((line) => line.length < 300));
 });
 
+test('what may be credentials is blanked also where a URL parser would not find them', (t) => {
+  for (const text of ['http://me:hun/ter2@host:80', 'ftp://me:hun@ter2@host', 'me:hunter2@host:9092', 'ftp://a:hun,ter2@host,ftp://b', 'ftp://me:hun ter2@host']) {
+    const read = readSettings({ ADMIN_URLS: urls() }, { ADMIN_URLS: text });
+
+    t.notRegex(read.ok ? 'taken' : read.problems.join('\n'), /taken|hun|ter2/u, text);
+    t.regex(read.ok ? '' : read.problems.join('\n'), /^ADMIN_URLS is ".*\*\*\*@host/u);
+  }
+});
+
 test('a secret is read from the file that NAME_FILE names, without its last line break', async (t) => {
   const read = readSettings(shape, { PASSWORD_FILE: await fileWith(t, 'from a file\n') });
 
