@@ -42,7 +42,7 @@ export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_REDIS_SENTINEL_PASSWORD: password('the sentinels'),
   EVENT_BROKER_MQTT_URLS: urls(['mqtt:', 'mqtts:', 'tcp:', 'ssl:', 'ws:', 'wss:']).optional().meta({ ...unset, description: 'MQTT servers, tried in order.' }),
   EVENT_BROKER_MQTT_WEBSOCKET: flag().default(false).describe('Whether MQTT goes over WebSocket.'),
-  EVENT_BROKER_MQTT_WEBSOCKET_PATH: text({ max: 255, pattern: /^\//u, expected: 'a path that begins with /' }).default('/mqtt').describe('Path of the WebSocket.'),
+  EVENT_BROKER_MQTT_WEBSOCKET_PATH: text({ max: 255, pattern: /^\/[^\s?#]*$/u, expected: 'a path that begins with /, without spaces, ? and #' }).default('/mqtt').describe('Path of the WebSocket.'),
   EVENT_BROKER_MQTT_QOS: choice(['0', '1', '2']).default('1').describe('Quality of service of every MQTT publish.'),
   EVENT_BROKER_MQTT_JWT: secret({ max: 65_536 }).optional().meta({ ...unset, description: 'JWT for MQTT, sent as the password, with the user name if one is set and else with the user name jwt. Comes before the password.' }),
   EVENT_BROKER_MQTT_USERNAME: user('MQTT'),
@@ -58,7 +58,8 @@ export const EVENT_BROKER_SETTINGS = {
 } as const;
 
 function isHostAndPort(value: string): boolean {
-  return HOST_PORT.test(value) && Number(value.split(':').at(-1)) <= 65_535;
+  const port = Number(value.split(':').at(-1));
+  return HOST_PORT.test(value) && port >= 1 && port <= 65_535;
 }
 
 /** Whether it is one, and its parts can be decoded. */
@@ -90,10 +91,11 @@ export function chooseBroker(read: Read): BrokerChoice {
     return value as NonNullable<Read[N]>;
   }
 
-  /** Servers that the adapter cannot do without. Credentials in them would be printed with them. */
+  /** Servers that the adapter cannot do without. Credentials in them would be printed with them, and a query would be lost. */
   function servers(name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS', why: string): readonly string[] {
     const given = needed(name, why);
     if (given?.some((url) => /\/\/[^/]*@/u.test(url))) problems.push(`${name} holds credentials: they should be in ${name.replace('_URLS', '_USERNAME')} and ${name.replace('_URLS', '_PASSWORD')}`);
+    else if (given?.some((url) => /[?#]/u.test(url))) problems.push(`${name} has a ? or # in it, which no server would see: it should be hosts and ports`);
     return given;
   }
 
