@@ -26,11 +26,20 @@ export interface BrokerBatch {
 
 /** All rows of a batch as one text: `pg` made two thirds of the cost of an event out of rows and columns (profile of `bench brokers nats`). */
 interface Row {
+  /** Events that were there, up to the limit. */
+  readonly found: number;
+  /** Those of them that fit into the batch. */
   readonly count: number;
   readonly txid: string | null;
   readonly seq: string | null;
   readonly events: string | null;
 }
+
+/**
+ * Text of the events in one batch, in bytes; an event that is larger is a batch by itself. Scripts are in the events of their executions, so
+ * that by their number alone a batch of a fan-out could take 60 MiB, several times over, and another one is read ahead.
+ */
+export const BATCH_BYTES_MAX = 8_388_608;
 
 /** What separates events, and the parts of one: JSON escapes control characters, and nothing else in an event has any. */
 const BETWEEN_EVENTS = '\u001E';
@@ -42,13 +51,17 @@ export async function nextForBroker(pool: Pool, epoch: number, after: Pick<Broke
   if (place === null) return null;
   const settled = after?.horizon ?? await settledBefore(pool);
   const [row] = await rowsOf<Row>(pool, 'reading events for the broker', sql`
-    select count(*)::int as count, (array_agg(txid::text))[count(*)] as txid, (array_agg(seq::text))[count(*)] as seq, string_agg(text, ${BETWEEN_EVENTS}) filter (where is_fresh) as events
+    select count(*)::int as found, count(*) filter (where fits)::int as count,
+      (array_agg(txid::text) filter (where fits))[count(*) filter (where fits)] as txid, (array_agg(seq::text) filter (where fits))[count(*) filter (where fits)] as seq,
+      string_agg(text, ${BETWEEN_EVENTS}) filter (where fits and is_fresh) as events
     from (
-      select txid, seq, time >= ${new Date(notBeforeMs)}::timestamptz as is_fresh, concat_ws(${BETWEEN_PARTS}, id, type, subject, to_char(time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), data) as text
-      from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int) in_order`);
-  const count = row?.count ?? 0;
+      select *, sum(octet_length(text)) over (order by txid, seq rows unbounded preceding) <= greatest(${BATCH_BYTES_MAX}::int, first_value(octet_length(text)) over (order by txid, seq rows unbounded preceding)) as fits
+      from (
+        select txid, seq, time >= ${new Date(notBeforeMs)}::timestamptz as is_fresh, concat_ws(${BETWEEN_PARTS}, id, type, subject, to_char(time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), data) as text
+        from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int) in_order) sized`);
+  const { found = 0, count = 0 } = row ?? {};
   const events = (row?.events ?? '').split(BETWEEN_EVENTS).filter((text) => text !== '').map((text) => publishedEvent(text, coreName));
-  const more = count === limit;
+  const more = found === limit || count < found;
   return {
     events, tooOld: count - events.length, to: row?.txid === null || row?.txid === undefined ? null : eventCursor(row.txid, row.seq ?? ''), more, unsettled: !more && await areUnsettled(pool, settled), horizon: settled,
   };

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { envelope, EVENT_TYPES } from '../../../actors/events.ts';
 import { topicOf } from '../../../actors/event-topics.ts';
-import { advanceBroker, backlogOf, nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
+import { advanceBroker, backlogOf, BATCH_BYTES_MAX, nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../persistence/records.ts';
@@ -58,6 +58,18 @@ test('a long backlog comes in batches that join without a gap', async (t) => {
   read.push(...batch?.events.map(({ subject }) => subject) ?? []);
 
   t.deepEqual(read, subjects);
+});
+
+test('large events come in batches of a bounded size, and one that is larger than that comes alone', async (t) => {
+  const world = await held(t);
+  const sizes = [BATCH_BYTES_MAX + 1, 1, BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 3, BATCH_BYTES_MAX / 3, 1];
+  for (const size of sizes) await storeEvent(world.pool, undefined, { data: JSON.stringify('x'.repeat(size)) });
+
+  const counts: (number | undefined)[] = [];
+  let batch = await next(world);
+  for (; batch?.more === true; batch = await next(world, batch)) counts.push(batch.events.length);
+
+  t.deepEqual([...counts, batch?.events.length], [1, 3, 2]);
 });
 
 test('what commits late is waited for: nothing newer goes before it', async (t) => {
