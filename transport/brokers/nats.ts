@@ -20,6 +20,12 @@ const CLOSE_MS_MAX = 1_000;
 /** First line of a server, in bytes, at most: it holds the addresses of a whole cluster. */
 const GREETING_BYTES_MAX = 65_536;
 
+/** What JetStream's header with the id takes of the server's max_payload, in bytes, and room for more. */
+const ID_HEADER_BYTES = 128;
+
+/** Bytes of one UTF-16 unit in UTF-8, at most. */
+const UTF8_BYTES_MAX = 3;
+
 /** Publishes a batch; resolves as Broker.publish does. */
 type Publish = (events: readonly PublishedEvent[]) => Promise<void>;
 
@@ -41,7 +47,7 @@ async function open(settings: NatsSettings, servers: readonly NatsServer[], log:
     await end(connection);
     throw new Error(`${name} cannot be used with EVENT_BROKER_NATS_JETSTREAM: ${natsReason(error, settings)}.`, { cause: error });
   }
-  return brokerOf(connection, name, settings);
+  return brokerOf(connection, name, settings, log);
 }
 
 /** Rejects with what is wrong at each of them. */
@@ -80,11 +86,12 @@ async function greeting({ host, port }: NatsServer, msMax: number): Promise<void
   }
 }
 
-function brokerOf(connection: NatsConnection, name: string, settings: NatsSettings): Broker {
+function brokerOf(connection: NatsConnection, name: string, settings: NatsSettings, log: Log): Broker {
   const publish = settings.jetStream ? storing(connection) : reading(connection);
   const lost = Promise.withResolvers<Error>();
   const underWay = new Set<(reason: Error) => void>(); // the client leaves a flush unanswered for ever when its connection goes
   let isEnded = false;
+  const bytesMax = (): number => (connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - (settings.jetStream ? ID_HEADER_BYTES : 0);
   void connection.closed().then((error) => {
     const reason = error instanceof Error ? natsReason(error, settings) : 'the server closed it';
     for (const interrupt of underWay) interrupt(new Error(`the connection is lost, as ${reason}`));
@@ -96,7 +103,7 @@ function brokerOf(connection: NatsConnection, name: string, settings: NatsSettin
       const interrupted = Promise.withResolvers<never>();
       underWay.add(interrupted.reject);
       try {
-        await within(PUBLISH_MS_MAX, Promise.race([publish(events), interrupted.promise]), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`));
+        await within(PUBLISH_MS_MAX, Promise.race([publish(fitting(events, bytesMax(), log)), interrupted.promise]), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`));
       } catch (error) {
         throw new Error(`${name} did not take the events: ${natsReason(error, settings)}.`, { cause: error });
       } finally {
@@ -108,6 +115,16 @@ function brokerOf(connection: NatsConnection, name: string, settings: NatsSettin
       await end(connection);
     },
   };
+}
+
+/** Without those that the server can never take: they would hold up all others. Nobody else tells of them. */
+function fitting(events: readonly PublishedEvent[], bytesMax: number, log: Log): readonly PublishedEvent[] {
+  return events.filter((event) => {
+    if (event.text.length * UTF8_BYTES_MAX <= bytesMax) return true;
+    const bytes = Buffer.byteLength(event.text);
+    if (bytes > bytesMax) log.error({ event: event.id, type: event.type, bytes, bytesMax }, 'an event is too large for the broker');
+    return bytes <= bytesMax;
+  });
 }
 
 async function end(connection: NatsConnection): Promise<void> {

@@ -105,6 +105,22 @@ test('10,000 events arrive once each and in order, and are still in their stream
   t.like(info, { state: { messages: 10_000 } });
 });
 
+for (const jetStream of ['false', 'true']) {
+  test(`what is larger than the server takes is left out and told, and holds up nothing (JetStream: ${jetStream})`, async (t) => {
+    const server = await startNats(t, 'none', 'max_payload: 4096');
+    const reader = await server.read('edge.>');
+    const log = recordingLog();
+    const broker = await opened(t, { ...server.env, EVENT_BROKER_NATS_JETSTREAM: jetStream }, log);
+    const [before, large, after] = [brokerEvent('edge.core.test', 'core'), brokerEvent('edge.core.test', 'core', { message: 'é'.repeat(2_000) }), brokerEvent('edge.core.test', 'core', { message: 'é'.repeat(1_500) })];
+
+    await broker.publish([before, large, after]);
+
+    await until('what fits', () => reader.messages.length === 2);
+    t.deepEqual(reader.messages.map(({ text }) => text), [before.text, after.text]);
+    t.deepEqual(log.lines.filter(({ level }) => level === 'error').map(({ message, fields }) => [message, (fields as { readonly event: string }).event]), [['an event is too large for the broker', large.id]]);
+  });
+}
+
 test('without JetStream 10,000 events arrive once each and in order', async (t) => {
   const server = await startNats(t);
   const reader = await server.read('edge.>');
