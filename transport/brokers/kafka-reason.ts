@@ -11,7 +11,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ILLEGAL_SASL_STATE: 'it wants no user name there: EVENT_BROKER_KAFKA_USERNAME should not be set',
   TOPIC_AUTHORIZATION_FAILED: 'the user of EVENT_BROKER_KAFKA_USERNAME may not write to all topics',
   CLUSTER_AUTHORIZATION_FAILED: 'the user of EVENT_BROKER_KAFKA_USERNAME may not write to it',
-  MESSAGE_TOO_LARGE: 'an event is larger than its message.max.bytes',
   NOT_ENOUGH_REPLICAS: 'too few replicas are in sync',
   NOT_ENOUGH_REPLICAS_AFTER_APPEND: 'too few replicas are in sync',
   REQUEST_TIMED_OUT: 'its replicas do not answer',
@@ -22,6 +21,11 @@ const HUNG_UP = 'it closed the connection';
 /** Whether the error says that a topic is not there (yet). */
 export function lacksTopic(error: unknown): boolean {
   return chain(error).some((one) => TOPIC_CODES.includes(field(one, 'apiId')) || one.message.startsWith('Unknown topic '));
+}
+
+/** Whether a message is larger than the server takes. */
+export function isTooLarge(error: unknown): boolean {
+  return chain(error).some((one) => field(one, 'apiId') === 'MESSAGE_TOO_LARGE');
 }
 
 /** Why it cannot be used at all, as a part of a sentence without full stop. A server that wants TLS or a user name may just hang up, so these are asked about. */

@@ -4,12 +4,12 @@
  */
 import { isIP } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { Producer, ProduceAcks, compatibilityPartitioner, stringSerializers, type Connection as KafkaConnection, type MessageToProduce, type ProducerOptions } from '@platformatic/kafka';
+import { Producer, ProduceAcks, compatibilityPartitioner, stringSerializers, type Connection as KafkaConnection, type ProducerOptions } from '@platformatic/kafka';
 import { TOPICS, type Topic } from '../../actors/event-topics.ts';
 import type { Log } from '../../actors/kit/ports.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
-import { kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
+import { isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
 import type { KafkaSettings } from './settings.ts';
 
 /** CloudEvents in structured mode. Source: CloudEvents Kafka binding 1.0, 3.3. */
@@ -67,7 +67,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
   producer.on('client:broker:disconnect', () => void check());
   return {
     lost: lost.promise,
-    publish: (events) => within(PUBLISH_MS_MAX, publish(producer, events), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`))
+    publish: (events) => within(PUBLISH_MS_MAX, publish(producer, events, log), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`))
       .catch((error: unknown) => { throw new Error(`${name} did not take the events: ${kafkaReason(error, settings)}.`, { cause: error }); }),
     close,
   };
@@ -132,22 +132,34 @@ async function findTopic(producer: Client, topic: Topic): Promise<void> {
 }
 
 /** One request after the other, as a second one could overtake a first that fails. Most batches are one request. */
-async function publish(producer: Client, events: readonly PublishedEvent[]): Promise<void> {
-  for (const portion of portionsOf(events)) await producer.send({ messages: portion });
+async function publish(producer: Client, events: readonly PublishedEvent[], log: Log): Promise<void> {
+  for (const portion of portionsOf(events)) await send(producer, portion, log);
+}
+
+/** A portion that is too large for this server goes one by one; an event that is, is left out and told, as it would hold up all others. */
+async function send(producer: Client, portion: readonly PublishedEvent[], log: Log): Promise<void> {
+  try {
+    await producer.send({ messages: portion.map(({ topic, subject, text }) => ({ topic, key: subject, value: text, headers: HEADERS })) });
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    const [first] = portion;
+    if (portion.length > 1) for (const event of portion) await send(producer, [event], log);
+    else if (first !== undefined) log.error({ event: first.id, type: first.type, bytes: Buffer.byteLength(first.text) }, 'an event is too large for the broker');
+  }
 }
 
 /** The events in order, cut so that each portion has at most REQUEST_BYTES_MAX, or is one event. */
-function portionsOf(events: readonly PublishedEvent[]): MessageToProduce<string, string, string, string>[][] {
-  const portions: MessageToProduce<string, string, string, string>[][] = [];
+function portionsOf(events: readonly PublishedEvent[]): PublishedEvent[][] {
+  const portions: PublishedEvent[][] = [];
   let bytes = Infinity;
-  for (const { topic, subject, text } of events) {
-    const textBytes = Buffer.byteLength(text);
+  for (const event of events) {
+    const textBytes = Buffer.byteLength(event.text);
     bytes += textBytes;
     if (bytes > REQUEST_BYTES_MAX) {
       portions.push([]);
       bytes = textBytes;
     }
-    portions.at(-1)?.push({ topic, key: subject, value: text, headers: HEADERS });
+    portions.at(-1)?.push(event);
   }
   return portions;
 }

@@ -51,7 +51,8 @@ export interface KafkaServer {
   process(): Program;
   /** Starts it again on the same ports and data. */
   start(): Promise<void>;
-  createTopics(topics: readonly string[]): Promise<void>;
+  /** `messageBytesMax` is the largest request for one partition of them; unset: the server's own, 1 MiB. */
+  createTopics(topics: readonly string[], messageBytesMax?: number): Promise<void>;
   deleteTopics(topics: readonly string[]): Promise<void>;
 }
 
@@ -90,7 +91,9 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
         return stdout.includes('broker 1 at');
       }, 60_000);
     },
-    createTopics: (topics) => administer(server, (admin) => admin.createTopics({ topics: [...topics], partitions: KAFKA_PARTITIONS, replicas: 1 })),
+    createTopics: (topics, messageBytesMax) => administer(server, (admin) => admin.createTopics({
+      topics: [...topics], partitions: KAFKA_PARTITIONS, replicas: 1, configs: messageBytesMax === undefined ? [] : [{ name: 'max.message.bytes', value: String(messageBytesMax) }],
+    })),
     deleteTopics: (topics) => administer(server, (admin) => admin.deleteTopics({ topics: [...topics] })),
   };
   await server.start();

@@ -55,10 +55,10 @@ function trust(): void {
 }
 
 /** A topic as if nobody had written to it. */
-async function emptied(topic: string): Promise<void> {
+async function emptied(topic: string, messageBytesMax?: number): Promise<void> {
   await kafka.deleteTopics([topic]);
   await until('the topic to be made again', async () => {
-    await kafka.createTopics([topic]);
+    await kafka.createTopics([topic], messageBytesMax);
     return true;
   });
 }
@@ -128,6 +128,19 @@ test.serial('a batch of more than the server takes in one request goes in severa
   await broker.publish(Array.from({ length: 60 }, () => brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) })));
 
   t.is((await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 60)).length, 60);
+});
+
+test.serial('what is larger than the server takes is left out and told, and holds up nothing', async (t) => {
+  await emptied('edge-core-events', 4_096);
+  t.teardown(() => emptied('edge-core-events'));
+  const log = recordingLog();
+  const broker = await opened(t, 'PLAINTEXT', {}, log);
+  const [a, large, b, c] = [brokerEvent('edge.core.test', 'core'), brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(5_000) }), brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(3_000) }), brokerEvent('edge.core.test', 'core')];
+
+  await broker.publish([a, large, b, c]);
+
+  t.deepEqual((await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 3)).map(({ text }) => text), [a.text, b.text, c.text]);
+  t.deepEqual(log.lines.filter(({ level }) => level === 'error').map(({ message, fields }) => [message, (fields as { readonly event: string }).event]), [['an event is too large for the broker', large.id]]);
 });
 
 test.serial('a server that hangs up on a quiet client is not lost: another connection is made', async (t) => {
