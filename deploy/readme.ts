@@ -18,6 +18,7 @@ import { ADMIN_SETTING_THEMES } from '../config.ts';
 import { WEBHOOKS_MAX } from '../persistence/committer/webhook-rows.ts';
 import { QUERY_MS_MAX } from '../persistence/database.ts';
 import { LEASE_MS } from '../persistence/leases.ts';
+import { BATCH_BYTES_MAX } from '../persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS } from '../persistence/publishing/channels.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { COMMAND_TEXT_BYTES_MAX, FRAME_BYTES_MAX, RECONNECT_MS_MAX, SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
@@ -56,6 +57,7 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['RETRY_AFTER_MS_MAX', seconds(RETRY_AFTER_MS_MAX), 'Longest wish of a receiver by `Retry-After`.'],
   ['ANSWER_BYTES_MAX', bytes(ANSWER_BYTES_MAX), 'Kept of the answer of a receiver.'],
   ['BATCH_EVENTS_MAX', number(BATCH_EVENTS_MAX), 'Events in one publish to a broker.'],
+  ['BATCH_BYTES_MAX', bytes(BATCH_BYTES_MAX), 'Their text, in all.'],
   ['PUBLISH_MS_MAX', seconds(PUBLISH_MS_MAX), 'A publish that is not confirmed after this is done again.'],
   ['CHANNEL_LEASE_MS', seconds(CHANNEL_LEASE_MS), 'Events of an admin that was killed go on from another one after this.'],
   ['LEASE_MS', seconds(LEASE_MS), 'An admin that does not renew its lease loses its clusters to another one.'],
