@@ -1,8 +1,5 @@
 /** Which headers a webhook may bring along. Pure. */
 
-/** Most characters of one value. Source: contract.md, webhooks. */
-export const HEADER_CHARS_MAX = 4_096;
-
 /** Most characters of one name, far above what is in use. */
 export const HEADER_NAME_CHARS_MAX = 128;
 
@@ -29,11 +26,10 @@ export function isHeaderName(name: string): boolean {
   return name.length <= HEADER_NAME_CHARS_MAX && NAME.test(name);
 }
 
-/** Why a webhook may not have this header, in one sentence for the person who gave it; null: it may. The value is not in the sentence (E4). */
+/** Why a webhook may not have this header, in one sentence for the person who gave it; null: it may. Its length is up to the schema. The value is not in the sentence (E4). */
 export function headerProblem(name: string, value: string): string | null {
   if (!isHeaderName(name)) return `A header's name must be 1 to ${HEADER_NAME_CHARS_MAX} letters, digits and -, as in X-Api-Key.`;
   const known = name.toLowerCase();
   if (RESERVED_HEADERS.has(known) || RESERVED_PREFIXES.some((prefix) => known.startsWith(prefix))) return `The header ${name} is set by this service, or by HTTP itself.`;
-  if (value.length > HEADER_CHARS_MAX) return `The value of ${name} is longer than ${HEADER_CHARS_MAX} characters.`;
   return VALUE.test(value) ? null : `The value of ${name} must be printable ASCII, without line breaks, or spaces at its ends.`;
 }

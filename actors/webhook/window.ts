@@ -41,7 +41,7 @@ function inOrder(window: readonly Windowed[]): readonly Windowed[] {
 }
 
 /** Whether the event at one cursor is behind that at another. Cursors are pairs of decimal numbers, `<txid>-<seq>`. */
-export function isBehind(cursor: string, other: string): boolean {
+function isBehind(cursor: string, other: string): boolean {
   const [txid = '', seq = ''] = cursor.split('-');
   const [otherTxid = '', otherSeq = ''] = other.split('-');
   return isGreater(txid, otherTxid) || (txid === otherTxid && isGreater(seq, otherSeq));

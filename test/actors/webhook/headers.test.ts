@@ -1,8 +1,8 @@
 import test from 'ava';
-import { HEADER_CHARS_MAX, headerProblem, RESERVED_HEADERS } from '../../../actors/webhook/headers.ts';
+import { headerProblem, RESERVED_HEADERS } from '../../../actors/webhook/headers.ts';
 
 test('headers that receivers ask for are allowed', (t) => {
-  for (const [name, value] of [['X-Api-Key', 'abc'], ['Authorization', 'Bearer a.b-c_d~e'], ['cookie', 'a=b; c="d"'], ['X-Empty', ''], ['x', 'one\ttwo'], ["!#$%&'*+.^_`|~", 'x'], ['X-Long', 'x'.repeat(HEADER_CHARS_MAX)]] as const) {
+  for (const [name, value] of [['X-Api-Key', 'abc'], ['Authorization', 'Bearer a.b-c_d~e'], ['cookie', 'a=b; c="d"'], ['X-Empty', ''], ['x', 'one\ttwo'], ["!#$%&'*+.^_`|~", 'x']] as const) {
     t.is(headerProblem(name, value), null, name);
   }
 });
@@ -18,5 +18,4 @@ test('what is no header is refused, and a value is never in the sentence', (t) =
   for (const value of ['s3cret\r\nx: y', 's3cret\n', 's3cret\0', ' s3cret', 's3cret ', '\ts3cret', 's3crét', '東 s3cret', 's3cret\u007F', ' ']) {
     t.is(headerProblem('X-Key', value), 'The value of X-Key must be printable ASCII, without line breaks, or spaces at its ends.', JSON.stringify(value));
   }
-  t.is(headerProblem('X-Key', 'x'.repeat(HEADER_CHARS_MAX + 1)), 'The value of X-Key is longer than 4096 characters.');
 });
