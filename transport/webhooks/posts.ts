@@ -16,8 +16,8 @@ export interface WebhookPostsOptions {
   readonly vault: Vault;
   /** The guard's connector: it decides at each dial where a request may go (R2). */
   readonly connect: buildConnector.connector;
-  /** The whole envelope of the event at a cursor as it is sent; null when it is gone. May reject: then it is asked again. */
-  readonly bodyOf: (cursor: string) => Promise<string | null>;
+  /** The whole envelope of the event at a cursor as it is sent, which is not changed here and may be shared; null when it is gone. May reject: then it is asked again. */
+  readonly bodyOf: (cursor: string) => Promise<Uint8Array | null>;
   /** Whether this admin is still the one that delivers. */
   readonly mayDeliver: () => boolean;
   /** For look-up, connection, TLS, sending, status and headers of one try, in ms: WEBHOOK_TIMEOUT_MS. */
@@ -64,14 +64,14 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     try {
       const body = await readBody(endpoint, delivery.cursor);
       if (!isWanted(endpoint)) return cut(); // asked here, where nothing can come in between
-      return body === null ? failed(nowMs(), 0, EVENT_GONE) : await attempt(endpoint, delivery.eventId, Buffer.from(body));
+      return body === null ? failed(nowMs(), 0, EVENT_GONE) : await attempt(endpoint, delivery.eventId, body);
     } finally {
       endpoint.users -= 1;
     }
   }
 
   /** Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no time of it. */
-  async function readBody(endpoint: Endpoint, cursor: string): Promise<string | null> {
+  async function readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
     while (isWanted(endpoint)) {
       try {
         return await bodyOf(cursor);

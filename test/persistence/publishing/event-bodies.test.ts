@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Pool } from 'pg';
 import { envelope, type EventType } from '../../../actors/events.ts';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
-import { createEventBodies, KEPT_UNITS_MAX } from '../../../persistence/publishing/event-bodies.ts';
+import { createEventBodies, KEPT_BYTES_MAX } from '../../../persistence/publishing/event-bodies.ts';
 import { createRecords } from '../../../persistence/records.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeEvent } from './world.ts';
@@ -28,7 +28,7 @@ test('a body is the JSON of the envelope, byte for byte, whatever stands in it',
   for (const message of TEXTS) {
     const stored = await createRecords(pool).publish({ type: 'edge.core.test', subject: crypto.randomUUID(), atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 7), data: { message, requested_at: '2026-01-01T00:00:00.000Z' } });
 
-    t.is(await bodyOf(stored.cursor), JSON.stringify(envelope(stored, 'core "ü"')));
+    t.deepEqual(await bodyOf(stored.cursor), Buffer.from(JSON.stringify(envelope(stored, 'core "ü"'))));
   }
 });
 
@@ -50,7 +50,7 @@ test('those asked for together are read together, and once for all', async (t) =
   const bodies = await Promise.all([...cursors, ...cursors, ...cursors].map((cursor) => bodyOf(cursor)));
   await opened.pool.query('delete from event');
 
-  t.is(new Set(bodies).size, 3);
+  t.is(new Set(bodies).size, 3); // the very same bytes
   t.deepEqual(await Promise.all(cursors.map((cursor) => bodyOf(cursor))), bodies.slice(0, 3)); // kept
   t.is(counter.statements, 1);
 });
@@ -65,7 +65,7 @@ test('one that could not be read is read again', async (t) => {
   await t.throwsAsync(bodyOf(cursor), { instanceOf: DatabaseUnavailable });
   counter.isAway = false;
 
-  t.regex(await bodyOf(cursor) ?? '', /edge\.core\.test/u);
+  t.regex(String(await bodyOf(cursor)), /edge\.core\.test/u);
 });
 
 test('what is kept is bounded: the oldest goes, and one that is larger than all of it too', async (t) => {
@@ -73,7 +73,7 @@ test('what is kept is bounded: the oldest goes, and one that is larger than all 
   const { counter, pool } = counted(opened.pool);
   const bodyOf = createEventBodies(pool, 'default');
   const type: EventType = 'edge.core.test';
-  const third = JSON.stringify({ message: 'x'.repeat(Math.floor(KEPT_UNITS_MAX / 3)) });
+  const third = JSON.stringify({ message: 'x'.repeat(Math.floor(KEPT_BYTES_MAX / 3)) });
   const cursors = [];
   for (let event = 0; event < 3; event += 1) cursors.push(await storeEvent(opened.pool, undefined, { type, data: third }));
 

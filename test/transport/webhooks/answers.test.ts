@@ -65,7 +65,7 @@ test('a receiver that takes long to accept the body gets all of it', async (t) =
     });
   });
 
-  t.like(await posting(t, { bodyOf: () => Promise.resolve(body) }).post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
+  t.like(await posting(t, { bodyOf: () => Promise.resolve(Buffer.from(body)) }).post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
   t.true(Buffer.concat(got).toString().endsWith(`\r\n\r\n${body}`));
 });
 

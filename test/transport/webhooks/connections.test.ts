@@ -240,14 +240,14 @@ test('a webhook that is cut ends its requests at once, those on their way, those
   const there = await rawReceiver(t, (socket) => {
     socket.resume().on('close', () => { closed += 1; });
   });
-  let read = (_text: string): void => {};
-  const posts = posting(t, { connectionsMax: 2, bodyOf: (cursor) => cursor === 'slow' ? new Promise((resolve) => { read = resolve; }) : Promise.resolve(ENVELOPE) });
+  let read = (_body: Uint8Array): void => {};
+  const posts = posting(t, { connectionsMax: 2, bodyOf: (cursor) => cursor === 'slow' ? new Promise((resolve) => { read = resolve; }) : Promise.resolve(Buffer.from(ENVELOPE)) });
   const webhook = webhookTo(there.url);
   const attempts = [...Array.from({ length: 4 }, () => posts.post(webhook, DELIVERY)), posts.post(webhook, { ...DELIVERY, cursor: 'slow' })];
   await until('two are there', () => there.connections() === 2);
 
   posts.cut(webhook.id);
-  read(ENVELOPE);
+  read(Buffer.from(ENVELOPE));
 
   t.deepEqual(await Promise.all(attempts), [null, null, null, null, null]);
   await until('both connections are closed', () => closed === 2);

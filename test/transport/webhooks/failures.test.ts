@@ -199,7 +199,7 @@ test('an event that is gone is a failed try, and a database that does not answer
     bodyOf: (cursor) => {
       reads += 1;
       if (cursor === 'gone') return Promise.resolve(null);
-      return reads === 2 ? Promise.reject(new Error('no database')) : Promise.resolve(ENVELOPE);
+      return reads === 2 ? Promise.reject(new Error('no database')) : Promise.resolve(Buffer.from(ENVELOPE));
     },
   });
 

@@ -49,7 +49,7 @@ export function posting(t: Pick<ExecutionContext, 'teardown'>, options: Partial<
   const posts = createWebhookPosts({
     vault,
     connect: createGuard({ allowPrivate: true }).connector(),
-    bodyOf: () => Promise.resolve(ENVELOPE),
+    bodyOf: () => Promise.resolve(Buffer.from(ENVELOPE)),
     mayDeliver: () => true,
     timeoutMs: 5_000,
     connectionsMax: 4,
