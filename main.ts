@@ -194,10 +194,13 @@ function createPublishing(config: AdminConfig, database: Database, committer: Gr
     },
   });
   const listener = database.listen([EVENTS_STORED, WEBHOOK_CHANGES], clock);
+  let hasListened = false;
   listener.onNotice((channel, payload) => {
     if (channel === WEBHOOK_CHANGES) {
       const [by, id] = payload?.split(' ') ?? [];
       if (id !== undefined && by !== adminId) directory.evictWebhooks([id]);
+      if (payload === null && hasListened) webhooks.reread();
+      hasListened = true;
       return;
     }
     webhooks.poke();

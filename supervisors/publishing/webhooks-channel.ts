@@ -19,8 +19,14 @@ export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work'
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
 }
 
+/** The channel of the webhooks. */
+export interface WebhooksChannel extends Channel {
+  /** It may have been missed that webhooks were deleted elsewhere: all start from their rows, and those that are gone get nothing more (V2). */
+  reread(): void;
+}
+
 /** The channel, not started. While it is held, webhooks are delivered from here. */
-export function createWebhooksChannel(ports: WebhooksChannelPorts): Channel {
+export function createWebhooksChannel(ports: WebhooksChannelPorts): WebhooksChannel {
   const { routing, directory } = ports;
   /** Told of deliveries, and too busy to hear. */
   let untold: readonly string[] = [];
@@ -45,5 +51,12 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): Channel {
     untold = webhooks.filter((id) => !directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }));
   }
 
-  return createChannel({ ...ports, name: 'webhooks', work, lost: () => directory.evictWebhooks() });
+  const channel = createChannel({ ...ports, name: 'webhooks', work, lost: () => directory.evictWebhooks() });
+  return {
+    ...channel,
+    reread() {
+      workedUnder = null;
+      channel.poke();
+    },
+  };
 }

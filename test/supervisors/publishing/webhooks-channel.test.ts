@@ -85,6 +85,18 @@ test('when another admin takes over, the actors end; taken back, everything unfi
   t.deepEqual(happened, ['evict all', 'evict all', 'caught up', 'rows read', 'deliveries-stored a']);
 });
 
+test('where a deletion elsewhere may have been missed, all start from their rows at once', async (t) => {
+  const { channel, happened, pass } = scene(['a']);
+  await channel.start();
+  await pass(100);
+  happened.length = 0;
+
+  channel.reread();
+  await pass(100);
+
+  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
+});
+
 test('after a pause in which nobody took over, actors start from their rows: they may have given up what they were not allowed to send', async (t) => {
   const { channel, happened, pause, pass } = scene(['a']);
   await channel.start();
