@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { topicOf } from '../../actors/event-topics.ts';
 import { envelopeText, type EventType } from '../../actors/events.ts';
 import type { PublishedEvent } from '../../actors/published-event.ts';
+import { instant } from '../../actors/resources.ts';
 import { cursorPlace, eventCursor, settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { placeOf } from './channels.ts';
@@ -24,15 +25,16 @@ export interface BrokerBatch {
   readonly horizon: string;
 }
 
-/** All rows of a batch as one text: `pg` made two thirds of the cost of an event out of rows and columns (profile of `bench brokers nats`). */
 interface Row {
-  /** Events that were there, up to the limit. */
+  /** Events that were there, up to the limit, whether they fit into the batch or not. */
   readonly found: number;
-  /** Those of them that fit into the batch. */
-  readonly count: number;
-  readonly txid: string | null;
-  readonly seq: string | null;
-  readonly events: string | null;
+  readonly txid: string;
+  readonly seq: string;
+  readonly id: string;
+  readonly type: EventType;
+  readonly subject: string;
+  readonly at: number;
+  readonly data: string;
 }
 
 /**
@@ -41,36 +43,25 @@ interface Row {
  */
 export const BATCH_BYTES_MAX = 8_388_608;
 
-/** What separates events, and the parts of one: JSON escapes control characters, and nothing else in an event has any. */
-const BETWEEN_EVENTS = '\u001E';
-const BETWEEN_PARTS = '\u001F';
-
 /** The next events behind a batch (null: behind where the channel stands), at most `limit`. Null: the channel is not held under this epoch any more. */
 export async function nextForBroker(pool: Pool, epoch: number, after: Pick<BrokerBatch, 'to' | 'horizon'> | null, limit: number, notBeforeMs: number, coreName: string): Promise<BrokerBatch | null> {
   const place = cursorPlace(after?.to ?? null) ?? await placeOf(pool, BROKER_CHANNEL, epoch, false);
   if (place === null) return null;
   const settled = after?.horizon ?? await settledBefore(pool);
-  const [row] = await rowsOf<Row>(pool, 'reading events for the broker', sql`
-    select count(*)::int as found, count(*) filter (where fits)::int as count,
-      (array_agg(txid::text) filter (where fits))[count(*) filter (where fits)] as txid, (array_agg(seq::text) filter (where fits))[count(*) filter (where fits)] as seq,
-      string_agg(text, ${BETWEEN_EVENTS}) filter (where fits and is_fresh) as events
+  const rows = await rowsOf<Row>(pool, 'reading events for the broker', sql`
+    select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data
     from (
-      select *, sum(octet_length(text)) over (order by txid, seq rows unbounded preceding) <= greatest(${BATCH_BYTES_MAX}::int, first_value(octet_length(text)) over (order by txid, seq rows unbounded preceding)) as fits
-      from (
-        select txid, seq, time >= ${new Date(notBeforeMs)}::timestamptz as is_fresh, concat_ws(${BETWEEN_PARTS}, id, type, subject, to_char(time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), data) as text
-        from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int) in_order) sized`);
-  const { found = 0, count = 0 } = row ?? {};
-  const events = (row?.events ?? '').split(BETWEEN_EVENTS).filter((text) => text !== '').map((text) => publishedEvent(text, coreName));
-  const more = found === limit || count < found;
-  return {
-    events, tooOld: count - events.length, to: row?.txid === null || row?.txid === undefined ? null : eventCursor(row.txid, row.seq ?? ''), more, unsettled: !more && await areUnsettled(pool, settled), horizon: settled,
-  };
-}
-
-function publishedEvent(text: string, coreName: string): PublishedEvent {
-  const [id = '', type = '', subject = '', time = '', data = ''] = text.split(BETWEEN_PARTS);
-  const event = { id, type: type as EventType, time };
-  return { id, type: event.type, subject, topic: topicOf(event.type), coreName, text: envelopeText(event, data, coreName) };
+      select *, count(*) over () as found, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place
+      from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
+      window in_order as (order by txid, seq rows unbounded preceding)) sized
+    where bytes <= ${BATCH_BYTES_MAX}::int or place = 1 order by sized.txid, sized.seq`);
+  const events = rows.filter(({ at }) => at >= notBeforeMs).map((row): PublishedEvent => ({
+    id: row.id, type: row.type, subject: row.subject, topic: topicOf(row.type), coreName, text: envelopeText({ id: row.id, type: row.type, time: instant(row.at) }, row.data, coreName),
+  }));
+  const last = rows.at(-1);
+  const found = rows[0]?.found ?? 0;
+  const more = found === limit || rows.length < found;
+  return { events, tooOld: rows.length - events.length, to: last === undefined ? null : eventCursor(last.txid, last.seq), more, unsettled: !more && await areUnsettled(pool, settled), horizon: settled };
 }
 
 async function areUnsettled(pool: Pool, settled: string): Promise<boolean> {
