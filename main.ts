@@ -58,7 +58,7 @@ const SETTINGS_REFRESH_MS = 300_000;
 const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
 /** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
-const HANDED_OVER_FACTOR = 16;
+const HANDED_OVER_FACTOR = 6;
 
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;

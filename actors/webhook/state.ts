@@ -34,8 +34,8 @@ export function unloaded(record: WebhookRecord): WebhookState {
   return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded', finished: [] };
 }
 
-/** Deliveries of one webhook in memory. Without bodies, so a thousand webhooks that all have a backlog need some fifty MiB. */
-export const WINDOW_DELIVERIES_MAX = 256;
+/** Deliveries of one webhook in memory. Without bodies, so a thousand webhooks that all have a backlog need some thirty MiB. */
+export const WINDOW_DELIVERIES_MAX = 128;
 
 /** Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later. */
 export const REDELIVERIES_MAX = 100;
