@@ -1,6 +1,6 @@
 /** A host, by name or address, to the addresses that may be dialled for it; all are good or it is refused. */
 import { isIPv6 } from 'node:net';
-import { isAllowedAddress, type AddressPolicy } from './addresses.ts';
+import { addressKind, isAllowedAddress, type AddressPolicy } from './addresses.ts';
 import { bareHost, isLiteral, nameProblem } from './destination.ts';
 import { ANSWERS_MAX, RESOLVE_MS_MAX } from './limits.ts';
 import { systemResolver, type Resolve } from './resolution.ts';
@@ -49,7 +49,8 @@ export function createVet(options: VettingOptions): Vet {
 
 /** Why an address must not be dialled, or undefined. */
 export function literalProblem(host: string, policy: AddressPolicy): string | undefined {
-  return isAllowedAddress(host, policy) ? undefined : `${host} is a private, reserved or translated address, which must not be reached.`;
+  if (isAllowedAddress(host, policy)) return undefined;
+  return addressKind(host) === 'private' ? `${host} is a private address, which must not be reached.` : `${host} is a metadata, reserved or translated address, which is never reached.`;
 }
 
 /** The addresses of a name, at least one, or a sentence that says why there are none. */
