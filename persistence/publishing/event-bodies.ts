@@ -23,6 +23,9 @@ interface Row {
   readonly data: string;
 }
 
+/** Not Buffer.from: it cuts small buffers out of slabs of 8 KiB that others share, and one body kept would keep a slab. */
+const utf8 = new TextEncoder();
+
 /** Bodies on this pool. Those asked for together are read together. */
 export function createEventBodies(pool: Pool, coreName: string): EventBodies {
   const kept = new Map<string, Uint8Array>();
@@ -34,7 +37,7 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
     const rows = await rowsOf<Row>(pool, 'reading bodies of events', sql`
       select e.txid::text as txid, e.seq::text as seq, e.id, e.type, e.time, e.data::text as data
       from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) as p(txid, seq) join event e on e.txid = p.txid and e.seq = p.seq`);
-    const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), Buffer.from(envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName))]));
+    const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), utf8.encode(envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName))]));
     return cursors.map((cursor) => found.get(cursor) ?? null);
   });
 
