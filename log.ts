@@ -57,7 +57,7 @@ function cleanError(error: Error, depth: number): unknown {
 
 function cleanText(text: string): string {
   const cut = text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX)}…` : text;
-  return cut.includes('@') ? cut.replaceAll(/\/\/[^/@\s]*@/gu, '//***@') : cut;
+  return cut.includes('@') ? cut.replaceAll(/\/\/[^/\s]*@/gu, '//***@') : cut;
 }
 
 function isSecret(name: string): boolean {

@@ -31,10 +31,11 @@ test('secrets are blanked by the names of their fields, at any depth', (t) => {
 test('the credentials of URLs are blanked in texts and errors', (t) => {
   const { log, lines, text } = logTo();
 
-  log.error({ url: 'postgresql://me:CANARY@db/edge', error: new Error('cannot reach postgresql://me:CANARY@db/edge') }, 'database');
+  log.error({ url: 'postgresql://me:CANARY@db/edge', broker: 'amqp://me:p@CANARY@host/vhost', error: new Error('cannot reach postgresql://me:CANARY@db/edge') }, 'database');
 
   t.notRegex(text(), /CANARY/u);
   t.is(lines()[0]?.url, 'postgresql://***@db/edge');
+  t.is(lines()[0]?.['broker'], 'amqp://***@host/vhost');
 });
 
 test('what is logged is bounded, and a circle is no trouble', (t) => {

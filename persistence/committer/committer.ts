@@ -98,7 +98,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       }
       const taken = take();
       await storeWaiting(taken);
-      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. An idle system never waits.
+      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. Whoever someone waits for never waits on an idle system.
       if (queue.length < WORTHWHILE_UNITS) await gather(taken);
     }
     running = null;

@@ -34,7 +34,7 @@ export function startListener(connection: PoolConfig, channels: readonly string[
       isLost = true;
       dialled.removeAllListeners();
       dialled.on('error', () => {}); // it is given up already
-      void dialled.end().catch(() => {});
+      void dialled.end().catch(() => {}); // so is its end
       cancelRetry = clock.after(afterMs, () => { connecting = connect(Math.min(RETRY_MS_MAX, afterMs * 2)); });
     };
     dialled.on('error', (error) => {
@@ -62,7 +62,7 @@ export function startListener(connection: PoolConfig, channels: readonly string[
       stopped = true;
       cancelRetry();
       await connecting;
-      client?.on('error', () => {});
+      client?.on('error', () => {}); // nothing is expected of it any more, not even a goodbye
       await client?.end().catch(() => {});
     },
   };
