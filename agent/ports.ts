@@ -1,6 +1,7 @@
 /** What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of sessions in one process. */
 import type { Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
+import type { SshGrant, SshVerdict } from '../transport/protocol/ssh.ts';
 
 /** What became of the deliveries of one frame. */
 export interface Received {
@@ -111,10 +112,24 @@ export interface AgentLog {
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+/** Those parts of the agent that let people reach the machine. No method throws. */
+export interface SessionReach {
+  /** The admin at this URL wants a tunnel; the token is good once, for a few seconds. */
+  openTunnel(adminUrl: string, token: string): void;
+  /** The answer to `Session.verifySsh`. */
+  verdict(attempt: number, verdict: SshVerdict): void;
+  /** These users and keys are gone: what they opened ends now. */
+  endSsh(usernames: readonly string[], keys: readonly string[]): void;
+  /** By whom the live SSH sessions were opened; asked after every welcome. */
+  grants(): readonly SshGrant[];
+}
+
 /** Everything that a session needs. */
 export interface SessionPorts {
   readonly journal: SessionJournal;
   readonly runner: SessionRunner;
+  /** Absent where nobody can be let in: the simulated agents of a benchmark. */
+  readonly reach?: SessionReach;
   readonly report: () => HealthReport;
   readonly dial: Dial;
   readonly clock: SessionClock;

@@ -4,7 +4,8 @@ import { decodeAdminFrame, encodeFrame } from '../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody, AgentSettings, Registration } from '../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../transport/protocol/version.ts';
+import type { SshCredential } from '../transport/protocol/ssh.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH } from '../transport/protocol/version.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, SessionPorts } from './ports.ts';
 import { ResultSender } from './result-sender.ts';
@@ -57,6 +58,7 @@ export class Session implements LinkOwner {
   #liveMs = 0;
   #refreshMs = 600_000;
   #hasRefused = false;
+  #protocol = 0;
   #refreshAtMs = 0;
   #results: ResultSender | null = null;
   #tails: TailSender | null = null;
@@ -94,6 +96,13 @@ export class Session implements LinkOwner {
   /** Sends a health report now, besides the regular ones. */
   reportNow(): void {
     if (this.#phase === 'live') this.#send({ type: 'report', report: this.#ports.report() });
+  }
+
+  /** Asks the admin about a login; the verdict comes to `SessionReach.verdict`. False: no admin can be asked now. */
+  verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
+    if (this.#phase !== 'live' || this.#protocol < PROTOCOL_VERSION_REACH || !this.#isRoomy()) return false;
+    this.#send({ type: 'verify-ssh', attempt, username, credential });
+    return true;
   }
 
   /** For `Link` only. */
@@ -210,6 +219,9 @@ export class Session implements LinkOwner {
         this.#tails ??= this.#newTails();
         return this.#tails.open(frame.execution, frame.offset);
       case 'untail': return this.#tails?.close(frame.execution);
+      case 'open-tunnel': return this.#ports.reach?.openTunnel(this.#url, frame.token);
+      case 'ssh-verdict': return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
+      case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'settings': return this.#configured(frame.settings, null);
       case 'pong': return;
       default: return unreachable(frame);
@@ -222,12 +234,15 @@ export class Session implements LinkOwner {
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
+    this.#protocol = frame.protocol;
     this.#liveMs = this.#heardMs;
     this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
     this.#configured(frame.settings, frame.cluster_name);
     this.#armBeat();
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
+    const grants = this.#ports.reach?.grants() ?? [];
+    if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
     this.#options.onLive?.();
   }
 

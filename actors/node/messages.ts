@@ -1,6 +1,7 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { Asker, Remembered } from '../kit/asker.ts';
 import type { OpenExecution } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
@@ -28,6 +29,10 @@ export type NodeMessage =
   | { readonly type: 'report-late'; readonly session: SessionId }
   /** A reminder set when the last session ended. */
   | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
+  /** Somebody tries to log in at the agent. `attempt` is the agent's number, for the verdict. */
+  | { readonly type: 'ssh-attempted'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
+  /** By whom the SSH sessions that live at the agent were opened. */
+  | { readonly type: 'ssh-grants-reported'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }

@@ -45,6 +45,9 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return current(state, message.session) === null ? unchanged(state) : outputPart(state, message);
       case 'results-arrived':
         return current(state, message.session) === null ? unchanged(state) : finished(state, message, nowMs);
+      case 'ssh-attempted':
+      case 'ssh-grants-reported':
+        return unchanged(state);
       case 'run':
         return run(state, message, nowMs);
       case 'rescan':

@@ -1,7 +1,8 @@
 /** Every control frame, as one zod discriminated union a direction. JSON text, one frame a message. */
 import { z } from 'zod';
-import { ExecutionId, NodeId } from './ids.ts';
-import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from './limits.ts';
+import { ExecutionId, NodeId, Uuid } from './ids.ts';
+import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
+import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
 
 const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
@@ -46,6 +47,8 @@ export const AgentSettings = z.object({
   admin_urls: z.array(z.url().max(2_048)).max(32),
   derp_map_urls: z.array(z.url().max(2_048)).max(32),
   refresh_ms: z.int().min(1_000).max(600_000),
+  /** Absent from an admin of version 1: then nothing is recorded. */
+  ssh_recording: SshRecordingSettings.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
@@ -75,6 +78,10 @@ export const AgentFrame = z.discriminatedUnion('type', [
   /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end` when the process is over. */
   z.object({ seq, type: z.literal('tail-output'), execution: ExecutionId, offset: z.int().min(0), text: z.string().max(OUTPUT_PART_BYTES_MAX), end: z.boolean() }),
   z.object({ seq, type: z.literal('report'), report: HealthReport }),
+  /** Somebody wants in by SSH. `attempt` is the agent's own number, which the verdict repeats. */
+  z.object({ seq, type: z.literal('verify-ssh'), attempt: z.int().min(1), username: SshUsernameTried, credential: SshCredential }),
+  /** After a welcome, when SSH sessions live: those whose user or key is gone meanwhile are ended. */
+  z.object({ seq, type: z.literal('ssh-grants'), grants: z.array(SshGrant).min(1).max(SSH_GRANTS_MAX) }),
   z.object({ seq, type: z.literal('refresh-settings') }),
   z.object({ seq, type: z.literal('ping') }),
 ]);
@@ -106,6 +113,11 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
+  /** Open a tunnel to TUNNEL_PATH of this admin, with this one-time token. */
+  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128) }),
+  z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
+  /** These users and keys are gone: end the sessions that they opened, now (E5). */
+  z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),
   z.object({ seq, type: z.literal('pong') }),
 ]);
 export type AdminFrame = z.infer<typeof AdminFrame>;

@@ -34,6 +34,24 @@ export const SOCKET_BUFFERED_BYTES_MAX = 1_048_576;
 export const RECONNECT_MS_MIN = 500;
 export const RECONNECT_MS_MAX = 30_000;
 
+/** An agent must have opened the tunnel that it was asked for within this time, in ms. Its token is good for as long. */
+export const TUNNEL_OPEN_MS_MAX = 10_000;
+
+/** A tunnel without a stream is closed after this, in ms. */
+export const TUNNEL_IDLE_MS = 60_000;
+
+/** Characters of a user name that an SSH client may try. Real ones have 32. */
+export const SSH_USERNAME_CHARS_MAX = 64;
+
+/** Characters of a password that an SSH client may try. Real ones have 128. */
+export const SSH_PASSWORD_CHARS_MAX = 1_024;
+
+/** Base64 characters of a public key that an SSH client may offer: an RSA key of 16,384 bits fits. */
+export const SSH_KEY_CHARS_MAX = 4_096;
+
+/** Live SSH sessions that an agent names at once. */
+export const SSH_GRANTS_MAX = 256;
+
 /** Exit codes that this system gives itself. Source: contract.md 3. */
 export const EXIT_TIMED_OUT = 124;
 export const EXIT_INTERRUPTED = 137;

@@ -6,8 +6,12 @@
  * | version | date | what changed |
  * |---|---|---|
  * | 1 | 2026-11-21 | first version: hello, welcome, deliver, acknowledge, result, output parts, confirm, settle, cancel, tail, report, settings, ping |
+ * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of SSH sessions |
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
+
+/** From this version on an agent opens tunnels and asks about SSH logins. */
+export const PROTOCOL_VERSION_REACH = 2;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;
@@ -17,6 +21,15 @@ export const SESSION_SUBPROTOCOL = 'edge.session.v1';
 
 /** Path of the control session on the admin. Source: contract.md, 5. */
 export const SESSION_PATH = '/api/v1/agents/session';
+
+/** WebSocket subprotocol of a tunnel: HTTP/2 in binary messages, the agent is the server. */
+export const TUNNEL_SUBPROTOCOL = 'edge.tunnel.v1';
+
+/** Path of tunnels on the admin. The bearer token is the one of the `open-tunnel` that asked for it. */
+export const TUNNEL_PATH = '/api/v1/agents/tunnel';
+
+/** Path of uploads of finished recordings on the admin, with the node's API token; the recording's id follows. */
+export const RECORDING_PATH = '/api/v1/agents/recordings/';
 
 /** Path of enrolment on the admin. Source: contract.md, 5. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';

@@ -8,7 +8,7 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
@@ -124,6 +124,10 @@ export function createSessions(ports: SessionPorts): Sessions {
       case 'output-part':
         unstored.came(connection, frame.execution, bytes);
         return tell(connection, { type: 'output-part-arrived', session, execution: frame.execution, part: frame.part, text: frame.text });
+      case 'verify-ssh':
+        return tell(connection, { type: 'ssh-attempted', session, attempt: frame.attempt, username: frame.username, credential: frame.credential });
+      case 'ssh-grants':
+        return tell(connection, { type: 'ssh-grants-reported', session, grants: frame.grants });
       case 'tail-output':
         return tails.arrived(connection.node, frame);
       case 'refresh-settings':
@@ -137,6 +141,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (hello.protocol < PROTOCOL_VERSION_MIN) return cut(connection, `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`);
     if (hello.node !== connection.node) return cut(connection, 'the token belongs to another node');
     connection.greeted = true;
+    connection.protocol = hello.protocol;
     ofNode.set(connection.node, connection);
     tell(connection, { type: 'agent-connected', session: connection.id, hello: { registration: hello.registration, report: hello.report, holding: hello.holding } });
   }
@@ -146,10 +151,11 @@ export function createSessions(ports: SessionPorts): Sessions {
   }
 
   function transmit(connection: Connection, frame: AdminFrameBody): boolean {
+    if (connection.protocol < PROTOCOL_VERSION_REACH && REACH.has(frame.type)) return false;
     counters.framesOut += 1;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
     else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
-    if (connection.send(frame)) return true;
+    if (connection.send(frame.type === 'welcome' ? { ...frame, protocol: Math.min(frame.protocol, connection.protocol) } : frame)) return true;
     cut(connection, 'the agent does not read');
     return false;
   }
@@ -233,3 +239,6 @@ const CONNECTION = Symbol('connection');
 type Tagged = WebSocket & { [CONNECTION]?: Connection };
 
 const PONG: AdminFrameBody = { type: 'pong' };
+
+/** Frames that an agent of version 1 would take for a broken peer. */
+const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-verdict', 'end-ssh']);

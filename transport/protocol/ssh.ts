@@ -1,0 +1,40 @@
+/** What agent and admin say to each other about SSH logins. */
+import { z } from 'zod';
+import { Uuid } from './ids.ts';
+import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from './limits.ts';
+
+/** A user name as a client typed it: any text of a bounded length. */
+export const SshUsernameTried = z.string().max(SSH_USERNAME_CHARS_MAX);
+
+/**
+ * What a client shows. The agent itself verifies the signature of a key (E6): `none` was made yet, the client only asks whether
+ * the key would do; `verified`; or `wrong`, which is told so that the attempt is known.
+ */
+export const SshCredential = z.discriminatedUnion('method', [
+  z.object({ method: z.literal('password'), password: z.string().max(SSH_PASSWORD_CHARS_MAX) }),
+  z.object({ method: z.literal('public_key'), blob: z.base64().max(SSH_KEY_CHARS_MAX), signature: z.enum(['none', 'verified', 'wrong']) }),
+]);
+export type SshCredential = z.infer<typeof SshCredential>;
+
+/** By whom a session was opened: what must still exist for it to live on. The key is null after a password. */
+export const SshGrant = z.object({ ssh_username_id: Uuid, ssh_public_key_id: Uuid.nullable() });
+export type SshGrant = z.infer<typeof SshGrant>;
+
+/** The admin's answer. A yes to a key without a signature only means: sign. */
+export const SshVerdict = z.discriminatedUnion('accepted', [
+  z.object({ accepted: z.literal(true), grant: SshGrant }),
+  z.object({ accepted: z.literal(false) }),
+]);
+export type SshVerdict = z.infer<typeof SshVerdict>;
+
+/** What is recorded of SSH sessions: nothing, those with a terminal, or all. */
+export const SSH_RECORDING_MODES = ['off', 'pty', 'all'] as const;
+
+/** Which SSH sessions an agent records, and how much of each: the rest of a longer one is left out. */
+export const SshRecordingSettings = z.object({
+  mode: z.enum(SSH_RECORDING_MODES),
+  /** Of the recording's text, before it is compressed. */
+  bytes_max: z.int().min(1_024).max(67_108_864),
+  ms_max: z.int().min(1_000),
+});
+export type SshRecordingSettings = z.infer<typeof SshRecordingSettings>;
