@@ -57,11 +57,18 @@ export function portProblem(port: number | undefined): string | undefined {
 
 /** Why a name (lower case, no address) must not even be looked up, or undefined. */
 export function nameProblem(name: string, policy: AddressPolicy): string | undefined {
-  const bare = name.replace(/\.$/u, '');
+  const bare = bareName(name);
   const labels = bare.split('.');
   if (bare.length > NAME_CHARS_MAX || !labels.every((label) => LABEL.test(label)) || NUMERIC.test(labels.at(-1) ?? '')) return 'The host is not a valid name.';
+  const ruling = policy.rulingOn?.(bare);
+  if (ruling !== undefined) return ruling === 'blocked' ? `${bare} is blocked by the operator of this machine.` : undefined;
   if (METADATA_NAMES.has(bare)) return `${bare} is a metadata service, which must not be reached.`;
   return PRIVATE_NAME.test(bare) && !policy.allowPrivate ? `${bare} is a name of a private network, which must not be reached.` : undefined;
+}
+
+/** A name without the dot that may end it. */
+export function bareName(name: string): string {
+  return name.replace(/\.$/u, '');
 }
 
 /** A host without the brackets of an IPv6 address, in lower case. */

@@ -1,7 +1,7 @@
 /** A host, by name or address, to the addresses that may be dialled for it; all are good or it is refused. */
 import { isIPv6 } from 'node:net';
 import { addressKind, isAllowedAddress, type AddressPolicy } from './addresses.ts';
-import { bareHost, isLiteral, nameProblem } from './destination.ts';
+import { bareHost, bareName, isLiteral, nameProblem } from './destination.ts';
 import { ANSWERS_MAX, RESOLVE_MS_MAX } from './limits.ts';
 import { systemResolver, type Resolve } from './resolution.ts';
 
@@ -36,21 +36,38 @@ export function createVet(options: VettingOptions): Vet {
 
   return async (written) => {
     const host = bareHost(written);
-    const problem = isLiteral(host) ? literalProblem(host, options) : nameProblem(host, options);
-    if (problem !== undefined) return refused(problem);
+    const hostProblem = isLiteral(host) ? literalProblem(host, options) : nameProblem(host, options);
+    if (hostProblem !== undefined) return refused(hostProblem);
     if (isLiteral(host)) return allowed([host]);
     const answers = await answersOf(host, resolve, resolveMsMax);
     if (typeof answers === 'string') return { ok: false, kind: 'unresolved', reason: answers };
     if (answers.length > ANSWERS_MAX) return refused(`${host} has more than ${ANSWERS_MAX} addresses.`);
-    // One bad answer refuses all: it is there by mistake or by intent, and the next look-up may give it alone.
-    return answers.every((address) => isAllowedAddress(address, options)) ? allowed(answers) : refused(`${host} resolves to a private or reserved address, which must not be reached.`);
+    const problem = answersProblem(host, answers, options);
+    return problem === undefined ? allowed(answers) : refused(problem);
   };
 }
 
 /** Why an address must not be dialled, or undefined. */
 export function literalProblem(host: string, policy: AddressPolicy): string | undefined {
   if (isAllowedAddress(host, policy)) return undefined;
-  return addressKind(host) === 'private' ? `${host} is a private address, which must not be reached.` : `${host} is a metadata, reserved or translated address, which is never reached.`;
+  if (policy.rulingOn?.(host) === 'blocked') return `${host} is blocked by the operator of this machine.`;
+  const kind = addressKind(host);
+  if (kind === 'loopback' && policy.allowPrivate) return `${host} is this machine itself, which is not reached this way.`;
+  return kind === 'private' || kind === 'loopback' ? `${host} is a private address, which must not be reached.` : `${host} is a metadata, reserved or translated address, which is never reached.`;
+}
+
+/** Why what a name resolves to must not be dialled, or undefined. One bad answer refuses all: it is there by mistake or by intent, and the next look-up may give it alone. */
+function answersProblem(name: string, answers: readonly string[], policy: AddressPolicy): string | undefined {
+  const isOpened = policy.rulingOn?.(bareName(name)) === 'opened';
+  if (answers.every((address) => isAllowedAddress(address, policy, isOpened))) return undefined;
+  if (answers.some((address) => policy.rulingOn?.(address) === 'blocked')) return `${name} resolves to an address that is blocked by the operator of this machine.`;
+  return `${name} resolves to a ${closedKind(policy)} or reserved address, which must not be reached.`;
+}
+
+/** The least of what a policy keeps closed, in a word. */
+function closedKind({ allowPrivate, allowLoopback = allowPrivate }: AddressPolicy): string {
+  if (!allowPrivate) return 'private';
+  return allowLoopback ? 'metadata' : 'loopback';
 }
 
 /** The addresses of a name, at least one, or a sentence that says why there are none. */

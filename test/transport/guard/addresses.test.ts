@@ -3,19 +3,19 @@ import { isIPv6 } from 'node:net';
 import test from 'ava';
 import * as fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
-import { addressKind, isAllowedAddress, isPublicAddress, type AddressKind } from '../../../transport/guard/addresses.ts';
+import { addressKind, isAllowedAddress, isPublicAddress, type AddressKind, type Ruling } from '../../../transport/guard/addresses.ts';
 import { EMBEDDINGS, v4Forms } from './forms.ts';
 
-/** IANA's special-purpose registries of 2026-11 and what is not assigned as unicast, with what the guard makes of each. */
+/** IANA's special-purpose registries of 2026-11, what is not assigned as unicast, and where clouds have their metadata, with what the guard makes of each. */
 const SPECIAL: Readonly<Record<string, AddressKind>> = {
-  '0.0.0.0/8': 'forbidden', '10.0.0.0/8': 'private', '100.64.0.0/10': 'private', '127.0.0.0/8': 'private', '169.254.0.0/16': 'forbidden',
-  '172.16.0.0/12': 'private', '192.0.0.0/24': 'forbidden', '192.0.2.0/24': 'forbidden', '192.31.196.0/24': 'forbidden', '192.52.193.0/24': 'forbidden',
-  '192.88.99.0/24': 'forbidden', '192.168.0.0/16': 'private', '192.175.48.0/24': 'forbidden', '198.18.0.0/15': 'forbidden',
-  '198.51.100.0/24': 'forbidden', '203.0.113.0/24': 'forbidden', '224.0.0.0/4': 'forbidden', '240.0.0.0/4': 'forbidden', '255.255.255.255/32': 'forbidden',
-  '::/128': 'forbidden', '::1/128': 'private', '::ffff:0:0/96': 'forbidden', '::/96': 'forbidden', '::ffff:0:0:0/96': 'forbidden', '64:ff9b::/96': 'forbidden', '64:ff9b:1::/48': 'forbidden',
-  '100::/64': 'forbidden', '100:0:0:1::/64': 'forbidden', '2001::/23': 'forbidden', '2001::/32': 'forbidden', '2001:2::/48': 'forbidden', '2001:3::/32': 'forbidden',
-  '2001:4:112::/48': 'forbidden', '2001:10::/28': 'forbidden', '2001:20::/28': 'forbidden', '2001:30::/28': 'forbidden', '2001:db8::/32': 'forbidden',
-  '2002::/16': 'forbidden', '2620:4f:8000::/48': 'forbidden', '3fff::/20': 'forbidden', '5f00::/16': 'forbidden', 'fc00::/7': 'private', 'fe80::/10': 'forbidden', 'fec0::/10': 'forbidden', 'ff00::/8': 'forbidden',
+  '0.0.0.0/8': 'forbidden', '10.0.0.0/8': 'private', '100.64.0.0/10': 'private', '127.0.0.0/8': 'loopback', '169.254.0.0/16': 'reserved', '169.254.169.0/24': 'forbidden', '169.254.170.0/24': 'forbidden',
+  '172.16.0.0/12': 'private', '192.0.0.0/24': 'reserved', '192.0.2.0/24': 'reserved', '192.31.196.0/24': 'forbidden', '192.52.193.0/24': 'forbidden',
+  '192.88.99.0/24': 'reserved', '192.168.0.0/16': 'private', '192.175.48.0/24': 'forbidden', '198.18.0.0/15': 'reserved',
+  '198.51.100.0/24': 'reserved', '203.0.113.0/24': 'reserved', '224.0.0.0/4': 'forbidden', '240.0.0.0/4': 'reserved', '255.255.255.255/32': 'forbidden',
+  '::/128': 'forbidden', '::1/128': 'loopback', '::ffff:0:0/96': 'forbidden', '::/96': 'forbidden', '::ffff:0:0:0/96': 'forbidden', '64:ff9b::/96': 'forbidden', '64:ff9b:1::/48': 'forbidden',
+  '100::/64': 'forbidden', '100:0:0:1::/64': 'forbidden', '2001::/23': 'reserved', '2001::/32': 'forbidden', '2001:2::/48': 'forbidden', '2001:3::/32': 'forbidden',
+  '2001:4:112::/48': 'forbidden', '2001:10::/28': 'forbidden', '2001:20::/28': 'forbidden', '2001:30::/28': 'forbidden', '2001:db8::/32': 'reserved',
+  '2002::/16': 'forbidden', '2620:4f:8000::/48': 'forbidden', '3fff::/20': 'reserved', '5f00::/16': 'forbidden', 'fc00::/7': 'private', 'fe80::/10': 'reserved', 'fec0::/10': 'forbidden', 'ff00::/8': 'forbidden',
   '400::/6': 'forbidden', '800::/5': 'forbidden', '1000::/4': 'forbidden', '4000::/3': 'forbidden', '6000::/3': 'forbidden', '8000::/3': 'forbidden', 'a000::/3': 'forbidden', 'c000::/3': 'forbidden', 'e000::/4': 'forbidden', 'f000::/5': 'forbidden', 'f800::/6': 'forbidden', 'fe00::/9': 'forbidden',
 };
 
@@ -37,7 +37,7 @@ function inBlock(cidr: string): fc.Arbitrary<string> {
   })).toString());
 }
 
-const forbiddenBlocks = Object.keys(SPECIAL).filter((cidr) => SPECIAL[cidr] === 'forbidden');
+const closedBlocks = Object.keys(SPECIAL).filter((cidr) => ['forbidden', 'reserved'].includes(SPECIAL[cidr] ?? ''));
 const v4Block = fc.constantFrom(...Object.keys(SPECIAL).filter((cidr) => !cidr.includes(':')));
 
 for (const [cidr, kind] of Object.entries(SPECIAL)) {
@@ -77,9 +77,27 @@ test('private networks are reached only where the operator opened them', (t) => 
   t.deepEqual(addresses.map((address) => [isAllowedAddress(address, { allowPrivate: false }), isAllowedAddress(address, { allowPrivate: true })]), addresses.map(() => [false, true]));
 });
 
-test('what the operator opens holds nothing that is forbidden', (t) => {
-  fc.assert(fc.property(fc.constantFrom(...forbiddenBlocks).chain(inBlock), (address) => !isAllowedAddress(address, { allowPrivate: true }) || addressKind(address) === 'private'), { numRuns: 2_000 });
+test('private networks, once opened, hold nothing that is forbidden or reserved', (t) => {
+  fc.assert(fc.property(fc.constantFrom(...closedBlocks).chain(inBlock), (address) => !isAllowedAddress(address, { allowPrivate: true }) || ['private', 'loopback'].includes(addressKind(address))), { numRuns: 2_000 });
   t.pass();
+});
+
+test('this machine itself is reached as private networks are, unless something else is said of it', (t) => {
+  const policies = [{ allowPrivate: false }, { allowPrivate: true }, { allowPrivate: true, allowLoopback: false }, { allowPrivate: false, allowLoopback: true }];
+
+  t.deepEqual(policies.map((policy) => ['127.0.0.1', '127.9.9.9', '::1', '10.1.2.3'].map((address) => isAllowedAddress(address, policy))), [
+    [false, false, false, false], [true, true, true, true], [false, false, false, true], [true, true, true, false],
+  ]);
+});
+
+test('what the operator says of a host comes before the rules, and opens what is forbidden by its address only', (t) => {
+  const addresses = ['8.8.8.8', '10.1.2.3', '127.0.0.1', '169.254.7.7', '192.0.2.1', '169.254.169.254', 'fd00:ec2::254', '::ffff:10.0.0.1', '224.0.0.1'];
+  const allowed = (ruling: Ruling | undefined) => addresses.map((address) => isAllowedAddress(address, { allowPrivate: false, rulingOn: () => ruling }));
+
+  t.deepEqual(allowed(undefined), [true, false, false, false, false, false, false, false, false]);
+  t.deepEqual(allowed('opened'), [true, true, true, true, true, false, false, false, false]);
+  t.deepEqual(allowed('opened in any case'), addresses.map(() => true));
+  t.deepEqual(allowed('blocked'), addresses.map(() => false));
 });
 
 test('an IPv4 address inside an IPv6 one is forbidden, whatever it is', (t) => {
@@ -106,6 +124,6 @@ test('a special IPv4 address stays special in every form that a URL takes', (t) 
 });
 
 test('text never throws', (t) => {
-  fc.assert(fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => ['public', 'private', 'forbidden'].includes(addressKind(text))), { numRuns: 2_000 });
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => ['public', 'private', 'loopback', 'reserved', 'forbidden'].includes(addressKind(text))), { numRuns: 2_000 });
   t.pass();
 });

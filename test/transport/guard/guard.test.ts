@@ -11,6 +11,7 @@ import { BAD_PORTS } from '../../../transport/guard/destination.ts';
 import { createGuard, type Guard, type GuardVerdict } from '../../../transport/guard/guard.ts';
 import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../transport/guard/limits.ts';
 import { resolverBy, systemResolver } from '../../../transport/guard/resolution.ts';
+import { createVet } from '../../../transport/guard/vetting.ts';
 import { startDnsServer, type Answer, type Question } from './dns-server.ts';
 
 const GOOD = '93.184.215.14';
@@ -195,4 +196,35 @@ test('no text makes the check throw, and what passes has a host that is public o
     return /^https?:$/u.test(protocol) && username === '' && (isIP(host) === 0 ? !/(?:^|\.)localhost\.?$/u.test(host) : isPublicAddress(host));
   }), { numRuns: 3_000 });
   t.pass();
+});
+
+test('what the operator blocks is refused by name before a question leaves, and by every address that a name has', async (t) => {
+  const { server, questions } = await startDnsServer(t, ({ name }) => ({ addresses: name === 'alias.example.com' ? [GOOD, '10.0.0.9'] : [GOOD] }));
+  const rulingOn = (host: string) => (['bad.example.com', '10.0.0.9'].includes(host) ? 'blocked' as const : undefined);
+  const vet = createVet({ allowPrivate: true, rulingOn, resolve: resolverBy([server]) });
+
+  const vetted = await Promise.all(['Bad.Example.com.', 'alias.example.com', '10.0.0.9', '10.0.0.8', 'good.example.com'].map((host) => vet(host)));
+
+  t.deepEqual(vetted.map((one) => (one.ok ? 'ok' : one.reason)), [
+    'bad.example.com is blocked by the operator of this machine.', 'alias.example.com resolves to an address that is blocked by the operator of this machine.',
+    '10.0.0.9 is blocked by the operator of this machine.', 'ok', 'ok',
+  ]);
+  t.deepEqual([...new Set(questions)].toSorted(), ['A alias.example.com', 'A good.example.com', 'AAAA alias.example.com', 'AAAA good.example.com']);
+});
+
+test('a name that the operator opens leads to this machine, but never to a metadata service', async (t) => {
+  const { server } = await startDnsServer(t, ({ name }) => ({ addresses: [name === 'self.internal' ? '127.0.0.1' : '169.254.169.254'] }));
+  const vet = createVet({ allowPrivate: false, rulingOn: (host) => (host.endsWith('.internal') ? 'opened' : undefined), resolve: resolverBy([server]) });
+
+  const vetted = await Promise.all(['self.internal', 'metadata.google.internal', 'self.example.com'].map(async (host) => (await vet(host)).ok));
+
+  t.deepEqual(vetted, [true, false, false]);
+});
+
+test('where private networks are open and this machine is not, the sentence says so', async (t) => {
+  const vet = createVet({ allowPrivate: true, allowLoopback: false, resolve: systemResolver({ servers: ['127.0.0.1:1'] }) });
+
+  const vetted = await Promise.all(['127.0.0.1', 'localhost'].map((host) => vet(host)));
+
+  t.deepEqual(vetted.map((one) => !one.ok && one.reason), ['127.0.0.1 is this machine itself, which is not reached this way.', 'localhost resolves to a loopback or reserved address, which must not be reached.']);
 });
