@@ -27,3 +27,10 @@ export interface ProxyPorts {
   /** Opens a stream to the target; it is connected when this resolves. Never rejects. Aborting gives up. */
   dial(request: DialRequest, signal: AbortSignal): Promise<Dialled>;
 }
+
+/** Structured lines; what is refused goes to debug, and never with credentials. */
+export interface ProxyLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}

@@ -1,0 +1,41 @@
+/** What a proxy server's clients may cost, with units. Source: invariants.md L1 and L2. */
+
+/** Time from a connection to a whole request, credentials included, in ms. */
+export const HANDSHAKE_MS_MAX = 10_000;
+
+/** Time for opening the stream to a target, in ms. */
+export const CONNECT_MS_MAX = 15_000;
+
+/** Connections of one server at a time. Beyond them, the oldest that has not shown yet that it may come in makes room. */
+export const CONNECTIONS_MAX = 4_096;
+
+/** How long open tunnels may go on after a server stopped taking new ones, in ms. */
+export const DRAIN_MS_MAX = 5_000;
+
+/** A kept HTTP connection without a request is closed after this, in ms. */
+export const KEEP_ALIVE_MS_MAX = 60_000;
+
+/** Headers of one HTTP request or of a target's answer, in bytes: Node's own default. */
+export const HEADER_BYTES_MAX = 16_384;
+
+/** Header lines of one HTTP request. */
+export const HEADER_LINES_MAX = 100;
+
+/** What a client may send before its tunnel is open, in bytes; its socket is not read beyond. */
+export const EARLY_BYTES_MAX = 65_536;
+
+/** How long a refused client has to read why before its connection is reset, in ms. */
+export const FAREWELL_MS_MAX = 2_000;
+
+/** A host name, in bytes. Source: RFC 1928, 5: one byte for the length. */
+export const HOST_BYTES_MAX = 255;
+
+/** All limits that a server of proxies can be given; each stands above. Idle and life are of transport/streams/limits.ts. */
+export interface ProxyLimits {
+  readonly handshakeMsMax: number;
+  readonly connectMsMax: number;
+  readonly idleMsMax: number;
+  readonly lifeMsMax: number;
+  readonly connectionsMax: number;
+  readonly keepAliveMsMax: number;
+}

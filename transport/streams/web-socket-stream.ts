@@ -1,0 +1,83 @@
+/** A WebSocket as a stream of bytes: binary messages in, binary messages out, with back-pressure both ways. */
+import { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+
+/** Small writes that wait together become one message of at most this many bytes; larger ones are not copied. */
+const MERGED_BYTES_MAX = 16_384;
+
+/** Bytes that wait on either side of the stream before its other end is told to wait. Two frames of HTTP/2 as tunnels send them. */
+const WAITING_BYTES_MAX = 131_072;
+
+/**
+ * The stream of an open socket, which it owns from now on. A text message breaks it. Ending it closes the socket; a socket that
+ * closes ends it, and one that breaks destroys it with an error.
+ */
+export function webSocketStream(socket: WebSocket): Duplex {
+  return new WebSocketStream(socket);
+}
+
+class WebSocketStream extends Duplex {
+  readonly #socket: WebSocket;
+
+  constructor(socket: WebSocket) {
+    super({ readableHighWaterMark: WAITING_BYTES_MAX, writableHighWaterMark: WAITING_BYTES_MAX, emitClose: true });
+    this.#socket = socket;
+    socket.binaryType = 'nodebuffer';
+    socket.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary));
+    socket.on('error', (error) => this.destroy(error));
+    socket.on('close', () => this.#closed());
+  }
+
+  override _read(): void {
+    if (this.#socket.isPaused) this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.send(chunk, BINARY, done);
+  }
+
+  /** The last message tells when all have left. */
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    let waiting: Buffer[] = [];
+    let waitingBytes = 0;
+    const last = chunks.length - 1;
+    for (const [index, { chunk }] of chunks.entries()) {
+      if (waitingBytes + chunk.length > MERGED_BYTES_MAX && waiting.length > 0) {
+        this.#send(waiting, waitingBytes);
+        waiting = [];
+        waitingBytes = 0;
+      }
+      waiting.push(chunk);
+      waitingBytes += chunk.length;
+      if (index === last) this.#send(waiting, waitingBytes, done);
+    }
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#socket.close(1000);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.terminate();
+    done(error);
+  }
+
+  #send(chunks: readonly Buffer[], bytes: number, done?: (error?: Error | null) => void): void {
+    const [only] = chunks;
+    this.#socket.send(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes), BINARY, done);
+  }
+
+  #arrived(data: Buffer, isBinary: boolean): void {
+    if (!isBinary) this.destroy(new Error('a text message in a stream of bytes'));
+    else if (!this.push(data)) this.#socket.pause();
+  }
+
+  #closed(): void {
+    if (this.destroyed) return;
+    this.push(null);
+    if (!this.writableEnded) this.destroy();
+  }
+}
+
+const BINARY = { binary: true, compress: false } as const;
