@@ -2,7 +2,7 @@
 import { createBus } from './actors/kit/bus.ts';
 import type { Log, Reads } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
-import { SESSION_PATH } from './transport/protocol/version.ts';
+import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
 import { HealthProblem, runChecks } from './api/health-checks.ts';
 import type { HealthCheck } from './api/health-checks.ts';
 import { mountMcp } from './api/mcp/mount.ts';
@@ -47,6 +47,8 @@ import type { Unwind } from './supervisors/unwind.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
 import { createGuard } from './transport/guard/guard.ts';
+import { createTunnelGate } from './transport/reach/gate.ts';
+import { createTunnels } from './transport/reach/tunnels.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
@@ -108,7 +110,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
   const urls: string[] = [...config.ADMIN_URLS];
   const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS };
-  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed) });
+  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed), revoked: (node) => tunnels.end(node) });
+  const tunnels = createTunnels({ clock, log, monotonicMs, send: (node, frame) => sessions.sendToNode(node, frame) });
+  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed') tunnels.end(notice.node); });
   const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
   const posts = createWebhookPosts({
     vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
@@ -146,8 +150,10 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     owns: (cluster) => tree.held.holds(cluster),
     ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
   }));
+  api.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels));
   unwind.add('the API', () => api.close());
   unwind.add('sessions', () => sessions.close());
+  unwind.add('tunnels', () => tunnels.close());
 
   const listening = await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT);
   const url = listening.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');

@@ -2,6 +2,7 @@ import test from 'ava';
 import { TAILS_MAX } from '../../agent/tail-sender.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentFrame } from '../../transport/protocol/frames.ts';
+import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import { FRAME_BYTES_MAX, OUTPUT_PART_BYTES_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { NODE, SETTINGS, TextCursor, delivery, executionId, sessionRig } from './session-rig.ts';
 
@@ -13,7 +14,7 @@ test('hello comes first and names everything the journal holds', (t) => {
   link().open();
 
   t.deepEqual(link().types(), ['hello']);
-  t.like(link().frames[0], { seq: 1, node: NODE, protocol: 1, holding: [executionId(1), executionId(2)] });
+  t.like(link().frames[0], { seq: 1, node: NODE, protocol: PROTOCOL_VERSION, holding: [executionId(1), executionId(2)] });
 });
 
 test('deliveries are in the journal before they are acknowledged, and run once', (t) => {
@@ -323,7 +324,7 @@ for (const [name, text] of [
   ['an unknown frame', '{"seq":2,"type":"dance"}'],
   ['a gap in the numbers', '{"seq":3,"type":"pong"}'],
   ['a repeated number', '{"seq":1,"type":"pong"}'],
-  ['a second welcome', JSON.stringify({ seq: 2, type: 'welcome', protocol: 1, cluster_name: 'c', settings: SETTINGS })],
+  ['a second welcome', JSON.stringify({ seq: 2, type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings: SETTINGS })],
 ] as const) {
   test(`${name} ends the connection with the policy code`, (t) => {
     const { clock, link, links } = sessionRig();

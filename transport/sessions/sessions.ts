@@ -20,6 +20,8 @@ export interface SessionPorts {
   readonly log: Log;
   /** For `refresh-settings`. */
   readonly settings: AgentSettings;
+  /** A node's credential was revoked: what else is open to it must end too (E5). */
+  revoked(node: NodeId): void;
   /** False when the node's mailbox is full. */
   tell(addressed: Addressed): boolean;
 }
@@ -39,6 +41,8 @@ export interface Sessions extends SessionLink {
   /** Takes over an authenticated socket. */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
   count(): number;
+  /** Sends to whatever session the node has. False: it has none here, or its agent does not know such frames. */
+  sendToNode(node: NodeId, frame: AdminFrameBody): boolean;
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
   heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
   /** Says goodbye to all agents: they come back to another admin, or to this one when it is back. */
@@ -52,16 +56,18 @@ export function createSessions(ports: SessionPorts): Sessions {
   const ofNode = new Map<NodeId, Connection>();
   const counters: SessionCounters = { opened: 0, cut: 0, framesIn: 0, framesOut: 0 };
   const unstored = createUnstored();
-  const tails = createLiveTails((node, frame) => {
-    const connection = ofNode.get(node);
-    return connection !== undefined && transmit(connection, frame);
-  });
+  const tails = createLiveTails(sendToNode);
   /** Nodes whose session ended since `heard` was last called, and when each was last heard. One entry a node. */
   const left = new Map<NodeId, number>();
   let last = 0;
   let heardSinceMs = 0;
   let closed = false;
   clock.after(SWEEP_MS, sweep);
+
+  function sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
+    const connection = ofNode.get(node);
+    return connection !== undefined && transmit(connection, frame);
+  }
 
   function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void {
     last += 1;
@@ -196,6 +202,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   function hangUp(connection: Connection, code: CloseCode, reason: string): void {
     connection.close(code, reason);
     gone(connection);
+    if (code === CLOSE.revoked) ports.revoked(connection.node);
     clock.after(CLOSE_GRACE_MS, () => connection.terminate());
   }
 
@@ -203,6 +210,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     tails,
     counters,
     accept,
+    sendToNode,
     count: () => connections.size,
     send(session, frame) {
       const connection = connections.get(session);

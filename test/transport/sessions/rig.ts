@@ -41,7 +41,7 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
   const told: Addressed[] = [];
   const agents: Agent[] = [];
   const sockets = new Set<Socket>();
-  const sessions = createSessions({ clock, log, settings: SETTINGS.agent, tell: (addressed) => { told.push(addressed); return rig.takes; } });
+  const sessions = createSessions({ clock, log, settings: SETTINGS.agent, revoked: () => {}, tell: (addressed) => { told.push(addressed); return rig.takes; } });
   const admit = createSessionGate({
     sessions, log,
     nodeByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_TOKEN ? { node: NODE, cluster: CLUSTER } : null),

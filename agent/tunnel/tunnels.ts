@@ -1,0 +1,134 @@
+/** Tunnels of this agent: each a WebSocket that an admin asked for, carrying HTTP/2 of which the agent is the server. */
+import { constants, performServerHandshake } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+import type { ClientOptions } from 'ws';
+import { TUNNEL_OPEN_MS_MAX } from '../../transport/protocol/limits.ts';
+import {
+  FAILURE_HEADER, MESSAGE_HEADER, STATUS_NOT_DIALLED, STREAM_WINDOW_BYTES, TUNNEL_FRAME_BYTES, TUNNEL_MEMORY_MB_MAX, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX,
+  TUNNEL_STREAMS_MAX, TUNNEL_USES, TUNNEL_WINDOW_BYTES, USE_HEADER,
+} from '../../transport/protocol/tunnel.ts';
+import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../transport/protocol/version.ts';
+import { notDialled } from '../../transport/streams/dialled.ts';
+import type { Dialled } from '../../transport/streams/dialled.ts';
+import { webSocketStream } from '../../transport/streams/web-socket-stream.ts';
+import type { Exit } from '../exits/exit.ts';
+import type { AgentLog } from '../ports.ts';
+import { networkProblem } from '../problem.ts';
+
+/** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
+export const TUNNELS_MAX = 8;
+
+/** What tunnels need. */
+export interface TunnelsOptions {
+  readonly exit: Exit;
+  /** Carries the bytes of a stream both ways until it is over. */
+  readonly join: (one: Duplex, other: Duplex) => void;
+  readonly log: AgentLog;
+  /** For those who need certificate authorities or another source address. */
+  readonly webSocket?: ClientOptions;
+}
+
+/** The tunnels of this agent. */
+export interface AgentTunnels {
+  /** Opens one to the admin at an http(s) URL. Returns at once; what fails is logged, and the admin asks again. */
+  open(adminUrl: string, token: string): void;
+  /** Ends all, with their streams. */
+  close(): void;
+  count(): number;
+}
+
+/** No tunnels at first. */
+export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
+  const { log } = options;
+  const sockets = new Set<WebSocket>();
+  return {
+    open(adminUrl, token) {
+      for (const oldest of sockets) {
+        if (sockets.size < TUNNELS_MAX) break;
+        sockets.delete(oldest);
+        oldest.terminate();
+      }
+      const socket = new WebSocket(tunnelUrl(adminUrl), TUNNEL_SUBPROTOCOL, {
+        handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket,
+        headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
+      });
+      sockets.add(socket);
+      socket.on('open', () => serve(webSocketStream(socket), options));
+      socket.on('error', (error) => log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) }));
+      socket.on('close', () => sockets.delete(socket));
+    },
+    close() {
+      for (const socket of sockets) socket.terminate();
+    },
+    count: () => sockets.size,
+  };
+}
+
+/** The tunnel's address on an admin: http becomes ws, https becomes wss, a path of the admin's own is kept. */
+function tunnelUrl(adminUrl: string): string {
+  const url = new URL(adminUrl);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.pathname = url.pathname.replace(/\/+$/, '') + TUNNEL_PATH;
+  return url.href;
+}
+
+function serve(bytes: Duplex, options: TunnelsOptions): void {
+  const session = performServerHandshake(bytes, {
+    maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
+    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES, maxConcurrentStreams: TUNNEL_STREAMS_MAX },
+  });
+  session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
+  bytes.on('error', () => {}); // `close` follows
+  bytes.on('close', () => session.destroy());
+  session.on('error', () => bytes.destroy());
+  session.on('close', () => bytes.destroy());
+  session.on('stream', (stream, headers) => void connect(stream, headers, options));
+  watch(session);
+}
+
+/** Ends a tunnel whose admin gives no sign of life. */
+function watch(session: ServerHttp2Session): void {
+  let heardMs = performance.now();
+  const timer = setInterval(() => {
+    if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return session.destroy();
+    session.ping((error) => { if (error === null) heardMs = performance.now(); });
+  }, TUNNEL_PING_MS).unref();
+  session.once('close', () => clearInterval(timer));
+}
+
+/** One stream: asked for, dialled, answered, carried. */
+async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { exit, join }: TunnelsOptions): Promise<void> {
+  stream.on('error', () => {}); // `close` follows, which ends the other side
+  const given = new AbortController();
+  const gone = (): void => given.abort();
+  stream.once('close', gone);
+  const dialled = await dial(headers, exit, given.signal);
+  stream.off('close', gone);
+  if (stream.destroyed || stream.closed) {
+    if (dialled.ok) dialled.stream.destroy();
+    return;
+  }
+  if (dialled.ok) {
+    stream.respond({ [constants.HTTP2_HEADER_STATUS]: 200 });
+    join(stream, dialled.stream);
+  } else {
+    stream.respond({ [constants.HTTP2_HEADER_STATUS]: STATUS_NOT_DIALLED, [FAILURE_HEADER]: dialled.failure, [MESSAGE_HEADER]: encodeURIComponent(dialled.message) }, { endStream: true });
+  }
+}
+
+async function dial(headers: IncomingHttpHeaders, exit: Exit, signal: AbortSignal): Promise<Dialled> {
+  const use = TUNNEL_USES.find((known) => known === headers[USE_HEADER]);
+  const target = targetOf(headers[':authority']);
+  if (headers[':method'] !== 'CONNECT' || use === undefined || target === null) return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');
+  return exit.dial(target, use, signal);
+}
+
+/** `host:port` or `[address]:port`; null when it is neither. */
+function targetOf(authority: string | undefined): { readonly host: string; readonly port: number } | null {
+  const [, bracketed, bare, digits] = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]{1,253})):(\d{1,5})$/iu.exec(authority ?? '') ?? [];
+  const host = bracketed ?? bare;
+  const port = Number(digits);
+  return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+}

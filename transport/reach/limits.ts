@@ -1,0 +1,10 @@
+/** Bounds of reaching nodes, with units. */
+
+/** Streams that wait for the tunnel of one node to open. */
+export const WAITING_FOR_TUNNEL_MAX = 1_024;
+
+/** How often tunnels are looked over for idleness and silence, in ms. */
+export const TUNNEL_SWEEP_MS = 1_000;
+
+/** The agent has this long to connect to the target and say so, in ms: longer than its own limit, so that its own words come through. */
+export const STREAM_OPEN_MS_MAX = 20_000;

@@ -1,0 +1,175 @@
+/** Tunnels to nodes: asked for over the control session when somebody wants in, opened by the agent, closed when nobody uses them. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { Clock, Log } from '../../actors/kit/ports.ts';
+import type { AdminFrameBody } from '../protocol/frames.ts';
+import type { NodeId } from '../protocol/ids.ts';
+import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../protocol/limits.ts';
+import { notDialled } from '../streams/dialled.ts';
+import type { Dialled } from '../streams/dialled.ts';
+import type { Duplex } from 'node:stream';
+import { TUNNEL_SWEEP_MS, WAITING_FOR_TUNNEL_MAX } from './limits.ts';
+import { runTunnel } from './tunnel.ts';
+import type { Tunnel, TunnelTarget } from './tunnel.ts';
+
+/** What tunnels need. */
+export interface TunnelPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Never goes back, in ms. */
+  readonly monotonicMs: () => number;
+  /** To the live session of a node. False: it has none here, or its agent is too old. */
+  send(node: NodeId, frame: AdminFrameBody): boolean;
+}
+
+/** What happened so far, for metrics. */
+export interface TunnelCounters {
+  asked: number;
+  opened: number;
+  /** Tokens that nobody waits for: used, expired or made up. */
+  strangers: number;
+}
+
+/** The tunnels of this admin. */
+export interface Tunnels {
+  /**
+   * The one way to a byte stream at a node. Opens its tunnel if there is none; connected when it resolves. Never rejects.
+   */
+  reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
+  /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
+  redeem(token: string): NodeId | null;
+  /** Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its streams; new ones take this. */
+  accept(node: NodeId, bytes: Duplex): void;
+  /** The node was deleted or its credential revoked: whatever is open to it ends now (E5). */
+  end(node: NodeId): void;
+  count(): number;
+  readonly counters: Readonly<TunnelCounters>;
+  /** Takes no new streams and ends all tunnels. Whoever has streams drains them first. */
+  close(): void;
+}
+
+interface Asked {
+  readonly tokenKey: string;
+  /** Streams that wait for it. */
+  readonly waiting: Set<(tunnel: Tunnel | null) => void>;
+  readonly cancelTimer: () => void;
+}
+
+/** No tunnels at first. */
+export function createTunnels(ports: TunnelPorts): Tunnels {
+  const { clock, log, monotonicMs } = ports;
+  /** All that are open; the last of a node takes new streams. */
+  const open = new Map<NodeId, Set<Tunnel>>();
+  const asked = new Map<NodeId, Asked>();
+  const tokens = new Map<string, NodeId>();
+  const counters: TunnelCounters = { asked: 0, opened: 0, strangers: 0 };
+  let isClosing = false;
+  clock.after(TUNNEL_SWEEP_MS, sweep);
+
+  async function reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled> {
+    if (isClosing) return notDialled('overloaded', 'This admin is shutting down: try again shortly.');
+    const present = latest(node);
+    if (present !== undefined) return present.open(target, signal);
+    const tunnel = await opened(node, signal);
+    return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
+  }
+
+  function latest(node: NodeId): Tunnel | undefined {
+    return [...open.get(node) ?? []].at(-1);
+  }
+
+  /** Asks the agent, once for all who wait. */
+  function opened(node: NodeId, signal: AbortSignal): Promise<Tunnel | Extract<Dialled, { ok: false }>> {
+    const request = asked.get(node) ?? ask(node);
+    if (request === null) return Promise.resolve(refusal('offline', 'The machine is not connected to this admin: see its status, or try again shortly.'));
+    if (request.waiting.size >= WAITING_FOR_TUNNEL_MAX) return Promise.resolve(refusal('overloaded', 'Too many connections wait for this machine: try again shortly.'));
+    const { promise, resolve } = Promise.withResolvers<Tunnel | Extract<Dialled, { ok: false }>>();
+    const done = (tunnel: Tunnel | null): void => {
+      request.waiting.delete(done);
+      signal.removeEventListener('abort', giveUp);
+      resolve(tunnel ?? refusal('offline', 'The machine did not open a tunnel in time: see its status, or try again shortly.'));
+    };
+    const giveUp = (): void => done(null);
+    request.waiting.add(done);
+    signal.addEventListener('abort', giveUp, { once: true });
+    return promise;
+  }
+
+  function ask(node: NodeId): Asked | null {
+    const token = randomBytes(32).toString('base64url');
+    if (!ports.send(node, { type: 'open-tunnel', token })) return null;
+    counters.asked += 1;
+    const request: Asked = { tokenKey: keyOf(token), waiting: new Set(), cancelTimer: clock.after(TUNNEL_OPEN_MS_MAX, () => settle(node, null)) };
+    tokens.set(request.tokenKey, node);
+    asked.set(node, request);
+    return request;
+  }
+
+  function settle(node: NodeId, tunnel: Tunnel | null): void {
+    const request = asked.get(node);
+    if (request === undefined) return;
+    asked.delete(node);
+    tokens.delete(request.tokenKey);
+    request.cancelTimer();
+    for (const done of request.waiting) done(tunnel);
+  }
+
+  function redeem(token: string): NodeId | null {
+    const key = keyOf(token);
+    const node = tokens.get(key) ?? null;
+    tokens.delete(key);
+    if (node === null) counters.strangers += 1;
+    return node;
+  }
+
+  function accept(node: NodeId, bytes: Duplex): void {
+    counters.opened += 1;
+    const of = open.get(node) ?? new Set();
+    const tunnel: Tunnel = runTunnel(bytes, monotonicMs, () => {
+      of.delete(tunnel);
+      if (of.size === 0 && open.get(node) === of) open.delete(node);
+    });
+    of.add(tunnel);
+    open.set(node, of);
+    log.debug({ node }, 'a tunnel was opened');
+    settle(node, tunnel);
+    if (isClosing) tunnel.close();
+  }
+
+  function sweep(): void {
+    const nowMs = monotonicMs();
+    for (const of of open.values()) {
+      for (const tunnel of of) {
+        if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();
+        else tunnel.beat(nowMs);
+      }
+    }
+    if (!isClosing) clock.after(TUNNEL_SWEEP_MS, sweep);
+  }
+
+  function all(): readonly Tunnel[] {
+    return [...open.values()].flatMap((of) => [...of]);
+  }
+
+  return {
+    reach, redeem, accept, counters,
+    end(node) {
+      settle(node, null);
+      for (const tunnel of open.get(node) ?? []) tunnel.destroy();
+    },
+    count: () => all().length,
+    close() {
+      isClosing = true;
+      for (const node of asked.keys()) settle(node, null);
+      for (const tunnel of all()) tunnel.destroy();
+    },
+  };
+}
+
+/** Tokens are looked up by their hash: how long that takes tells nothing of a token. */
+function keyOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64');
+}
+
+function refusal(failure: 'offline' | 'overloaded', message: string): Extract<Dialled, { ok: false }> {
+  return { ok: false, failure, message };
+}
