@@ -1,0 +1,84 @@
+/** Answers that wait to be written, one behind the other in the order of the requests. */
+import type { Stats } from 'node:fs';
+import { writeAttributes } from './attributes.ts';
+import { PACKET, type StatusCode } from './codes.ts';
+import { ANSWER_BYTES_MAX, WAITING_BYTES_MAX } from './limits.ts';
+import { FieldWriter } from './wire.ts';
+
+/** Puts bytes out, all of them. */
+export type WriteBytes = (memory: Buffer, at: number, length: number) => void;
+
+const NUMBER_BYTES = 4;
+
+/** Memory for answers. There is always room for one more of the largest, as long as `flush` follows when `isFull`. */
+export class Answers extends FieldWriter {
+  #start = 0;
+
+  constructor() {
+    super(WAITING_BYTES_MAX + ANSWER_BYTES_MAX);
+  }
+
+  /** Whether to `flush` before the next request. */
+  get isFull(): boolean {
+    return this.length >= WAITING_BYTES_MAX;
+  }
+
+  /** Begins an answer: its fields follow, then `end`. */
+  begin(kind: number, request: number): void {
+    this.#start = this.length;
+    this.number(0);
+    this.byte(kind);
+    this.number(request);
+  }
+
+  /** Ends the answer. */
+  end(): void {
+    this.patch(this.#start, this.length - this.#start - NUMBER_BYTES);
+  }
+
+  /** How a request ended. */
+  status(request: number, code: StatusCode, message: string): void {
+    this.begin(PACKET.status, request);
+    this.number(code);
+    this.bytes(message);
+    this.bytes('en');
+    this.end();
+  }
+
+  /** What a file is. */
+  attributes(request: number, stats: Stats): void {
+    this.begin(PACKET.attributes, request);
+    writeAttributes(this, stats);
+    this.end();
+  }
+
+  /** One name, of which nothing else is said. */
+  name(request: number, name: Uint8Array): void {
+    this.begin(PACKET.name, request);
+    this.number(1);
+    this.bytes(name);
+    this.bytes(name);
+    this.number(0);
+    this.end();
+  }
+
+  /** Data of at most `length` bytes, which `read` puts into its place. Returns how many came; where none did, there is no answer yet. */
+  data(request: number, length: number, read: (memory: Buffer, at: number, length: number) => number): number {
+    this.begin(PACKET.data, request);
+    const came = read(this.memory, this.length + NUMBER_BYTES, length);
+    if (came === 0) {
+      this.length = this.#start;
+      return 0;
+    }
+    this.number(came);
+    this.length += came;
+    this.end();
+    return came;
+  }
+
+  /** Writes what waits. */
+  flush(write: WriteBytes): void {
+    if (this.length > 0) write(this.memory, 0, this.length);
+    this.length = 0;
+  }
+}

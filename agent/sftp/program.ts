@@ -1,0 +1,4 @@
+/** The SFTP server as a program of its own. */
+import { serve } from './server.ts';
+
+process.exitCode = serve();
