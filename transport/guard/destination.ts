@@ -58,12 +58,17 @@ export function portProblem(port: number | undefined): string | undefined {
 /** Why a name (lower case, no address) must not even be looked up, or undefined. */
 export function nameProblem(name: string, policy: AddressPolicy): string | undefined {
   const bare = bareName(name);
-  const labels = bare.split('.');
-  if (bare.length > NAME_CHARS_MAX || !labels.every((label) => LABEL.test(label)) || NUMERIC.test(labels.at(-1) ?? '')) return 'The host is not a valid name.';
+  if (!isName(bare)) return 'The host is not a valid name.';
   const ruling = policy.rulingOn?.(bare);
   if (ruling !== undefined) return ruling === 'blocked' ? `${bare} is blocked by the operator of this machine.` : undefined;
   if (METADATA_NAMES.has(bare)) return `${bare} is a metadata service, which must not be reached.`;
   return PRIVATE_NAME.test(bare) && !policy.allowPrivate ? `${bare} is a name of a private network, which must not be reached.` : undefined;
+}
+
+/** Whether a text is a name: labels of ASCII letters in lower case, digits, hyphens and underscores, that no parser takes for an address. Without a last dot. */
+export function isName(text: string): boolean {
+  const labels = text.split('.');
+  return text.length <= NAME_CHARS_MAX && labels.every((label) => LABEL.test(label)) && !NUMERIC.test(labels.at(-1) ?? '');
 }
 
 /** A name without the dot that may end it. */

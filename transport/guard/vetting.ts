@@ -27,19 +27,22 @@ export type Vetted =
   | { readonly ok: true; readonly addresses: readonly [CheckedAddress, ...CheckedAddress[]] }
   | { readonly ok: false; readonly kind: 'refused' | 'unresolved'; readonly reason: string };
 
-/** Checks a host: a name, or an address with or without brackets. Never rejects. Who dials must dial what it answers, without asking again. */
-export type Vet = (host: string) => Promise<Vetted>;
+/**
+ * Checks a host: a name, or an address with or without brackets. Never rejects. Who dials must dial what it answers, without asking
+ * again. A signal gives the look-up up, which is then `unresolved`.
+ */
+export type Vet = (host: string, signal?: AbortSignal) => Promise<Vetted>;
 
 /** Makes the check of hosts under a policy. */
 export function createVet(options: VettingOptions): Vet {
   const { resolve = systemResolver(), resolveMsMax = RESOLVE_MS_MAX } = options;
 
-  return async (written) => {
+  return async (written, signal) => {
     const host = bareHost(written);
     const hostProblem = isLiteral(host) ? literalProblem(host, options) : nameProblem(host, options);
     if (hostProblem !== undefined) return refused(hostProblem);
     if (isLiteral(host)) return allowed([host]);
-    const answers = await answersOf(host, resolve, resolveMsMax);
+    const answers = await answersOf(host, resolve, resolveMsMax, signal);
     if (typeof answers === 'string') return { ok: false, kind: 'unresolved', reason: answers };
     if (answers.length > ANSWERS_MAX) return refused(`${host} has more than ${ANSWERS_MAX} addresses.`);
     const problem = answersProblem(host, answers, options);
@@ -71,12 +74,14 @@ function closedKind({ allowPrivate, allowLoopback = allowPrivate }: AddressPolic
 }
 
 /** The addresses of a name, at least one, or a sentence that says why there are none. */
-async function answersOf(name: string, resolve: Resolve, msMax: number): Promise<readonly string[] | string> {
+async function answersOf(name: string, resolve: Resolve, msMax: number, signal?: AbortSignal): Promise<readonly string[] | string> {
   const limit = new AbortController();
   const late = new Promise<never>((_resolve, reject) => {
     limit.signal.addEventListener('abort', () => { reject(new Error('late')); });
   });
-  const timer = setTimeout(() => { limit.abort(); }, msMax).unref();
+  const giveUp = () => { limit.abort(); };
+  const timer = setTimeout(giveUp, msMax).unref();
+  signal?.addEventListener('abort', giveUp);
   try {
     const answers = await Promise.race([resolve(name, limit.signal), late]);
     return answers.length > 0 ? answers : `${name} has no address.`;
@@ -84,6 +89,7 @@ async function answersOf(name: string, resolve: Resolve, msMax: number): Promise
     return limit.signal.aborted ? `${name} was not resolved within ${msMax} ms.` : `${name} does not resolve.`;
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', giveUp);
   }
 }
 
