@@ -4,10 +4,15 @@ import { z } from 'zod';
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
 import type { BrokerSettings } from './transport/brokers/settings.ts';
 
 /** Default port of the admin's API. Source: contract.md 1. */
 const ADMIN_API_PORT = 44_000;
+
+/** Default ports of the proxies. Source: spec.md, proxy listeners. */
+const ADMIN_HTTP_PROXY_PORT = 43_128;
+const ADMIN_SOCKS5_PROXY_PORT = 41_080;
 
 /** A label of a host name (RFC 1123), lower-case. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/u;
@@ -82,6 +87,19 @@ const storage = {
   EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which events are kept.'),
 };
 
+const reach = {
+  ADMIN_PROXY_ENABLED: flag().default(true).describe('Whether the proxies listen. Without them nobody reaches into nodes through this admin.'),
+  ADMIN_PROXY_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address on which the proxies listen.'),
+  ADMIN_HTTP_PROXY_PORT: port().default(ADMIN_HTTP_PROXY_PORT).describe('Port of the HTTP proxy; 0 takes a free one.'),
+  ADMIN_SOCKS5_PROXY_PORT: port().default(ADMIN_SOCKS5_PROXY_PORT).describe('Port of the SOCKS5 proxy; 0 takes a free one.'),
+  ADMIN_PROXY_IDLE_MS: durationMs({ min: 1_000, max: 86_400_000 }).default(600_000).describe('A proxied connection over which nothing goes for so long is closed.'),
+  ADMIN_PROXY_LIFE_MS: durationMs({ min: 1_000, max: 2_592_000_000 }).default(86_400_000).describe('A proxied connection is closed when it is this old.'),
+  SSH_RECORDING: choice(SSH_RECORDING_MODES).default('off').describe('Which SSH sessions on nodes are recorded: none, those with a terminal, or all. What is typed without an echo, such as a password, is not in a recording.'),
+  SSH_RECORDING_MAX_BYTES: integer({ min: 1_024, max: 67_108_864 }).default(4_194_304).describe('Most text of one recording, in bytes before compression; what comes after is left out.'),
+  SSH_RECORDING_MAX_MS: durationMs({ min: 1_000, max: 604_800_000 }).default(14_400_000).describe('Longest time of one recording; what comes after is left out.'),
+  SSH_RECORDING_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(30).describe('Days for which recordings are kept.'),
+};
+
 const events = {
   WEBHOOK_MAX_ATTEMPTS: integer({ min: 1, max: 20 }).default(3).describe('Tries of one delivery before it is dropped.'),
   WEBHOOK_CONCURRENCY: integer({ min: 1, max: 64 }).default(4).describe('Requests in flight to one webhook.'),
@@ -99,12 +117,13 @@ export const ADMIN_SETTING_THEMES = {
   'This admin': identity,
   'Clusters and names': clusters,
   'Database and keeping': storage,
+  'Proxies and SSH': reach,
   'Webhooks and events': events,
   'Event broker': EVENT_BROKER_SETTINGS,
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...events, ...EVENT_BROKER_SETTINGS };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...events, ...EVENT_BROKER_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 

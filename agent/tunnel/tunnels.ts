@@ -81,18 +81,23 @@ function serve(bytes: Duplex, options: TunnelsOptions): void {
   });
   session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
   bytes.on('error', () => {}); // `close` follows
-  bytes.on('close', () => session.destroy());
+  bytes.on('close', () => cut(session));
   session.on('error', () => bytes.destroy());
   session.on('close', () => bytes.destroy());
   session.on('stream', (stream, headers) => void connect(stream, headers, options));
   watch(session);
 }
 
+/** With an error, or its streams would end as if the admin's clients were done. */
+function cut(session: ServerHttp2Session): void {
+  if (!session.destroyed) session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
+}
+
 /** Ends a tunnel whose admin gives no sign of life. */
 function watch(session: ServerHttp2Session): void {
   let heardMs = performance.now();
   const timer = setInterval(() => {
-    if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return session.destroy();
+    if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return cut(session);
     session.ping((error) => { if (error === null) heardMs = performance.now(); });
   }, TUNNEL_PING_MS).unref();
   session.once('close', () => clearInterval(timer));

@@ -19,6 +19,9 @@ async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record
     DATABASE_URL: `postgresql:///${database}?user=${user}&host=${encodeURIComponent(host)}`,
     ADMIN_API_HOST: '127.0.0.1',
     ADMIN_API_PORT: '0',
+    ADMIN_PROXY_HOST: '127.0.0.1',
+    ADMIN_HTTP_PROXY_PORT: '0',
+    ADMIN_SOCKS5_PROXY_PORT: '0',
   };
 }
 

@@ -16,7 +16,7 @@ export interface ReachPorts {
   /** Domain of all node host names. */
   readonly domain: string;
   /** Which node the first of these names is that exists; null when none does. Rejects when the database is away. */
-  nodeByName(names: readonly NodeName[]): Promise<NodeId | null>;
+  readonly nodeByName: (names: readonly NodeName[]) => Promise<NodeId | null>;
 }
 
 /** The `dial` of the admin's proxies. Never rejects. */

@@ -49,7 +49,12 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
     bytes.destroy();
     closed();
   });
-  bytes.on('close', () => session.destroy());
+  bytes.on('close', cut);
+
+  /** With an error, or its streams would end as if their far ends were done. */
+  function cut(): void {
+    if (!session.destroyed) session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
+  }
 
   function ended(): void {
     streams -= 1;
@@ -72,12 +77,12 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
     idleMs: (now) => (streams > 0 ? 0 : now - idleSinceMs),
     beat(now) {
       if (session.destroyed || now - beatMs < TUNNEL_PING_MS) return;
-      if (now - heardMs > TUNNEL_SILENCE_MS_MAX) return session.destroy();
+      if (now - heardMs > TUNNEL_SILENCE_MS_MAX) return cut();
       beatMs = now;
       session.ping((error) => { if (error === null) heardMs = nowMs(); });
     },
     close: () => session.close(),
-    destroy: () => session.destroy(),
+    destroy: cut,
   };
 }
 
@@ -91,10 +96,7 @@ function answered(stream: ClientHttp2Stream, signal: AbortSignal): Promise<Diall
     clearTimeout(timer);
     signal.removeEventListener('abort', giveUp);
     stream.off('close', lost);
-    if (!dialled.ok) {
-      stream.on('error', () => {}); // nobody has the stream
-      stream.close(constants.NGHTTP2_CANCEL);
-    }
+    if (!dialled.ok) stream.close(constants.NGHTTP2_CANCEL);
     resolve(dialled);
   }
   function giveUp(): void {
@@ -105,11 +107,8 @@ function answered(stream: ClientHttp2Stream, signal: AbortSignal): Promise<Diall
   }
 
   stream.once('close', lost);
-  stream.once('error', ignored);
-  stream.once('response', (headers) => {
-    stream.off('error', ignored);
-    settle(headers[':status'] === 200 ? { ok: true, stream } : failureOf(headers));
-  });
+  stream.on('error', () => {}); // `close` follows, and whoever has the stream by then hears of both
+  stream.once('response', (headers) => settle(headers[':status'] === 200 ? { ok: true, stream } : failureOf(headers)));
   return promise;
 }
 
@@ -130,5 +129,3 @@ function sentenceOf(header: string | string[] | undefined): string {
 function authorityOf({ host, port }: TunnelTarget): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
-
-function ignored(): void {}

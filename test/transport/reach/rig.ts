@@ -1,0 +1,102 @@
+/** An admin's end of tunnels and an agent's, joined by a real WebSocket, with real targets behind the agent. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import net from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Clock } from '../../../actors/kit/ports.ts';
+import type { Exit } from '../../../agent/exits/exit.ts';
+import { createAgentTunnels } from '../../../agent/tunnel/tunnels.ts';
+import type { AgentTunnels } from '../../../agent/tunnel/tunnels.ts';
+import type { AgentLog } from '../../../agent/ports.ts';
+import { systemClock } from '../../../transport/clock.ts';
+import type { NodeId } from '../../../transport/protocol/ids.ts';
+import { createTunnelGate } from '../../../transport/reach/gate.ts';
+import { createTunnels } from '../../../transport/reach/tunnels.ts';
+import type { Tunnels } from '../../../transport/reach/tunnels.ts';
+import { notDialled } from '../../../transport/streams/dialled.ts';
+import type { Dialled } from '../../../transport/streams/dialled.ts';
+import { createJoins } from '../../../transport/streams/join.ts';
+import { recordingLog } from '../../support/log.ts';
+import type { Scope } from '../../support/scope.ts';
+
+/** The node of the rig. */
+export const NODE = '0190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
+
+/** What a test may change. */
+export interface RigOptions {
+  readonly clock?: Clock & { readonly nowMs: () => number };
+  /** Whether the agent opens what it is asked for. */
+  readonly opens?: boolean;
+  readonly isConnected?: boolean;
+}
+
+/** A running rig. */
+export interface Rig {
+  readonly tunnels: Tunnels;
+  readonly agent: AgentTunnels;
+  readonly url: string;
+  /** One-time tokens, in the order in which they were sent. */
+  readonly tokens: readonly string[];
+  readonly reach: (port: number, signal?: AbortSignal) => Promise<Dialled>;
+}
+
+/** Starts one that ends with the scope. */
+export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true }: RigOptions = {}): Promise<Rig> {
+  const tokens: string[] = [];
+  const joins = createJoins();
+  const agent = createAgentTunnels({ exit: plainExit, join: (one, other) => joins.join(one, other), log: silent });
+  const tunnels = createTunnels({
+    clock, log: recordingLog(), monotonicMs: () => clock.nowMs(),
+    send(_node, frame) {
+      if (!isConnected || frame.type !== 'open-tunnel') return false;
+      tokens.push(frame.token);
+      if (opens) agent.open(url, frame.token);
+      return true;
+    },
+  });
+  const server = createServer();
+  server.on('upgrade', createTunnelGate(tunnels));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  scope.teardown(async () => {
+    agent.close();
+    tunnels.close();
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+  return { tunnels, agent, url, tokens, reach: (port, signal = new AbortController().signal) => tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal) };
+}
+
+/** A TCP server of the test. Resolves with its port. */
+export async function target(scope: Scope, serve: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scope.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const plainExit: Exit = {
+  async dial({ port }) {
+    const socket = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
+    try {
+      await once(socket, 'connect');
+      return { ok: true, stream: socket };
+    } catch {
+      return notDialled('refused', `nobody listens on port ${port} — niemand`);
+    }
+  },
+};
+
+const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
