@@ -1,8 +1,7 @@
 /** What is dialled: real requests by undici, real servers, real DNS. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
@@ -12,6 +11,7 @@ import { AddressRefused, createGuard, NameUnresolved, type ConnectorOptions, typ
 import { CONNECT_ATTEMPT_MS_MAX } from '../../../transport/guard/limits.ts';
 import { resolverBy } from '../../../transport/guard/resolution.ts';
 import { certificates } from '../../support/certificates.ts';
+import { startBlackHole } from './black-hole.ts';
 import { startDnsServer, type Answer, type Question } from './dns-server.ts';
 import { startTripwire } from './tripwire.ts';
 
@@ -27,18 +27,6 @@ async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1'
   await once(server.listen(0, address), 'listening');
   t.teardown(() => { server.close(); });
   return (server.address() as AddressInfo).port;
-}
-
-/** An address where connections hang: a stopped process whose queue of them is full, so that the kernel drops what comes. */
-async function startBlackHole(t: ExecutionContext, address: string, port: number): Promise<void> {
-  const child = spawn(process.execPath, ['-e', `require('net').createServer().listen({ host: '${address}', port: ${port}, backlog: 1 }, () => console.log('up'))`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.teardown(() => { child.kill('SIGKILL'); });
-  await once(child.stdout, 'data');
-  child.kill('SIGSTOP');
-  for (let index = 0; index < 4; index += 1) {
-    const filler = connect(port, address).on('error', () => {});
-    t.teardown(() => { filler.destroy(); });
-  }
 }
 
 test.serial('a name that turns bad between check and dial is not dialled', async (t) => {
