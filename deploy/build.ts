@@ -35,8 +35,10 @@ mkdirSync(DIST, { recursive: true });
 const programs = await build({
   ...SHARED, entryPoints: PROGRAMS.map((name) => `cli/${name}.ts`), outdir: join(DIST, 'programs'), format: 'esm', splitting: true, chunkNames: 'chunks/[name]-[hash]', banner: { js: REQUIRE },
 });
+const sftp = await build({ ...SHARED, entryPoints: ['agent/sftp/program.ts'], write: false, format: 'cjs', minify: true, keepNames: false });
 const agent = await build({
   ...SHARED, entryPoints: ['cli/edge-agent.ts'], outfile: join(DIST, AGENT), format: 'cjs', minify: true, banner: { js: versionCheck('edge-agent') },
+  define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' }, // a program within the program: see agent/sftp/command.ts
 });
 for (const name of PROGRAMS) writeFileSync(join(DIST, `${name}.js`), `#!/usr/bin/env node\n${versionCheck(name)}\nawait import('./programs/${name}.js');\n`);
 for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);

@@ -1,4 +1,7 @@
-/** The SFTP server as a program of its own. */
+/** The SFTP server as a program of its own: see command.ts for its arguments. */
+import { become } from './privileges.ts';
 import { serve } from './server.ts';
 
+process.title = 'edge-agent sftp-server'; // for ps: the published agent hands the program over as a text, which nobody wants to see there
+become(process.argv.at(-1) ?? '');
 process.exitCode = serve();
