@@ -7,7 +7,7 @@ import type { ClientOptions } from 'ws';
 import { TUNNEL_OPEN_MS_MAX } from '../../transport/protocol/limits.ts';
 import {
   FAILURE_HEADER, MESSAGE_HEADER, STATUS_NOT_DIALLED, STREAM_WINDOW_BYTES, TUNNEL_FRAME_BYTES, TUNNEL_MEMORY_MB_MAX, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX,
-  TUNNEL_STREAMS_MAX, TUNNEL_USES, TUNNEL_WINDOW_BYTES, USE_HEADER,
+  TUNNEL_STREAMS_MAX, TUNNEL_UNREAD_BYTES_MAX, TUNNEL_USES, TUNNEL_WINDOW_BYTES, USE_HEADER,
 } from '../../transport/protocol/tunnel.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../transport/protocol/version.ts';
 import { notDialled } from '../../transport/streams/dialled.ts';
@@ -55,7 +55,7 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
         headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
       });
       sockets.add(socket);
-      socket.on('open', () => serve(webSocketStream(socket), options));
+      socket.on('open', () => serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX), options));
       socket.on('error', (error) => log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) }));
       socket.on('close', () => sockets.delete(socket));
     },

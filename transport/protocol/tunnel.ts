@@ -22,7 +22,10 @@ export const TUNNEL_STREAMS_MAX = 4_096;
 export const STREAM_WINDOW_BYTES = 1_048_576;
 
 /** What either side takes of all streams before it hands it on, in bytes: more than one stream's window, so that a slow stream never stalls another. */
-export const TUNNEL_WINDOW_BYTES = 16_777_216;
+export const TUNNEL_WINDOW_BYTES = 8_388_608;
+
+/** Bytes of a tunnel that came and that HTTP/2 did not take yet: the window of all streams, and as much again for what is not counted towards it (headers, pings, frames around). */
+export const TUNNEL_UNREAD_BYTES_MAX = 2 * TUNNEL_WINDOW_BYTES;
 
 /** Payload of one HTTP/2 frame, in bytes. Larger ones cost less; smaller ones let streams take turns sooner. */
 export const TUNNEL_FRAME_BYTES = 65_536;

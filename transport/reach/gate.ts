@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { TUNNEL_MESSAGE_BYTES_MAX } from '../protocol/tunnel.ts';
+import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../protocol/tunnel.ts';
 import { TUNNEL_SUBPROTOCOL } from '../protocol/version.ts';
 import { webSocketStream } from '../streams/web-socket-stream.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -19,7 +19,7 @@ export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>): (
     if (node === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
-      tunnels.accept(node, webSocketStream(webSocket));
+      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX));
     });
   };
 }

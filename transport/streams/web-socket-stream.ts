@@ -5,22 +5,26 @@ import type { WebSocket } from 'ws';
 /** Small writes that wait together become one message of at most this many bytes; larger ones are not copied. */
 const MERGED_BYTES_MAX = 16_384;
 
-/** Bytes that wait on either side of the stream before its other end is told to wait. Two frames of HTTP/2 as tunnels send them. */
-const WAITING_BYTES_MAX = 131_072;
+/** Bytes that wait to be sent before a writer is told to wait. Two frames of HTTP/2 as tunnels send them. */
+const UNSENT_BYTES_MAX = 131_072;
 
 /**
  * The stream of an open socket, which it owns from now on. A text message breaks it. Ending it closes the socket; a socket that
  * closes ends it, and one that breaks destroys it with an error.
+ *
+ * Of what came and was not read yet it holds `unreadBytesMax`; above that the socket waits. For HTTP/2 that must be the window of
+ * the connection: Node reads nothing while a write of its own is under way, so two ends that write and hold less than that wait
+ * for each other for ever (measured: 200 streams both ways stood still within a second).
  */
-export function webSocketStream(socket: WebSocket): Duplex {
-  return new WebSocketStream(socket);
+export function webSocketStream(socket: WebSocket, unreadBytesMax: number): Duplex {
+  return new WebSocketStream(socket, unreadBytesMax);
 }
 
 class WebSocketStream extends Duplex {
   readonly #socket: WebSocket;
 
-  constructor(socket: WebSocket) {
-    super({ readableHighWaterMark: WAITING_BYTES_MAX, writableHighWaterMark: WAITING_BYTES_MAX, emitClose: true });
+  constructor(socket: WebSocket, unreadBytesMax: number) {
+    super({ readableHighWaterMark: unreadBytesMax, writableHighWaterMark: UNSENT_BYTES_MAX, emitClose: true });
     this.#socket = socket;
     socket.binaryType = 'nodebuffer';
     socket.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary));
