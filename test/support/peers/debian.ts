@@ -26,14 +26,25 @@ const PACKAGES: Readonly<Record<string, string>> = {
   mosquitto_sub: 'mosquitto-clients',
   kcat: 'kcat',
   chromium: 'chromium',
+  sftp: 'openssh-client',
+  sshd: 'openssh-server',
+  sshfs: 'sshfs',
 };
 
-/** One for each package. */
-export const debianPeers: readonly Peer[] = Object.entries(PACKAGES).map(([name, packageName]) => ({
-  name,
-  found: () => onPath(name),
-  install: () => install(packageName),
-}));
+/** Modules of Python by their name, and the package. */
+const PYTHON_PACKAGES: Readonly<Record<string, string>> = {
+  paramiko: 'python3-paramiko',
+};
+
+/** One for each package. A module of Python is found as the Python that has it. */
+export const debianPeers: readonly Peer[] = [
+  ...Object.entries(PACKAGES).map(([name, packageName]) => ({ name, found: () => onPath(name), install: () => install(packageName) })),
+  ...Object.entries(PYTHON_PACKAGES).map(([name, packageName]) => ({
+    name,
+    found: async () => existsSync(`/usr/lib/python3/dist-packages/${name}`) ? '/usr/bin/python3' : null,
+    install: () => install(packageName),
+  })),
+];
 
 /** Path of an executable, or null. */
 async function onPath(command: string): Promise<string | null> {
