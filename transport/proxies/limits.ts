@@ -30,6 +30,15 @@ export const FAREWELL_MS_MAX = 2_000;
 /** A host name, in bytes. Source: RFC 1928, 5: one byte for the length. */
 export const HOST_BYTES_MAX = 255;
 
+/** Interim answers (1xx) of a target to one request; 100, 102 and 103 come once each in practice. */
+export const INTERIMS_MAX = 16;
+
+/** What clients that showed too many wrong credentials are told to wait, in s. Failures are counted by the minute. */
+export const THROTTLED_SECONDS = 60;
+
+/** What clients are told to wait when a node is offline or a limit is reached, in s: agents are back within a few seconds. */
+export const UNAVAILABLE_SECONDS = 5;
+
 /** All limits that a server of proxies can be given; each stands above. Idle and life are of transport/streams/limits.ts. */
 export interface ProxyLimits {
   readonly handshakeMsMax: number;

@@ -1,4 +1,5 @@
 /** What a proxy server asks of whoever runs it. The servers know the wire; who may come in and how a stream is opened is not theirs. */
+import type { Socket } from 'node:net';
 import type { Dialled } from '../streams/dialled.ts';
 
 /** What a client showed. */
@@ -33,4 +34,9 @@ export interface ProxyLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
+}
+
+/** Address of a client, as `admit` wants it: IPv4 addresses of a socket that listens on both are plain. */
+export function clientAddress(socket: Socket): string {
+  return (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/u, '');
 }

@@ -1,12 +1,17 @@
 /** The HTTP and the SOCKS5 proxy of one program: started, counted and ended together. */
-import type { Joins } from '../streams/join.ts';
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import { createJoins, joinClock, type Joins } from '../streams/join.ts';
+import { IDLE_MS_MAX, LIFE_MS_MAX } from '../streams/limits.ts';
 import type { ProxyCounters } from './counters.ts';
-import type { ProxyLimits } from './limits.ts';
+import { createHttpProxy } from './http-proxy.ts';
+import { CONNECT_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HANDSHAKE_MS_MAX, KEEP_ALIVE_MS_MAX, type ProxyLimits } from './limits.ts';
 import type { ProxyLog, ProxyPorts } from './ports.ts';
+import { createSocks5Proxy, type ProxyFront } from './socks5.ts';
 
 /** Where a server listens. */
 export interface Listening {
-  /** Addresses, in order. */
+  /** Addresses, in order. None: it is off. */
   readonly hosts: readonly string[];
   /** 0: the system picks one for the first address, the others take the same. */
   readonly port: number;
@@ -28,6 +33,8 @@ export interface ProxyServer {
   /** The port that it listens on; null: it does not. */
   readonly port: number | null;
   readonly counters: ProxyCounters;
+  /** Connections now. */
+  readonly connections: number;
   /** Null when it works, else one sentence that names the port and the setting. */
   problem(): string | null;
 }
@@ -36,8 +43,101 @@ export interface ProxyServer {
 export interface Proxies {
   readonly http: ProxyServer;
   readonly socks5: ProxyServer;
-  /** The tunnels of both: how many are open, how they ended, and bytes. */
-  readonly joins: Pick<Joins, 'open' | 'ends' | 'bytes'>;
-  /** Stops taking connections, lets open tunnels and requests go on for at most `drainMsMax` (DRAIN_MS_MAX), then cuts them. */
+  /** Tunnels of both: how many are open, and how they ended. */
+  readonly tunnels: Pick<Joins, 'open' | 'ends'>;
+  /** Bytes to targets (up) and back, of tunnels and of bodies of forwarded requests, so far. */
+  bytes(): { readonly up: number; readonly down: number };
+  /** Stops taking connections, lets tunnels and requests go on for at most `drainMsMax` (DRAIN_MS_MAX), then cuts them. Resolves when none is left. */
   close(drainMsMax?: number): Promise<void>;
+}
+
+const LIMITS: ProxyLimits = {
+  handshakeMsMax: HANDSHAKE_MS_MAX, connectMsMax: CONNECT_MS_MAX, idleMsMax: IDLE_MS_MAX, lifeMsMax: LIFE_MS_MAX,
+  connectionsMax: CONNECTIONS_MAX, keepAliveMsMax: KEEP_ALIVE_MS_MAX,
+};
+
+/** Starts both. Never rejects: a server that cannot listen says why by `problem()`, once in the log, and the other one works. */
+export async function startProxies({ ports, log, http, socks5, limits: given = {} }: ProxiesOptions): Promise<Proxies> {
+  const limits = { ...LIMITS, ...given };
+  const joins = createJoins(limits);
+  const serving = { ports, log, limits, joins };
+  const httpFront = createHttpProxy(serving, http.hosts.length);
+  const socksFront = createSocks5Proxy(serving, socks5.hosts.length);
+  const fronts = [httpFront, socksFront];
+  const started = await Promise.all([listenAll('HTTP proxy', httpFront, http, log), listenAll('SOCKS5 proxy', socksFront, socks5, log)]);
+  let closing: Promise<void> | null = null;
+
+  async function close(drainMsMax: number): Promise<void> {
+    const closed = Promise.all(fronts.flatMap(({ servers }) => servers).map(ended));
+    for (const { guests } of fronts) guests.cutWaiting();
+    const late = Promise.withResolvers<void>();
+    const cancel = joinClock.after(drainMsMax, late.resolve);
+    await Promise.race([closed, late.promise]);
+    cancel();
+    await joins.drain(0);
+    for (const { guests } of fronts) guests.cutAll();
+    await closed;
+  }
+
+  return {
+    http: started[0], socks5: started[1],
+    tunnels: joins,
+    bytes() {
+      const { up, down } = joins.bytes();
+      return { up: up + httpFront.passed.up, down: down + httpFront.passed.down };
+    },
+    close: (drainMsMax = DRAIN_MS_MAX) => (closing ??= close(drainMsMax)),
+  };
+}
+
+/** Listens on all addresses, or on none: half a server would look like a whole one. */
+async function listenAll(name: string, { servers, counters, guests }: ProxyFront, { hosts, port: wanted, setting }: Listening, log: ProxyLog): Promise<ProxyServer> {
+  let port = wanted;
+  let problem: string | null = null;
+  for (const [index, server] of servers.entries()) {
+    const host = hosts[index] ?? '';
+    const error = await listen(server, host, port);
+    if (error !== null) {
+      problem = `The ${name} does not listen on ${host}, port ${port}: ${REASONS[error] ?? error}. Its port is set by ${setting}.`;
+      break;
+    }
+    server.on('error', (later) => log.warn({ error: later }, 'a proxy could not take a connection'));
+    ({ port } = server.address() as AddressInfo);
+  }
+  if (problem !== null) {
+    await Promise.all(servers.map(ended));
+    log.warn({ port: wanted, setting }, problem);
+  }
+  const isListening = problem === null && servers.length > 0;
+  return {
+    port: isListening ? port : null,
+    counters,
+    get connections() {
+      return guests.open;
+    },
+    problem: () => problem,
+  };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has it', EACCES: 'this program may not take it', EADDRNOTAVAIL: 'this machine does not have the address',
+};
+
+/** Null: it listens. Else the code of what went wrong. */
+async function listen(server: Server, host: string, port: number): Promise<string | null> {
+  try {
+    server.listen(port, host, 1_024);
+    await once(server, 'listening');
+    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  }
+}
+
+/** Stops listening, and resolves when the last connection is over. */
+async function ended(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
 }

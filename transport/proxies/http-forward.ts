@@ -1,0 +1,130 @@
+/** Absolute-form requests: one stream to the target for each, request and answer passed on as they come. */
+import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { reset } from '../streams/reset.ts';
+import type { Guests } from './guests.ts';
+import { createDeadlines } from './deadlines.ts';
+import { answerHeaders, dialAnswer, proxyError, rawAnswer, type Answer } from './http-answers.ts';
+import { passedOn, values, type Forwarded } from './http-requests.ts';
+import { HEADER_BYTES_MAX, INTERIMS_MAX } from './limits.ts';
+import type { Dial, Serving } from './tunnels.ts';
+
+/** Bodies that were passed on, in bytes. Up is to targets. */
+export interface Passed {
+  up: number;
+  down: number;
+}
+
+/** What forwarding works with. */
+export interface Forwarding extends Pick<Serving, 'limits'> {
+  readonly dial: Dial;
+  readonly guests: Guests;
+  /** This proxy's name in `Via`. */
+  readonly pseudonym: string;
+}
+
+/** One request and its answer. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+const INCOMPLETE = proxyError(502, 'http_response_incomplete', 'The target closed the connection before it answered.');
+const BROKEN = proxyError(502, 'http_protocol_error', 'The target answered with something that is not HTTP.');
+
+/** Answers by the proxy itself, on a request that Node's server still has. A body that nobody will read ends the connection. */
+export function answer({ request, response }: Exchange, said: Answer, guests: Guests): void {
+  if (response.headersSent || response.destroyed) return reset(request.socket);
+  if (!hasBody(request)) {
+    response.writeHead(said.status, answerHeaders(said)).end(`${said.message}\n`);
+    return undefined;
+  }
+  request.resume();
+  return guests.dismiss(request.socket, rawAnswer(said));
+}
+
+/** Makes what sends admitted requests on, and what it has counted so far. */
+export function createForward(forwarding: Forwarding): { readonly passed: Readonly<Passed>; readonly forward: (exchange: Exchange, username: string, target: Forwarded) => void } {
+  const { limits, dial, guests } = forwarding;
+  const passed: Passed = { up: 0, down: 0 };
+  const lives = createDeadlines<Exchange>(limits.lifeMsMax, ({ request }) => reset(request.socket));
+
+  return {
+    passed,
+    forward(exchange, username, forwarded) {
+      const { request, response } = exchange;
+      lives.add(exchange);
+      response.once('close', () => lives.delete(exchange));
+      response.setTimeout(limits.idleMsMax, () => reset(request.socket));
+      const giveUp = dial({ username, ...forwarded.target }, (dialled) => {
+        response.off('close', giveUp);
+        if (!dialled.ok) return answer(exchange, dialAnswer(dialled.failure, dialled.message), guests);
+        return pass(exchange, forwarded, dialled.stream, forwarding, passed);
+      });
+      response.once('close', giveUp);
+    },
+  };
+}
+
+function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests, pseudonym }: Forwarding, passed: Passed): void {
+  const { request, response } = exchange;
+  let interims = 0;
+  response.once('close', () => {
+    if (response.writableFinished) stream.destroy();
+    else reset(stream);
+  });
+  response.once('finish', () => {
+    if (!request.complete) guests.dismiss(request.socket, ''); // the answer came before the whole request: the rest is nobody's
+  });
+
+  let outgoing: ClientRequest;
+  try {
+    outgoing = httpRequest({ createConnection: () => stream, method: request.method, path: forwarded.path, headers: headersOf(request, forwarded, pseudonym), setHost: false, maxHeaderSize: HEADER_BYTES_MAX });
+  } catch { // a character that Node does not write
+    answer(exchange, { status: 400, message: 'The request has a character that must not be sent on.' }, guests);
+    return reset(stream);
+  }
+  outgoing.on('error', (error: NodeJS.ErrnoException) => fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE));
+  outgoing.on('upgrade', () => fail(BROKEN)); // nobody asked for one
+  outgoing.on('information', (interim) => {
+    interims += 1;
+    if (interims > INTERIMS_MAX) fail(BROKEN);
+    else if (request.httpVersion === '1.1' && !response.headersSent) inform(response, interim.statusCode, passedOn(interim.rawHeaders, interim.httpVersion, pseudonym));
+  });
+  outgoing.on('response', (incoming) => {
+    response.sendDate = false;
+    try {
+      response.writeHead(incoming.statusCode ?? 0, incoming.statusMessage ?? '', passedOn(incoming.rawHeaders, incoming.httpVersion, pseudonym));
+    } catch { // a status under 100
+      return fail(BROKEN);
+    }
+    incoming.on('error', () => fail(INCOMPLETE));
+    incoming.on('data', (chunk: Buffer) => { passed.down += chunk.length; });
+    return incoming.pipe(response);
+  });
+  request.on('error', () => reset(stream));
+  request.on('data', (chunk: Buffer) => { passed.up += chunk.length; });
+  request.pipe(outgoing);
+  outgoing.flushHeaders();
+
+  function fail(said: Answer): void {
+    reset(stream);
+    answer(exchange, said, guests);
+  }
+}
+
+/** Our word comes first: host and framing are those that were judged. */
+function headersOf(request: IncomingMessage, { authority }: Forwarded, pseudonym: string): string[] {
+  const isChunked = values(request, 'transfer-encoding').length > 0;
+  return ['Host', authority, ...passedOn(request.rawHeaders, request.httpVersion, pseudonym, ['host']), ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []), 'Connection', 'close'];
+}
+
+/** Passes an interim answer on; 101 cannot come here. */
+function inform(response: ServerResponse, status: number, headers: string[]): void {
+  if (status === 100) response.writeContinue();
+  else response.writeInformation(status, headers);
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return values(request, 'transfer-encoding').length > 0 || values(request, 'content-length').some((length) => length !== '0');
+}
