@@ -32,6 +32,8 @@ import { executionsOf } from './persistence/reads/briefs.ts';
 import { createReads } from './persistence/reads/reads.ts';
 import { createRecords } from './persistence/records.ts';
 import { checkEncryptionKey } from './persistence/secret-check.ts';
+import { createPasswords } from './persistence/ssh/passwords.ts';
+import { createSshLogins } from './persistence/ssh/verifier.ts';
 import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { createVault } from './persistence/vault.ts';
@@ -118,8 +120,10 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
     timeoutMs: config.WEBHOOK_TIMEOUT_MS, connectionsMax: config.WEBHOOK_CONCURRENCY, version: packageFile.version, monotonicMs, nowMs: () => clock.nowMs(), log,
   });
+  const passwords = createPasswords();
+  const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, bus, clock, log, monotonicMs,
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, bus, clock, log, monotonicMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
@@ -134,7 +138,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const api = createApi({
     log,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, admin: registry, clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, clock, newId: createIds(() => clock.nowMs()),
       checkHealth: () => runChecks(healthChecks(reads, tree, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),

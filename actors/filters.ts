@@ -75,6 +75,14 @@ export const LISTS = {
     fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
     sortable: ['status', 'exit_code', 'cluster_name', 'sent_at', 'completed_at', 'cancelled_at', 'expired_at', 'inserted_at', 'updated_at'],
   },
+  ssh_usernames: {
+    fields: { username: text, node_id: ids, has_password: flag, cluster_name: text, key_name: text, ...dates },
+    sortable: ['username', 'cluster_name', 'inserted_at', 'updated_at'],
+  },
+  ssh_public_keys: {
+    fields: { key_name: text, ssh_username_id: ids, node_id: ids, fingerprint: textOnly, ...dates },
+    sortable: ['key_name', 'inserted_at', 'updated_at'],
+  },
   webhooks: {
     fields: { url: textOnly, event_type: { kind: EVENT_TYPES, ops: ['eq'] }, ...dates },
     sortable: ['url', 'inserted_at', 'updated_at'],

@@ -76,6 +76,22 @@ export interface OpenExecution {
   readonly updatedAtMs: number;
 }
 
+/** An SSH username to be stored. `passwordHash` is an Argon2id hash, null when no password opens it. */
+export interface SshUsernameRecord {
+  readonly id: string;
+  readonly username: string;
+  readonly passwordHash: string | null;
+  readonly keys: readonly SshPublicKeyRecord[];
+}
+
+/** A public key to be stored. `line` is one line as OpenSSH writes it, `fingerprint` that of its blob. */
+export interface SshPublicKeyRecord {
+  readonly id: string;
+  readonly keyName: string;
+  readonly line: string;
+  readonly fingerprint: string;
+}
+
 /** A webhook's row. It never changes. Secret and headers are sealed under the names in sealed-columns.ts; headers are a JSON object. */
 export interface WebhookRecord {
   readonly id: string;

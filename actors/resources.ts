@@ -132,6 +132,32 @@ export interface ExecutionResource {
   readonly updated_at: Instant;
 }
 
+/** An SSH username, as clients see it: never with its password. */
+export interface SshUsernameResource {
+  readonly id: string;
+  readonly username: string;
+  /** Whether a password opens it. */
+  readonly has_password: boolean;
+  readonly node_id: string;
+  /** On create and single read, by name; null in lists. */
+  readonly public_keys: readonly SshPublicKeyResource[] | null;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
+/** A key of an SSH username, as clients see it. */
+export interface SshPublicKeyResource {
+  readonly id: string;
+  /** One line as OpenSSH writes it. */
+  readonly public_key: string;
+  /** As `ssh-keygen -l` shows it. */
+  readonly fingerprint: string;
+  readonly key_name: string;
+  readonly ssh_username_id: string;
+  readonly inserted_at: Instant;
+  readonly updated_at: Instant;
+}
+
 /** A webhook, as clients see it: never with its secret or headers. */
 export interface WebhookResource {
   readonly id: string;

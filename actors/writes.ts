@@ -1,7 +1,9 @@
 /** Every row change that a step may ask for, in the words of the domain. Persistence knows the SQL and guards each by the states it may follow. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
-import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
-import type { CommandRecord } from './records.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
+import type { SshGrant } from '../transport/protocol/ssh.ts';
+import type { CommandRecord, SshPublicKeyRecord, SshUsernameRecord } from './records.ts';
+import type { SshTried } from './ssh/login.ts';
 import type { EventType } from './events.ts';
 import type { DeliveryStatus, NodeStatus } from './resources.ts';
 import type { Attempt } from './webhook/delivery.ts';
@@ -24,6 +26,8 @@ export type HotWrite =
   | { readonly kind: 'command-cancel-requested'; readonly command: CommandId; readonly atMs: number }
   | { readonly kind: 'output-part'; readonly execution: ExecutionId; readonly part: number; readonly text: string }
   | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number }
+  /** An SSH login was verified. With a grant it stands only while its username and its key are still there; without one it always does. */
+  | { readonly kind: 'ssh-verified'; readonly node: NodeId; readonly session: SessionId; readonly attempt: number; readonly tried: SshTried; readonly sshUsername: string | null; readonly grant: SshGrant | null; readonly atMs: number }
   /** Try `number` of a delivery that is pending, and what becomes of it. `nextAttemptAtMs` only with `pending`. */
   | { readonly kind: 'delivery-attempted'; readonly delivery: string; readonly number: number; readonly attempt: Attempt; readonly status: DeliveryStatus; readonly nextAttemptAtMs: number | null; readonly atMs: number }
   /** A delivery that finished after so many tries is pending again, for one more. */
@@ -45,6 +49,10 @@ export type ColdWrite =
   | { readonly kind: 'recovery-key-cleared'; readonly node: NodeId }
   | { readonly kind: 'alias-created'; readonly id: string; readonly node: NodeId; readonly cluster: ClusterId; readonly name: string; readonly atMs: number }
   | { readonly kind: 'alias-deleted'; readonly id: string }
+  | { readonly kind: 'ssh-username-created'; readonly node: NodeId; readonly username: SshUsernameRecord; readonly atMs: number }
+  | { readonly kind: 'ssh-username-deleted'; readonly node: NodeId; readonly id: string }
+  | { readonly kind: 'ssh-public-key-created'; readonly node: NodeId; readonly sshUsername: string; readonly key: SshPublicKeyRecord; readonly atMs: number }
+  | { readonly kind: 'ssh-public-key-deleted'; readonly node: NodeId; readonly id: string }
   | { readonly kind: 'command-deleted'; readonly command: CommandId }
   | { readonly kind: 'webhook-created'; readonly id: string; readonly url: string; readonly subscribedEvents: readonly EventType[]; readonly sealedSecret: string; readonly sealedHeaders: string; readonly atMs: number }
   | { readonly kind: 'webhook-deleted'; readonly id: string }
@@ -74,7 +82,7 @@ export interface NodeEnrolled {
 /** Any write. `hot` ones are stored with those of other actors, `cold` ones in a transaction each. */
 export type Write = HotWrite | ColdWrite;
 
-const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status', 'delivery-attempted', 'delivery-reopened']);
+const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>(['command-created', 'execution-sent', 'execution-finished', 'execution-cancel-requested', 'command-cancel-requested', 'output-part', 'node-status', 'ssh-verified', 'delivery-attempted', 'delivery-reopened']);
 
 /** Whether a write travels in the group commit. */
 export function isHot(write: Write): write is HotWrite {

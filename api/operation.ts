@@ -1,6 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, Page, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Ask, Clock, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 
@@ -13,6 +13,7 @@ export interface OperationPorts {
   readonly reads: Reads;
   readonly records: Records;
   readonly vault: Vault;
+  readonly passwords: Pick<Passwords, 'hash'>;
   readonly admin: AdminDirectory;
   readonly clock: Clock;
   /** UUID v7: sortable by creation. */

@@ -2,7 +2,7 @@
 import { start } from 'nact';
 import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
-import type { Ask, Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../actors/kit/ports.ts';
+import type { Ask, Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
 import { countForCommands } from './command-notices.ts';
 import { createDirectory } from './directory.ts';
 import type { Directory } from './directory.ts';
@@ -24,6 +24,7 @@ export interface TreePorts {
   readonly leaseMs: number;
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
+  readonly ssh: SshVerifier;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,11 +44,11 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions, posts } = ports;
+  const { clock, log, bus, loader, committer, sessions, posts, ssh } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
   const table = kindTable(loader, ports.settings);
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, log });
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, log });
   const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);

@@ -3,7 +3,7 @@ import type { Address, Addressed, Message } from '../messages.ts';
 import type { NodeMessage } from '../node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
-import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from './ports.ts';
+import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
 import type { Effect } from './step.ts';
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
@@ -14,6 +14,7 @@ export interface EffectPorts {
   readonly loader: Loader;
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
+  readonly ssh: SshVerifier;
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
@@ -72,6 +73,12 @@ export class Performer {
         return void this.#loadDeliveries(effect);
       case 'post':
         return void this.#post(effect);
+      case 'verify-ssh':
+        return void this.#verifySsh(effect);
+      case 'limit-ssh':
+        return ports.ssh.limited();
+      case 'check-ssh-grants':
+        return void this.#checkSshGrants(effect);
       case 'cut-posts':
         return ports.posts.cut(this.#self.id);
       case 'stop':
@@ -123,6 +130,19 @@ export class Performer {
   async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {
     const attempt = await this.#ports.posts.post(webhook, delivery);
     this.#report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
+  }
+
+  async #verifySsh({ session, attempt, username, credential }: Extract<Effect, { type: 'verify-ssh' }>): Promise<void> {
+    if (this.#self.kind !== 'node') return;
+    const outcome = await this.#ports.ssh.verify(this.#self.id, username, credential);
+    this.#report({ type: 'ssh-verified', session, attempt, outcome });
+  }
+
+  async #checkSshGrants({ session, grants }: Extract<Effect, { type: 'check-ssh-grants' }>): Promise<void> {
+    const self = this.#self;
+    if (self.kind !== 'node') return;
+    const gone = await this.#untilLoaded(() => this.#ports.ssh.gone(self.id, grants));
+    if (gone !== null) this.#report({ type: 'ssh-grants-checked', session, ...gone });
   }
 
   /** The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged. */

@@ -2,17 +2,19 @@
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
+import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { ClusterState } from '../cluster/state.ts';
 import type { CommandState } from '../command/state.ts';
 import type { DomainEvent, StoredEvent } from '../events.ts';
 import type { Addressed } from '../messages.ts';
 import type { ListName, ListQuery } from '../filters.ts';
+import type { SshOutcome } from '../ssh/login.ts';
 import type { NodeState } from '../node/state.ts';
 import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -90,6 +92,24 @@ export interface WebhookPosts {
   cut(webhook: string): void;
 }
 
+/** Checks SSH logins against the rows. */
+export interface SshVerifier {
+  /** What a login comes to. Takes as long for a username that does not exist as for a wrong password. Null: the database does not answer. Never rejects. */
+  verify(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome | null>;
+  /** Those of the named usernames and keys that do not open this node any more. Rejects with DatabaseUnavailable. */
+  gone(node: NodeId, grants: readonly SshGrant[]): Promise<{ readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }>;
+  /** Counts a login that was refused without a look. */
+  limited(): void;
+}
+
+/** Passwords as slow hashes, so few at a time that they leave room for others. Null: too many wait already. */
+export interface Passwords {
+  /** An Argon2id hash that holds its salt and parameters (E3). */
+  hash(password: string): Promise<string | null>;
+  /** Whether this is the password. A null hash is never matched, and takes as long. */
+  verify(password: string, hash: string | null): Promise<boolean | null>;
+}
+
 /** Whether a URL given by a client may be called from here (R2). */
 export interface UrlGuard {
   /** Null: it may. Else why not, in one sentence for the person who gave it. The address is checked again, and pinned, whenever it is dialled. */
@@ -110,6 +130,8 @@ export interface ListRows {
   aliases: AliasResource;
   commands: CommandResource;
   command_executions: ExecutionResource;
+  ssh_usernames: SshUsernameResource;
+  ssh_public_keys: SshPublicKeyResource;
   webhooks: WebhookResource;
   webhook_deliveries: WebhookDeliveryResource;
 }
@@ -126,6 +148,10 @@ export interface Reads {
   targets(targeting: Targeting): Promise<readonly Target[]>;
   executionNode(id: ExecutionId): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
   aliasNode(id: string): Promise<NodeId | null>;
+  /** The node that an SSH username opens. */
+  sshUsernameNode(id: string): Promise<NodeId | null>;
+  /** The node that an SSH public key opens. */
+  sshPublicKeyNode(id: string): Promise<NodeId | null>;
   /** By the hash of the key's nonce. */
   enrollmentKeyByNonce(nonceHash: Uint8Array): Promise<EnrollmentKeyRecord | null>;
   enrollmentKey(id: string): Promise<EnrollmentKeyRecord | null>;

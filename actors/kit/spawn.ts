@@ -123,6 +123,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   #performed(round: Round<S, M>): S {
     this.#plan.perform(round.effects);
+    for (const change of round.changes) if (change.onceStored !== undefined) this.#plan.perform(change.onceStored);
     return round.state;
   }
 
@@ -213,6 +214,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
       return before;
     }
     plan.perform(round.effects);
+    const without = new Set(refused.map((one) => one.change));
+    for (const change of round.changes) if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
     plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
     return this.#recovered(round.state);
   }

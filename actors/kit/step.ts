@@ -2,6 +2,7 @@
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Address, Addressed, Message } from '../messages.ts';
 import type { WebhookRecord } from '../records.ts';
@@ -19,6 +20,8 @@ export interface Change {
   /** Told inside this admin once it is stored. */
   readonly notices: readonly Notice[];
   readonly remember?: Remembered | undefined;
+  /** Performed once this change is stored, and never when it is refused: the effects of a step come to pass either way. */
+  readonly onceStored?: readonly Effect[];
 }
 
 /** What happens after the commit, and never before. */
@@ -41,6 +44,12 @@ export type Effect =
   | { readonly type: 'post'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
   /** Requests of this webhook that are under way are cut. */
   | { readonly type: 'cut-posts' }
+  /** Asks the rows about a login: comes back as `ssh-verified`. */
+  | { readonly type: 'verify-ssh'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
+  /** A login was refused without a look, for there were too many: it is counted. */
+  | { readonly type: 'limit-ssh' }
+  /** Which of these are gone? They come back as `ssh-grants-checked`. */
+  | { readonly type: 'check-ssh-grants'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
   | { readonly type: 'stop' };
 
 export interface Step<S> {

@@ -3,8 +3,9 @@ import type { ExecutionResult, HealthReport, Registration } from '../../transpor
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { Asker, Remembered } from '../kit/asker.ts';
-import type { OpenExecution } from '../records.ts';
+import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
+import type { SshOutcome } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
 
 /** An idempotent create: the answer is stored under the client's key with it. */
@@ -31,8 +32,12 @@ export type NodeMessage =
   | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
   /** Somebody tries to log in at the agent. `attempt` is the agent's number, for the verdict. */
   | { readonly type: 'ssh-attempted'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
+  /** What an attempt came to. A null outcome: the rows could not be asked in time. */
+  | { readonly type: 'ssh-verified'; readonly session: SessionId; readonly attempt: number; readonly outcome: SshOutcome | null }
   /** By whom the SSH sessions that live at the agent were opened. */
   | { readonly type: 'ssh-grants-reported'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
+  /** Of those, these usernames and keys are gone. */
+  | { readonly type: 'ssh-grants-checked'; readonly session: SessionId; readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }
@@ -46,6 +51,10 @@ export type NodeMessage =
   | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }
   | { readonly type: 'create-alias'; readonly asker: Asker; readonly id: string; readonly name: string; readonly idempotency: Idempotency | null }
   | { readonly type: 'delete-alias'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'create-ssh-username'; readonly asker: Asker; readonly username: SshUsernameRecord; readonly idempotency: Idempotency | null }
+  | { readonly type: 'delete-ssh-username'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'create-ssh-public-key'; readonly asker: Asker; readonly sshUsername: string; readonly key: SshPublicKeyRecord; readonly idempotency: Idempotency | null }
+  | { readonly type: 'delete-ssh-public-key'; readonly asker: Asker; readonly id: string }
   | { readonly type: 'set-recovery-key'; readonly asker: Asker; readonly keyHash: Uint8Array; readonly key: string; readonly idempotency: Idempotency | null }
   | { readonly type: 'clear-recovery-key'; readonly asker: Asker }
   | { readonly type: 'change-cluster'; readonly asker: Asker; readonly to: ClusterId; readonly toName: string }

@@ -1,6 +1,7 @@
-/** A node and its aliases as clients see them. */
-import type { AliasRecord, NodeRecord } from '../records.ts';
-import type { AliasResource, NodeResource } from '../resources.ts';
+/** A node, its aliases and its SSH usernames as clients see them. */
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import type { AliasRecord, NodeRecord, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
+import type { AliasResource, NodeResource, SshPublicKeyResource, SshUsernameResource } from '../resources.ts';
 import { instant } from '../resources.ts';
 
 /** `{label}.{cluster}.{domain}`: the only way to address a node (spec, rule 3). */
@@ -30,4 +31,14 @@ export function nodeResource(record: NodeRecord, aliases: readonly AliasRecord[]
 /** The resource of an alias made at `atMs`. */
 export function aliasResource(alias: AliasRecord, node: NodeRecord, domain: string, atMs: number): AliasResource {
   return { id: alias.id, name: alias.name, node_id: node.id, cluster_name: node.clusterName, vpn_hostname: vpnHostname(alias.name, node.clusterName, domain), inserted_at: instant(atMs), updated_at: instant(atMs) };
+}
+
+/** The resource of an SSH username made at `atMs`, with its keys. */
+export function sshUsernameResource({ id, username, passwordHash, keys }: SshUsernameRecord, node: NodeId, atMs: number): SshUsernameResource {
+  return { id, username, has_password: passwordHash !== null, node_id: node, public_keys: keys.map((key) => sshPublicKeyResource(key, id, atMs)), inserted_at: instant(atMs), updated_at: instant(atMs) };
+}
+
+/** The resource of an SSH public key made at `atMs`. */
+export function sshPublicKeyResource({ id, keyName, line, fingerprint }: SshPublicKeyRecord, sshUsername: string, atMs: number): SshPublicKeyResource {
+  return { id, public_key: line, fingerprint, key_name: keyName, ssh_username_id: sshUsername, inserted_at: instant(atMs), updated_at: instant(atMs) };
 }

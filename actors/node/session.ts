@@ -7,6 +7,7 @@ import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { NodeRecord } from '../records.ts';
+import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
 import { cancelsOwed, markSent } from './executions.ts';
 import { lost } from './endings.ts';
@@ -20,7 +21,7 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 /** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
 export function connected(state: NodeState, message: Said<'agent-connected'>, settings: AgentSettings, nowMs: number): Step<NodeState> {
   const { session: id, hello } = message;
-  const session: LiveSession = { id, report: hello.report, reportLate: false, delivered: new Set(hello.holding) };
+  const session: LiveSession = { id, report: hello.report, reportLate: false, delivered: new Set(hello.holding), ssh: NO_SSH };
   const replaced: readonly Effect[] = state.session === null || state.session.id === id ? [] : [{ type: 'hang-up', session: state.session.id, code: CLOSE.replaced, reason: 'a newer session of this node took over' }];
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);

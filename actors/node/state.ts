@@ -2,6 +2,7 @@
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, NodeRecord, OpenExecution } from '../records.ts';
+import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
 /** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
 export const OPEN_EXECUTIONS_MAX = 256;
@@ -12,6 +13,7 @@ export interface LiveSession {
   readonly report: HealthReport;
   readonly reportLate: boolean;
   readonly delivered: ReadonlySet<ExecutionId>;
+  readonly ssh: SshSession;
 }
 
 /** The state of one node. `open` is bounded by OPEN_EXECUTIONS_MAX. */
@@ -29,6 +31,8 @@ export interface NodeState {
   readonly reads: number;
   /** What ended since the oldest of them was asked for: it may show these as open, and they must not run again (C3). Empty when none is under way. */
   readonly over: ReadonlySet<ExecutionId>;
+  /** How many SSH logins are looked at from now on. */
+  readonly sshAllowance: SshAllowance;
 }
 
 /** A node that reads nothing. One object for all. */

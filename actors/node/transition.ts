@@ -9,6 +9,7 @@ import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silent } from './session.ts';
+import { attempted, createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername, grantsChecked, grantsOwed, grantsReported, loginRefused, verified } from './ssh.ts';
 import { NOTHING_READ } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
@@ -45,9 +46,20 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return current(state, message.session) === null ? unchanged(state) : outputPart(state, message);
       case 'results-arrived':
         return current(state, message.session) === null ? unchanged(state) : finished(state, message, nowMs);
-      case 'ssh-attempted':
-      case 'ssh-grants-reported':
-        return unchanged(state);
+      case 'ssh-attempted': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : attempted(state, session, message, nowMs);
+      }
+      case 'ssh-verified': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : verified(state, session, message, nowMs);
+      }
+      case 'ssh-grants-reported': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : grantsReported(state, session, message);
+      }
+      case 'ssh-grants-checked':
+        return current(state, message.session) === null ? unchanged(state) : grantsChecked(state, message);
       case 'run':
         return run(state, message, nowMs);
       case 'rescan':
@@ -68,6 +80,14 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return createAlias(state, message, settings.vpnDomain, nowMs);
       case 'delete-alias':
         return deleteAlias(state, message);
+      case 'create-ssh-username':
+        return createSshUsername(state, message, nowMs);
+      case 'delete-ssh-username':
+        return deleteSshUsername(state, message);
+      case 'create-ssh-public-key':
+        return createSshPublicKey(state, message, nowMs);
+      case 'delete-ssh-public-key':
+        return deleteSshPublicKey(state, message);
       case 'set-recovery-key':
         return setRecoveryKey(state, message, nowMs);
       case 'clear-recovery-key':
@@ -110,6 +130,7 @@ function current(state: NodeState, session: SessionId): LiveSession | null {
 
 /** A write found its row in another state: someone else ended that execution, so the agent must end it too. */
 function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refused' }>, nowMs: number): Step<NodeState> {
+  if (message.write.kind === 'ssh-verified') return loginRefused(state, message.write);
   const next = deliver(state, nowMs);
   if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
   return step(next.state, [], [{ type: 'send', session: state.session.id, frame: { type: 'settle', executions: [message.write.execution] } }, ...next.effects]);
@@ -117,7 +138,7 @@ function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refuse
 
 /** After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for again. */
 function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
-  const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()])];
+  const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()]), ...grantsOwed(state)];
   const pendingCancels = [...state.open.values()].filter((execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null);
   if (pendingCancels.length > 0) {
     effects.push({ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null } } });
@@ -132,7 +153,7 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
 /** Rows know the executions, the live state knows the session, and what is being read. */
 function refreshed(live: NodeState, rows: NodeState): NodeState {
   const loading = live.loading === false ? false : 'more';
-  return { ...rows, session: live.session, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
+  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
 }
 
 /** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */

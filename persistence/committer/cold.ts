@@ -17,6 +17,7 @@ import { refusalOf } from './constraints.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeNode } from './node-rows.ts';
 import { rememberedName } from './remembered-rows.ts';
+import { writeSsh } from './ssh-rows.ts';
 import { writeWebhook } from './webhook-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
@@ -88,6 +89,11 @@ function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEve
     case 'alias-deleted':
     case 'command-deleted':
       return writeNode(em, write);
+    case 'ssh-username-created':
+    case 'ssh-username-deleted':
+    case 'ssh-public-key-created':
+    case 'ssh-public-key-deleted':
+      return writeSsh(em, write);
     case 'webhook-created':
     case 'webhook-deleted':
       return writeWebhook(em, write, adminId);

@@ -1,6 +1,7 @@
 /** Hot writes as set-based statements: one a kind, each guarded by the states it may follow. Each tells which of its writes found their row. */
 import type { PoolClient } from 'pg';
 import type { HotWrite } from '../../actors/writes.ts';
+import type { SshGrant } from '../../transport/protocol/ssh.ts';
 import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
 
 type Client = Pick<PoolClient, 'query'>;
@@ -20,6 +21,8 @@ export function keyOf(write: HotWrite): string {
       return write.node;
     case 'delivery-attempted': case 'delivery-reopened':
       return write.delivery;
+    case 'ssh-verified':
+      return `${write.node}:${write.session}:${write.attempt}`;
     case 'output-part':
       return `${write.execution}:${write.part}`;
     case 'execution-cancel-requested': case 'execution-finished': case 'execution-sent': default:
@@ -36,6 +39,7 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
   'command-cancel-requested': requestCommandCancel,
   'execution-finished': finishExecutions,
   'node-status': setStatus,
+  'ssh-verified': lookAgain,
   'delivery-reopened': reopenDeliveries,
   'delivery-attempted': storeAttempts,
 };
@@ -141,6 +145,33 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
     text: `update node n set status = v.status, updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
       from unnest($1::uuid[], $2::text[], $3::float8[]) as v(id, status, at) where n.id = v.id returning n.id as key`,
     values: [plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs))],
+  });
+}
+
+/**
+ * A login stands while what opened it does. The share locks make a deletion wait until the login is stored, so that it finds a session to end;
+ * and a deletion that came first leaves no row to lock. One that was refused needs nothing.
+ */
+async function lookAgain(client: Client, writes: readonly Of<'ssh-verified'>[]): Promise<ReadonlySet<string>> {
+  const keys = new Set(writes.filter((write) => write.grant === null).map(keyOf));
+  const granted = writes.flatMap((write) => (write.grant === null ? [] : [{ key: keyOf(write), node: write.node, ...write.grant }]));
+  for (const key of await lockGrants(client, granted.filter((one) => one.ssh_public_key_id === null), false)) keys.add(key);
+  for (const key of await lockGrants(client, granted.filter((one) => one.ssh_public_key_id !== null), true)) keys.add(key);
+  return keys;
+}
+
+async function lockGrants(client: Client, granted: readonly ({ readonly key: string; readonly node: string } & SshGrant)[], byKey: boolean): Promise<ReadonlySet<string>> {
+  if (granted.length === 0) return new Set();
+  const values: unknown[] = [plainArray(granted.map((one) => one.key)), plainArray(granted.map((one) => one.node)), plainArray(granted.map((one) => one.ssh_username_id))];
+  return applied(client, byKey ? {
+    name: 'lock-ssh-keys',
+    text: `select v.key from unnest($1::text[], $2::uuid[], $3::uuid[], $4::uuid[]) as v(key, node, username, public_key)
+      join ssh_username u on u.id = v.username and u.node_id = v.node join ssh_public_key k on k.id = v.public_key and k.ssh_username_id = u.id order by u.id, k.id for share of u, k`,
+    values: [...values, plainArray(granted.map((one) => one.ssh_public_key_id))],
+  } : {
+    name: 'lock-ssh-usernames',
+    text: 'select v.key from unnest($1::text[], $2::uuid[], $3::uuid[]) as v(key, node, username) join ssh_username u on u.id = v.username and u.node_id = v.node order by u.id for share of u',
+    values,
   });
 }
 

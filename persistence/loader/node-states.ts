@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, OpenExecution } from '../../actors/records.ts';
+import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
@@ -40,5 +41,6 @@ function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly
     open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
     backlog: open.length > OPEN_EXECUTIONS_MAX,
     ...NOTHING_READ,
+    sshAllowance: FULL_ALLOWANCE,
   };
 }

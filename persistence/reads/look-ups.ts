@@ -15,7 +15,7 @@ import { rowsOf, sql, type Sql } from './sql.ts';
 /** For how long an answer is remembered. Source: contract.md, 1, retried creates. */
 export const REMEMBERED_HOURS = 24;
 
-type LookUps = Pick<Reads, 'clusterId' | 'executionNode' | 'aliasNode' | 'enrollmentKeyByNonce' | 'enrollmentKey' | 'nodeForEnrollment' | 'nodeByToken' | 'remembered' | 'ping'>;
+type LookUps = Pick<Reads, 'clusterId' | 'executionNode' | 'aliasNode' | 'sshUsernameNode' | 'sshPublicKeyNode' | 'enrollmentKeyByNonce' | 'enrollmentKey' | 'nodeForEnrollment' | 'nodeByToken' | 'remembered' | 'ping'>;
 
 /** The look-ups of the read side. Those that a reconnecting fleet makes go past MikroORM's unit of work, and share queries. */
 export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
@@ -33,6 +33,14 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
       const row = await orm.em.fork().findOne(Alias, { id }, { fields: ['node'] });
       return row === null ? null : row.node.id as NodeId;
     }),
+    sshUsernameNode: async (id) => {
+      const [row] = await rowsOf<{ node: NodeId }>(pool, 'finding an SSH username', sql`select node_id as node from ssh_username where id = ${id}::uuid`);
+      return row?.node ?? null;
+    },
+    sshPublicKeyNode: async (id) => {
+      const [row] = await rowsOf<{ node: NodeId }>(pool, 'finding an SSH public key', sql`select u.node_id as node from ssh_public_key k join ssh_username u on u.id = k.ssh_username_id where k.id = ${id}::uuid`);
+      return row?.node ?? null;
+    },
     enrollmentKeyByNonce: (nonceHash) => key(pool, sql`k.nonce_hash = ${Buffer.from(nonceHash)}`),
     enrollmentKey: (id) => key(pool, sql`k.id = ${id}::uuid`),
     nodeForEnrollment: async (id) => {

@@ -15,6 +15,7 @@ import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
 import { isUuid, type Source } from './source.ts';
+import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
 import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
@@ -38,13 +39,15 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   aliases: ALIASES,
   commands: COMMANDS,
   command_executions: EXECUTIONS,
+  ssh_usernames: SSH_USERNAMES,
+  ssh_public_keys: SSH_PUBLIC_KEYS,
   webhooks: WEBHOOKS,
   webhook_deliveries: WEBHOOK_DELIVERIES,
 };
 
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
-  const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
+  const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
   const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool) };
   const found = lookUps(orm, pool, vault);
   return {

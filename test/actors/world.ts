@@ -3,6 +3,7 @@ import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, Ope
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
+import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
 import type { BehaviourSettings } from '../../supervisors/kinds.ts';
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
@@ -66,14 +67,14 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, ...NOTHING_READ, ...more };
+  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, ...more };
 }
 
 /** A healthy node with live session 1. */
 export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
   return nodeState({
     record: nodeRecord({ status: 'healthy' }),
-    session: { id: session(1), report: HEALTHY, reportLate: false, delivered: new Set(delivered) },
+    session: { id: session(1), report: HEALTHY, reportLate: false, delivered: new Set(delivered), ssh: NO_SSH },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,
   });

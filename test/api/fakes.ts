@@ -108,6 +108,8 @@ function fakePorts({ ports, reads, operations }: FakeOptions, asked: Addressed[]
       targets: async () => [],
       executionNode: async () => null,
       aliasNode: async () => null,
+      sshUsernameNode: async () => null,
+      sshPublicKeyNode: async () => null,
       enrollmentKeyByNonce: async () => null,
       enrollmentKey: async () => null,
       nodeForEnrollment: async () => null,
@@ -128,6 +130,7 @@ function fakePorts({ ports, reads, operations }: FakeOptions, asked: Addressed[]
       seal: (text) => `sealed ${text}`,
       open: (sealed) => sealed.slice('sealed '.length),
     },
+    passwords: { hash: async (password) => `hash of ${password}` },
     admin: {
       me: async () => ({
         id: SOME_ID, name: 'one', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'one@host', vpn_host_id: null, vpn_hostname: null,

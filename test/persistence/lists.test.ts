@@ -34,13 +34,15 @@ function valueOf(world: World, name: ListName, field: string, kind: FilterField[
 
 function ids(world: World, field: string): readonly string[] {
   if (field === 'command_id') return world.commands.map(({ id }) => id);
+  if (field === 'ssh_username_id') return world.ssh_usernames.map(({ id }) => id);
   if (field === 'webhook_id') return world.webhooks.map(({ id }) => id);
   if (field === 'event_id') return world.webhook_deliveries.map(({ event_id }) => event_id);
   return field === 'enrollment_key_id' ? world.enrollment_keys.map(({ id }) => id) : world.nodes.map(({ id }) => id);
 }
 
 function texts(world: World, name: ListName, field: string): readonly string[] {
-  const rows = world[name] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
+  const place = name === 'ssh_usernames' && field === 'cluster_name' ? 'nodes' : name === 'ssh_usernames' && field === 'key_name' ? 'ssh_public_keys' : name;
+  const rows = world[place] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
   return [...new Set(rows.map((row) => row[field]).filter((value) => typeof value === 'string'))];
 }
 

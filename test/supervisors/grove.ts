@@ -14,6 +14,8 @@ import { openDatabase, type Database } from '../../persistence/database.ts';
 import { createLeases, LEASE_MS } from '../../persistence/leases.ts';
 import { createLoader } from '../../persistence/loader/loader.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
+import { createPasswords } from '../../persistence/ssh/passwords.ts';
+import { createSshLogins } from '../../persistence/ssh/verifier.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { KindTable } from '../../supervisors/kinds.ts';
 import { createTree, type Tree } from '../../supervisors/tree.ts';
@@ -132,7 +134,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const posts = recordedPosts();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, posts, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
+    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
     leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

@@ -10,6 +10,7 @@ import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../../acto
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../actors/resources.ts';
+import { FULL_ALLOWANCE } from '../../../actors/ssh/login.ts';
 import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { execution, HEALTHY, nodeRecord, NOW_MS, open, REGISTRATION, session, SETTINGS } from '../world.ts';
@@ -264,7 +265,7 @@ export class World {
 
   #loaded(): NodeState {
     const all = this.#openRows(() => true);
-    return { record: nodeRecord({ status: 'healthy' }), aliases: [], session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ };
+    return { record: nodeRecord({ status: 'healthy' }), aliases: [], session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE };
   }
 
   #openRows(wanted: (id: ExecutionId) => boolean): OpenExecution[] {

@@ -4,6 +4,7 @@ import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, told, UNHEALTHY } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
@@ -29,7 +30,7 @@ test('a node that connects becomes healthy, with the event that says what it was
     events: [{ type: 'edge.node.status_changed', subject: NODE, atMs: NOW_MS, data: { ...snapshot, previous_status: 'unreachable' } }],
     notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }],
   }]);
-  t.deepEqual(step.effects, [{ type: 'send', session: session(1), frame: { type: 'welcome', protocol: 1, cluster_name: 'factory', settings: SETTINGS.agent } }]);
+  t.deepEqual(step.effects, [{ type: 'send', session: session(1), frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent } }]);
   t.deepEqual(step.state, liveNode([], { record: nodeRecord({ status: 'healthy', lastSeenAtMs: NOW_MS, updatedAtMs: NOW_MS }) }));
 });
 
@@ -39,7 +40,7 @@ test('a node that reconnects hangs up its older session and stores nothing', (t)
   t.deepEqual(step.changes, []);
   t.deepEqual(step.effects, [
     { type: 'hang-up', session: session(1), code: 4001, reason: 'a newer session of this node took over' },
-    { type: 'send', session: session(2), frame: { type: 'welcome', protocol: 1, cluster_name: 'factory', settings: SETTINGS.agent } },
+    { type: 'send', session: session(2), frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent } },
   ]);
   t.is(step.state.session?.id, session(2));
 });

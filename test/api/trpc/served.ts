@@ -64,6 +64,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     reads: readsOf(world),
     records: { deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')), publish: (event) => Promise.resolve({ cursor: '1', id: randomUUID(), type: event.type, subject: event.subject, time: AT, data: event.data }) },
     vault: { newSecret: () => 'secret', sha256: () => new Uint8Array(32), seal: (text) => text, open: (sealed) => sealed } satisfies Vault,
+    passwords: { hash: (password) => Promise.resolve(password) },
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,
@@ -90,7 +91,7 @@ function readsOf(world: World): Reads {
       return Promise.resolve({ rows: rows.slice((page - 1) * pageSize, page * pageSize), totalCount: rows.length });
     }) as Reads['list'],
     get: (async (name: string, key: string) => Promise.resolve(rowsOf(name).find((row) => (row as { readonly id: string }).id === key) ?? null)) as Reads['get'],
-    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, delivery: nothing, remembered: nothing,
+    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, sshUsernameNode: nothing, sshPublicKeyNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, delivery: nothing, remembered: nothing,
     targets: () => Promise.resolve([]),
     eventsAfter: () => Promise.resolve({ events: [], cursor: '0' }),
     ping: () => Promise.resolve(),

@@ -7,16 +7,22 @@ type Value = string | number | boolean | null;
 
 /** Rows that match, in order. `page` is not applied. */
 export function modelList<N extends ListName>(world: World, name: N, query: Pick<ListQuery, 'filters' | 'sort'>): readonly World[N][number][] {
-  const rows = (world[name] as readonly unknown[] as readonly Row[]).filter((row) => query.filters.every((filter) => matches(world, name, row, filter)));
+  const rows = (world[name] as readonly unknown[] as readonly Row[]).filter((row) => query.filters.every((filter) => matches(world, name, joined(world, name, row), filter)));
   const ties = query.sort.at(-1)?.descending ?? true;
   const order = [...query.sort, ...(query.sort.length === 0 ? [{ field: 'inserted_at', descending: true }] : []), { field: 'id', descending: ties }];
   return rows.toSorted((a, b) => {
     for (const { field, descending } of order) {
-      const difference = compare(field === 'id' ? a['id'] as string : valueOf(name, a, field), field === 'id' ? b['id'] as string : valueOf(name, b, field));
+      const difference = compare(field === 'id' ? a['id'] as string : valueOf(name, joined(world, name, a), field), field === 'id' ? b['id'] as string : valueOf(name, joined(world, name, b), field));
       if (difference !== 0) return descending ? -difference : difference;
     }
     return 0;
   }) as readonly unknown[] as readonly World[N][number][];
+}
+
+/** A row with what its filters find in other rows. */
+function joined(world: World, name: ListName, row: Row): Row {
+  if (name === 'ssh_usernames') return { ...row, cluster_name: world.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
+  return name === 'ssh_public_keys' ? { ...row, node_id: world.ssh_usernames.find((username) => username.id === row['ssh_username_id'])?.node_id } : row;
 }
 
 function matches(world: World, name: ListName, row: Row, { field, op, value }: Filter): boolean {
@@ -24,6 +30,10 @@ function matches(world: World, name: ListName, row: Row, { field, op, value }: F
     return world.nodes.some((node) => node.cluster_name === row['name'] && (value as readonly string[]).includes(node.id));
   }
   if (name === 'webhooks' && field === 'event_type') return (row['subscribed_events'] as readonly string[]).includes(value as string);
+  if (name === 'ssh_usernames' && field === 'key_name') {
+    const wanted = [value].flat().map((one) => wildcard(String(one)));
+    return world.ssh_public_keys.some((key) => key.ssh_username_id === row['id'] && wanted.some((one) => one.test(key.key_name)));
+  }
   const fields: Readonly<Record<string, { readonly kind: unknown }>> = LISTS[name].fields;
   const actual = valueOf(name, row, field);
   if (actual === null) return false;

@@ -9,6 +9,7 @@ import { Cluster } from '../../../persistence/entities/cluster.ts';
 import { Command, CommandExecution } from '../../../persistence/entities/command.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
 import { Alias, Node } from '../../../persistence/entities/node.ts';
+import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-username.ts';
 import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
 import { DOMAIN, type Opened } from '../../support/opened.ts';
 
@@ -64,6 +65,8 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   const commands = Array.from({ length: 9 }, () => ({ ...madeAt(), commandText: pick(TEXTS), targeting: { type: 'all' as const }, timeout: maybe(() => 1 + next(5) * 1_000), expiredAt: maybe(time), updatedAt: time() }));
   const executions = commands.flatMap((command) => nodes.slice(0, 16).map((node) => ({ ...madeAt(), command, node, ...ending(pick(EXECUTION_STATUSES), next, time), clusterName: node.cluster.name, targetAll: next(2) === 0, expiredAt: command.expiredAt, updatedAt: time() })));
 
+  const usernames = Array.from({ length: 40 }, (_, index) => ({ ...madeAt(), node: pick(nodes), username: `${pick(['ada', 'eve', 'op_er', 'x-ray'])}-${index}`, passwordHash: maybe(() => '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA'), updatedAt: time() }));
+  const publicKeys = Array.from({ length: 50 }, (_, index) => ({ ...madeAt(), sshUsername: pick(usernames), keyName: pick(TEXTS), publicKey: `ssh-ed25519 ${index}`, fingerprint: `SHA256:${index}`, updatedAt: time() }));
   const webhooks = Array.from({ length: 9 }, () => ({ ...madeAt(), url: `https://${pick(['a', 'b', 'hooks'])}.example.com/${pick(TEXTS)}`, subscribedEvents: EVENT_TYPES.filter(() => next(3) === 0), sealedSecret: 'sealed', sealedHeaders: 'sealed', updatedAt: time() }));
   const deliveries = Array.from({ length: 90 }, (_, index) => ({ ...madeAt(), webhook: pick(webhooks), eventTxid: '9', eventSeq: String(index), eventId: randomId(), eventType: pick(EVENT_TYPES), subject: randomId(), ...progress(pick(DELIVERY_STATUSES), next, time), updatedAt: time() }));
 
@@ -74,6 +77,8 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   await em.insertMany(Alias, aliases.map((alias) => ({ ...alias, node: alias.node.id, cluster: alias.cluster.id })));
   await em.insertMany(Command, commands);
   await em.insertMany(CommandExecution, executions.map(({ command, node, ...execution }) => ({ ...execution, commandId: command.id, nodeId: node.id })));
+  await em.insertMany(SshUsername, usernames.map((username) => ({ ...username, node: username.node.id })));
+  await em.insertMany(SshPublicKey, publicKeys.map((key) => ({ ...key, sshUsername: key.sshUsername.id })));
   await em.insertMany(Webhook, webhooks);
   await em.insertMany(WebhookDelivery, deliveries.map(({ webhook, ...delivery }) => ({ ...delivery, webhookId: webhook.id })));
 
@@ -93,6 +98,8 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
       status: execution.status, exit_code: execution.exitCode, output: execution.output, output_truncated: execution.outputTruncated, target_all: execution.targetAll,
       expired_at: iso(execution.expiredAt), sent_at: iso(execution.sentAt), completed_at: iso(execution.completedAt), cancelled_at: iso(execution.cancelledAt), ...dates(execution),
     })),
+    ssh_usernames: usernames.map((username) => ({ id: username.id, username: username.username, has_password: username.passwordHash !== null, node_id: username.node.id, public_keys: null, ...dates(username) })),
+    ssh_public_keys: publicKeys.map((key) => ({ id: key.id, public_key: key.publicKey, fingerprint: key.fingerprint, key_name: key.keyName, ssh_username_id: key.sshUsername.id, ...dates(key) })),
     webhooks: webhooks.map((webhook) => ({ id: webhook.id, url: webhook.url, subscribed_events: webhook.subscribedEvents, ...dates(webhook) })),
     webhook_deliveries: deliveries.map((delivery) => ({
       id: delivery.id, webhook_id: delivery.webhook.id, event_id: delivery.eventId, event_type: delivery.eventType, status: delivery.status, attempt_count: delivery.attemptCount,

@@ -1,0 +1,140 @@
+/** SSH at a node: its usernames and keys, and whether a login is let in. */
+import type { SessionId } from '../../transport/protocol/ids.ts';
+import type { SshGrant, SshVerdict } from '../../transport/protocol/ssh.ts';
+import type { DomainEvent } from '../events.ts';
+import type { Change, Effect, Step } from '../kit/step.ts';
+import { answer, step, unchanged } from '../kit/step.ts';
+import { ok } from '../refusal.ts';
+import { instant } from '../resources.ts';
+import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
+import { spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, withGrants } from '../ssh/login.ts';
+import type { Write } from '../writes.ts';
+import { remember } from './administration.ts';
+import type { NodeMessage } from './messages.ts';
+import { sshPublicKeyResource, sshUsernameResource } from './resource.ts';
+import type { LiveSession, NodeState } from './state.ts';
+
+type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
+type Verified = Extract<Write, { kind: 'ssh-verified' }>;
+
+/** Adds a username with its keys. A name or key that is taken is refused by its constraint. */
+export function createSshUsername(state: NodeState, { asker, username, idempotency }: Said<'create-ssh-username'>, nowMs: number): Step<NodeState> {
+  const resource = sshUsernameResource(username, state.record.id, nowMs);
+  const write = { kind: 'ssh-username-created' as const, node: state.record.id, username, atMs: nowMs };
+  return step(state, [{ write, events: [], notices: [], remember: remember(idempotency, resource) }], [answer(asker, ok(resource))]);
+}
+
+/** Removes a username with its keys, and ends the sessions that it opened (E5). */
+export function deleteSshUsername(state: NodeState, { asker, id }: Said<'delete-ssh-username'>): Step<NodeState> {
+  const write = { kind: 'ssh-username-deleted' as const, node: state.record.id, id };
+  return step(state, [{ write, events: [], notices: [] }], [...end(state, [id], []), answer(asker, ok(null))]);
+}
+
+/** Adds a key to a username. */
+export function createSshPublicKey(state: NodeState, { asker, sshUsername, key, idempotency }: Said<'create-ssh-public-key'>, nowMs: number): Step<NodeState> {
+  const resource = sshPublicKeyResource(key, sshUsername, nowMs);
+  const write = { kind: 'ssh-public-key-created' as const, node: state.record.id, sshUsername, key, atMs: nowMs };
+  return step(state, [{ write, events: [], notices: [], remember: remember(idempotency, resource) }], [answer(asker, ok(resource))]);
+}
+
+/** Removes a key, and ends the sessions that it opened (E5). */
+export function deleteSshPublicKey(state: NodeState, { asker, id }: Said<'delete-ssh-public-key'>): Step<NodeState> {
+  const write = { kind: 'ssh-public-key-deleted' as const, node: state.record.id, id };
+  return step(state, [{ write, events: [], notices: [] }], [...end(state, [], [id]), answer(asker, ok(null))]);
+}
+
+/** Somebody tries to log in: the rows are asked, unless it is one of too many. An attempt that is asked about twice has one verdict. */
+export function attempted(state: NodeState, session: LiveSession, { attempt, username, credential }: Said<'ssh-attempted'>, nowMs: number): Step<NodeState> {
+  const { attempts } = session.ssh;
+  if (attempts.has(attempt)) return unchanged(state);
+  const allowance = attempts.size < SSH_ATTEMPTS_VERIFYING_MAX ? spend(state.sshAllowance, nowMs) : null;
+  if (allowance === null) return step(state, [], [verdict(session.id, attempt, null), { type: 'limit-ssh' }]);
+  const isProbe = credential.method === 'public_key' && credential.signature === 'none';
+  const more = new Map(attempts).set(attempt, { username, method: credential.method, isProbe, atMs: nowMs });
+  return step(inSession({ ...state, sshAllowance: allowance }, session, { ...session.ssh, attempts: more }), [], [{ type: 'verify-ssh', session: session.id, attempt, username, credential }]);
+}
+
+/**
+ * What the rows say of an attempt. It is stored as an event first, and the agent hears of it then: a yes together with a last look at
+ * the rows, so that a login that races a deletion is refused. A probe that would do is no login yet. Of an outcome that is not known, and
+ * could not be stored either, nothing is said: the agent refuses by itself when it has waited for long enough.
+ */
+export function verified(state: NodeState, session: LiveSession, { attempt, outcome }: Said<'ssh-verified'>, nowMs: number): Step<NodeState> {
+  const tried = session.ssh.attempts.get(attempt);
+  if (tried === undefined) return unchanged(state);
+  const attempts = new Map(session.ssh.attempts);
+  attempts.delete(attempt);
+  const ssh = { ...session.ssh, attempts };
+  if (outcome === null) return step(inSession(state, session, ssh), []);
+  if (tried.isProbe && outcome.grant !== null) return step(inSession(state, session, ssh), [], [verdict(session.id, attempt, outcome.grant)]);
+  const final = nowMs - tried.atMs > SSH_DECIDED_MS_MAX ? { ...outcome, grant: null } : outcome;
+  const next = inSession(state, session, final.grant === null ? ssh : withGrants(ssh, [final.grant]));
+  return step(next, [judged(state, { session: session.id, attempt, tried, outcome: final, atMs: nowMs })]);
+}
+
+/** The username or the key went while the login was verified. */
+export function loginRefused(state: NodeState, { session, attempt, tried, sshUsername, atMs }: Verified): Step<NodeState> {
+  return step(state, [judged(state, { session, attempt, tried, outcome: { sshUsername, grant: null }, atMs })]);
+}
+
+/** An agent that comes back has sessions of its own: those whose username or key went meanwhile are looked for. */
+export function grantsReported(state: NodeState, session: LiveSession, { grants }: Said<'ssh-grants-reported'>): Step<NodeState> {
+  return step(inSession(state, session, withGrants(session.ssh, grants)), [], [{ type: 'check-ssh-grants', session: session.id, grants }]);
+}
+
+/** After a write of this node that may have been stored or not, nobody knows what it removed: all that may have opened a session is looked for. */
+export function grantsOwed({ session }: NodeState): readonly Effect[] {
+  return session === null || session.ssh.grants.size === 0 ? [] : [{ type: 'check-ssh-grants', session: session.id, grants: [...session.ssh.grants.values()] }];
+}
+
+/** Ends the sessions that were opened by what is gone. */
+export function grantsChecked(state: NodeState, { sshUsernames, sshPublicKeys }: Said<'ssh-grants-checked'>): Step<NodeState> {
+  return sshUsernames.length + sshPublicKeys.length === 0 ? unchanged(state) : step(state, [], end(state, sshUsernames, sshPublicKeys));
+}
+
+function inSession(state: NodeState, session: LiveSession, ssh: SshSession): NodeState {
+  return { ...state, session: { ...session, ssh } };
+}
+
+interface Judgement {
+  readonly session: SessionId;
+  readonly attempt: number;
+  readonly tried: SshTried;
+  readonly outcome: SshOutcome;
+  readonly atMs: number;
+}
+
+function judged(state: NodeState, { session, attempt, tried, outcome, atMs }: Judgement): Change {
+  const { sshUsername, grant } = outcome;
+  const write: Verified = { kind: 'ssh-verified', node: state.record.id, session, attempt, tried: { username: tried.username, method: tried.method }, sshUsername, grant, atMs };
+  return { write, events: [verifiedEvent(state, tried, outcome, atMs)], notices: [{ type: 'events-stored' }], onceStored: [verdict(session, attempt, grant)] };
+}
+
+/** Source: spec.md, SSH username verified. */
+function verifiedEvent({ record }: NodeState, { username, method }: SshTried, { sshUsername, grant }: SshOutcome, atMs: number): DomainEvent {
+  const isKnown = sshUsername !== null;
+  return {
+    type: 'edge.ssh_username.verified',
+    subject: record.id,
+    atMs,
+    data: {
+      ssh_username_id: sshUsername,
+      node_id: record.id,
+      // What a client typed may be no text at all: a NUL or half a character, which not every reader of the event could take.
+      username: username.toWellFormed().replaceAll('\0', '\uFFFD'),
+      cluster_name: isKnown ? record.clusterName : null,
+      auth_method: isKnown ? method : 'unknown',
+      result: grant === null ? 'failure' : 'success',
+      verified_at: instant(atMs),
+    },
+  };
+}
+
+function verdict(session: SessionId, attempt: number, grant: SshGrant | null): Effect {
+  const said: SshVerdict = grant === null ? { accepted: false } : { accepted: true, grant };
+  return { type: 'send', session, frame: { type: 'ssh-verdict', attempt, verdict: said } };
+}
+
+function end({ session }: NodeState, usernames: readonly string[], keys: readonly string[]): readonly Effect[] {
+  return session === null ? [] : [{ type: 'send', session: session.id, frame: { type: 'end-ssh', ssh_username_ids: [...usernames], ssh_public_key_ids: [...keys] } }];
+}
