@@ -1,0 +1,145 @@
+/**
+ * What this server needs of ssh2 and ssh2 does not offer. All that is used of its insides stands here, for exactly the version in
+ * package.json; a test looks whether it is still there.
+ */
+import type { Socket } from 'node:net';
+import type { Connection, ServerChannel } from 'ssh2';
+
+/** Why a client is told goodbye. Source: RFC 4253, 11.1. */
+export const DISCONNECT = { tooManyConnections: 12, byApplication: 11, noMoreAuthMethods: 14 } as const;
+
+/** Why a channel is not opened. Source: RFC 4254, 5.1. */
+export const OPEN_FAILURE = { prohibited: 1, connectFailed: 2, resourceShortage: 4 } as const;
+
+/** Signals that the protocol has a name for. Source: RFC 4254, 6.10. */
+export const SSH_SIGNALS = ['ABRT', 'ALRM', 'FPE', 'HUP', 'ILL', 'INT', 'KILL', 'PIPE', 'QUIT', 'SEGV', 'TERM', 'USR1', 'USR2'] as const;
+
+/** A message number of RFC 4253, 12. */
+const MSG_DISCONNECT = 1;
+
+interface Half {
+  readonly id: number;
+  window: number;
+  state: 'open' | 'eof' | 'closing' | 'closed';
+}
+
+interface ChannelInsides {
+  readonly incoming: Half;
+  readonly outgoing: Half;
+  _chunk: Buffer | undefined;
+  _chunkcb: (() => void) | undefined;
+  _chunkErr: Buffer | undefined;
+  _chunkcbErr: (() => void) | undefined;
+}
+
+interface ProtocolInsides {
+  /** Gone once the connection is over: from then on everything that sends throws. */
+  readonly _destruct: (() => void) | undefined;
+  readonly _packetRW: { readonly write: { readonly allocStartKEX: number; alloc(bytes: number, isForced: boolean): Buffer; finalize(packet: Buffer, isForced: boolean): Buffer } };
+  readonly _cipher: { encrypt(packet: Buffer): void };
+  readonly _handlers: { CHANNEL_DATA: (protocol: ProtocolInsides, recipient: number, data: Buffer) => void };
+  channelOpenFail?(recipient: number, reason: number, text: string): void;
+  channelFailure(channel: number): void;
+  exitStatus(channel: number, status: number): void;
+  exitSignal(channel: number, name: string, hasDumped: boolean, message: string): void;
+}
+
+interface ClientInsides {
+  readonly _sock: Socket;
+  readonly _protocol: ProtocolInsides;
+  readonly _chanMgr: { readonly _count: number; get(id: number): { readonly _channel?: ChannelInsides; readonly incoming?: Half } | undefined };
+}
+
+/** The socket of a client, which is the one that was injected. */
+export function socketOf(client: Connection): Socket {
+  return insides(client)._sock;
+}
+
+/** Channels that are open or about to be. */
+export function channelsOf(client: Connection): number {
+  return insides(client)._chanMgr._count;
+}
+
+/** False once nothing can be sent to this client any more. */
+export function isOpen(client: Connection): boolean {
+  return insides(client)._protocol._destruct !== undefined;
+}
+
+/** Refuses a channel with a reason and a text, where `reject` of ssh2 sends always the same reason and no text. */
+export function refuseChannel(client: Connection, reject: () => void, reason: number, text: string): void {
+  const protocol = insides(client)._protocol;
+  if (!isOpen(client)) return;
+  const send = Object.getPrototypeOf(protocol).channelOpenFail as (this: ProtocolInsides, recipient: number, reason: number, text: string) => void;
+  protocol.channelOpenFail = (recipient) => { send.call(protocol, recipient, reason, text); };
+  try {
+    reject();
+  } finally {
+    delete protocol.channelOpenFail;
+  }
+}
+
+/** Says goodbye with a text that the client shows, where ssh2 sends none, and ends the connection. */
+export function disconnect(client: Connection, reason: number, text: string): void {
+  if (isOpen(client)) {
+    const { _packetRW: { write }, _cipher: cipher } = insides(client)._protocol;
+    const message = Buffer.from(text);
+    const body = Buffer.alloc(1 + 4 + 4 + message.length + 4);
+    body.writeUInt8(MSG_DISCONNECT, 0);
+    body.writeUInt32BE(reason, 1);
+    body.writeUInt32BE(message.length, 5);
+    message.copy(body, 9);
+    const packet = write.alloc(body.length, true);
+    body.copy(packet, write.allocStartKEX);
+    cipher.encrypt(write.finalize(packet, true));
+  }
+  socketOf(client).end();
+}
+
+/** Sends how a program ended, also behind its last byte, where ssh2 sends nothing any more. */
+export function sendExit(client: Connection, channel: ServerChannel, status: number, signal: string | null): void {
+  const { outgoing } = inside(channel);
+  if (!isOpen(client) || outgoing.state !== 'open' && outgoing.state !== 'eof') return;
+  const protocol = insides(client)._protocol;
+  const name = signal?.replace(/^SIG/u, '');
+  if (name !== undefined && (SSH_SIGNALS as readonly string[]).includes(name)) protocol.exitSignal(outgoing.id, name, false, '');
+  else protocol.exitStatus(outgoing.id, status);
+}
+
+/** Ends our half: the client reads an end, and may still write. `Channel.end` of ssh2 closes both at once. */
+export function sendEnd(client: Connection, channel: ServerChannel): void {
+  if (isOpen(client)) (channel as unknown as { eof(): void }).eof();
+}
+
+/** Nothing is written to this channel any more, nor asked of it: its connection is over, and ssh2 would throw. */
+export function silence(channel: ServerChannel): void {
+  inside(channel).outgoing.state = 'closed';
+}
+
+/**
+ * To be called after each write of a channel and its stderr, of which only one may be under way: ssh2 keeps the rest of a write that
+ * waited for the window, and would write it again when a later one waits.
+ */
+export function forgetWritten(channel: ServerChannel): void {
+  const kept = inside(channel);
+  kept._chunk = kept._chunkcb = kept._chunkErr = kept._chunkcbErr = undefined;
+}
+
+/** Calls `violated` when a client sends more than its window, which ssh2 would keep in memory without end. */
+export function guardWindows(client: Connection, violated: () => void): void {
+  const { _protocol: { _handlers: handlers }, _chanMgr: channels } = insides(client);
+  const handle = handlers.CHANNEL_DATA;
+  handlers.CHANNEL_DATA = (protocol, recipient, data) => {
+    const entry = channels.get(recipient);
+    const half = (entry?._channel ?? entry)?.incoming;
+    if (half !== undefined && data.length > half.window) violated();
+    else handle(protocol, recipient, data);
+  };
+}
+
+function insides(client: Connection): ClientInsides {
+  return client as unknown as ClientInsides;
+}
+
+function inside(channel: ServerChannel): ChannelInsides {
+  return channel as unknown as ChannelInsides;
+}
