@@ -1,19 +1,38 @@
 /** The agent's settings: every environment variable it reads. */
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { choice, flag, integer, list, port, secret, text, urls } from '../settings/fields.ts';
 import type { Settings } from '../settings/environment.ts';
 import { AliasName, decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
-import type { Registration } from '../transport/protocol/frames.ts';
+import type { AgentPorts, Registration } from '../transport/protocol/frames.ts';
 import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
 import { defaultDataDirectory } from './default-directory.ts';
+import { hostRule } from './exits/host-rules.ts';
+import { RULES_MAX } from './exits/limits.ts';
+import type { ExitRules } from './exits/policy.ts';
+import { portRange } from './exits/port-ranges.ts';
 import { LOG_LEVELS } from './log.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
 
-/** Ports, names and defaults as in the spec ("Default agent ports"). */
+/** Ports as in the spec ("Default agent ports"). */
+const DEFAULT_PORTS: AgentPorts = {
+  http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080,
+};
+
+/** A port that is only told to admins. */
 const reportedPort = (fallback: number, what: string) => port().refine((value) => value > 0).default(fallback)
   .meta({ expected: 'a whole number from 1 to 65535', description: `Port of ${what}.` });
+
+/** A port on which this agent listens. Admins are told which one it got. */
+const servedPort = (fallback: number, what: string) => port().default(fallback).meta({ description: `Port of ${what}; 0 takes a free one.` });
+
+/** Addresses on which a server may listen at once. */
+const HOSTS_MAX = 8;
+
+const hostRules = () => list().refine((entries) => entries.length <= RULES_MAX && entries.every((entry) => hostRule(entry) !== null))
+  .default([]).meta({ defaultText: 'none', expected: `at most ${RULES_MAX} comma-separated names, *.names, addresses or ranges such as 10.0.0.0/8` });
 
 /** Name → schema, for `readSettings`. */
 export const AGENT_SETTINGS = {
@@ -35,12 +54,22 @@ export const AGENT_SETTINGS = {
     .meta({ expected: 'a whole number from 1 to 1000', description: 'Commands that run at the same time.' }),
   COMMAND_OUTPUT_MAX_BYTES: integer({ min: 1_024, max: OUTPUT_BYTES_MAX }).default(1_048_576)
     .meta({ expected: `a whole number from 1024 to ${OUTPUT_BYTES_MAX}`, description: 'Output kept of one command; of a longer one the first and last halves.' }),
-  AGENT_API_PORT: reportedPort(44_000, "the agent's API"),
-  AGENT_SSH_PORT: reportedPort(40_022, 'the SSH server'),
-  AGENT_HOST_METRICS_PORT: reportedPort(49_100, 'host metrics'),
-  AGENT_WIREGUARD_METRICS_PORT: reportedPort(49_586, 'WireGuard metrics'),
-  AGENT_HTTP_PROXY_PORT: reportedPort(43_128, 'the HTTP proxy'),
-  AGENT_SOCKS5_PROXY_PORT: reportedPort(41_080, 'the SOCKS5 proxy'),
+  AGENT_API_PORT: reportedPort(DEFAULT_PORTS.http_port, "the agent's API"),
+  AGENT_SSH_PORT: servedPort(DEFAULT_PORTS.ssh_port, 'the SSH server'),
+  AGENT_HOST_METRICS_PORT: reportedPort(DEFAULT_PORTS.host_metrics_port, 'host metrics'),
+  AGENT_WIREGUARD_METRICS_PORT: reportedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
+  AGENT_PROXY_ENABLED: flag().default(true)
+    .meta({ expected: 'true or false', description: 'Whether this machine has an HTTP and a SOCKS5 proxy of its own.' }),
+  AGENT_PROXY_HOST: list().refine((hosts) => hosts.length <= HOSTS_MAX && hosts.every((host) => isIP(host) !== 0 && !host.includes('%'))).default(['127.0.0.1'])
+    .meta({ expected: `at most ${HOSTS_MAX} comma-separated addresses of this machine`, description: 'Addresses on which they listen.' }),
+  AGENT_PROXY_AUTH_ENABLED: flag().default(true)
+    .meta({ expected: 'true or false', description: 'Whether they demand the user name _ and the proxy password of this node; else any credentials will do, and none.' }),
+  AGENT_HTTP_PROXY_PORT: servedPort(DEFAULT_PORTS.http_proxy_port, 'the HTTP proxy'),
+  AGENT_SOCKS5_PROXY_PORT: servedPort(DEFAULT_PORTS.socks5_proxy_port, 'the SOCKS5 proxy'),
+  PROXY_BLOCKED_PORTS: list().refine(isPortList).default(['25'])
+    .meta({ expected: `none, or at most ${RULES_MAX} comma-separated ports or ranges such as 6000-6063`, description: 'Ports to which nobody gets through this machine. Its own of the agent stay open to admins.' }),
+  PROXY_CUSTOM_BLOCKED_HOSTS: hostRules().meta({ description: 'Hosts to which nobody gets through this machine. They come before those that are allowed.' }),
+  PROXY_CUSTOM_ALLOWED_HOSTS: hostRules().meta({ description: 'Hosts that are reached through this machine though they are closed otherwise, as its own loopback is. Metadata services are opened by their exact address only.' }),
   LOG_LEVEL: choice(LOG_LEVELS).default('info')
     .meta({ expected: `one of ${LOG_LEVELS.join(', ')}`, description: 'The least severe lines that are logged.' }),
 } as const satisfies Record<string, z.ZodType>;
@@ -48,19 +77,39 @@ export const AGENT_SETTINGS = {
 /** The settings, read. */
 export type AgentConfig = Settings<typeof AGENT_SETTINGS>;
 
-/** What the agent says of itself to admins. */
-export function registrationOf(config: AgentConfig, version: string): Registration {
+/** What the agent says of itself to admins. `served`: the ports that its servers got, where 0 or another one was asked for. */
+export function registrationOf(config: AgentConfig, version: string, served: Partial<AgentPorts> = {}): Registration {
   return {
     version,
     id_type: config.AGENT_ID_TYPE,
     self_update_enabled: config.AGENT_SELF_UPDATE_ENABLED,
-    ports: {
-      http_port: config.AGENT_API_PORT,
-      ssh_port: config.AGENT_SSH_PORT,
-      host_metrics_port: config.AGENT_HOST_METRICS_PORT,
-      wireguard_metrics_port: config.AGENT_WIREGUARD_METRICS_PORT,
-      http_proxy_port: config.AGENT_HTTP_PROXY_PORT,
-      socks5_proxy_port: config.AGENT_SOCKS5_PROXY_PORT,
-    },
+    // A free port is not known before it is listened on; until then the usual one is told.
+    ports: Object.fromEntries(Object.entries(wantedPorts(config)).map(([name, wanted]) => [name, served[name as keyof AgentPorts] ?? (wanted || DEFAULT_PORTS[name as keyof AgentPorts])])) as AgentPorts,
   };
+}
+
+/** What the settings say of streams that leave this machine. */
+export function exitRulesOf(config: AgentConfig): ExitRules {
+  return {
+    blockedPorts: config.PROXY_BLOCKED_PORTS,
+    blockedHosts: config.PROXY_CUSTOM_BLOCKED_HOSTS,
+    allowedHosts: config.PROXY_CUSTOM_ALLOWED_HOSTS,
+    servedPorts: Object.values(wantedPorts(config)),
+  };
+}
+
+function wantedPorts(config: AgentConfig): AgentPorts {
+  return {
+    http_port: config.AGENT_API_PORT,
+    ssh_port: config.AGENT_SSH_PORT,
+    host_metrics_port: config.AGENT_HOST_METRICS_PORT,
+    wireguard_metrics_port: config.AGENT_WIREGUARD_METRICS_PORT,
+    http_proxy_port: config.AGENT_HTTP_PROXY_PORT,
+    socks5_proxy_port: config.AGENT_SOCKS5_PROXY_PORT,
+  };
+}
+
+/** `none` blocks no port, as an empty setting is an unset one. */
+function isPortList(entries: readonly string[]): boolean {
+  return entries.length <= RULES_MAX && entries.every((entry) => portRange(entry) !== null) || entries.join() === 'none';
 }

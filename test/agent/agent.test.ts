@@ -117,7 +117,7 @@ test.serial('a recovery key gives a machine that lost its data the id of its old
 for (const [name, settings, pattern] of [
   ['no key', {}, /^edge-agent: ENROLLMENT_KEY is not set/],
   ['a key that is none', { ENROLLMENT_KEY: 'secret-nonsense' }, /^edge-agent: ENROLLMENT_KEY holds a value of 15 characters that does not fit: it should be/],
-  ['a port out of range', { AGENT_SSH_PORT: '70000' }, /^edge-agent: AGENT_SSH_PORT is "70000": it should be a whole number from 1 to 65535/],
+  ['a port out of range', { AGENT_SSH_PORT: '70000' }, /^edge-agent: AGENT_SSH_PORT is "70000": it should be a whole number from 0 to 65535/],
   ['an output limit over the protocol\'s', { COMMAND_OUTPUT_MAX_BYTES: '16777217' }, /^edge-agent: COMMAND_OUTPUT_MAX_BYTES is "16777217": it should be a whole number from 1024 to 16777216/],
   ['admins that are no URLs', { ADMIN_URLS: 'ftp://x' }, /^edge-agent: ADMIN_URLS is "ftp:\/\/x": it should be/],
 ] as const) {

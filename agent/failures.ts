@@ -1,0 +1,31 @@
+/** Counts failed logins by the address that they came from, a minute at a time, in bounded memory. */
+import type { Failures } from '../transport/proxies/admission.ts';
+
+const MINUTE_MS = 60_000;
+
+/** What is counted, of how many. */
+export interface FailureLimits {
+  /** How many an address may have in a minute that begins with its first. */
+  readonly perMinuteMax: number;
+  /** Addresses remembered at once; the oldest is forgotten first. */
+  readonly addressesMax: number;
+}
+
+/** Nothing counted yet. `nowMs` never goes back. */
+export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, nowMs: () => number = () => performance.now()): Failures {
+  const minutes = new Map<string, { readonly sinceMs: number; count: number }>(); // oldest first
+  return {
+    add(address) {
+      const now = nowMs();
+      let minute = minutes.get(address);
+      if (minute === undefined || now >= minute.sinceMs + MINUTE_MS) {
+        minutes.delete(address); // so that the order stays that of age
+        if (minutes.size >= addressesMax) minutes.delete(minutes.keys().next().value ?? '');
+        minute = { sinceMs: now, count: 0 };
+        minutes.set(address, minute);
+      }
+      minute.count += 1;
+      return minute.count <= perMinuteMax ? 0 : minute.sinceMs + MINUTE_MS - now;
+    },
+  };
+}
