@@ -20,6 +20,4 @@ export interface Start {
   readonly outlet: Outlet;
   /** All output is with the client, and this is how the program ended. Called once, unless it is hung up. */
   readonly ended: (status: number, signal: string | null) => void;
-  /** It could not be started: why, in one sentence. */
-  readonly failed: (problem: string) => void;
 }

@@ -1,6 +1,7 @@
 /** The SSH server of the agent: listens, lets in whom the admin lets in, and knows who is there. */
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
@@ -18,6 +19,7 @@ import { socketOf } from './library.ts';
 import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { answerLogins } from './login.ts';
+import { PipePool } from './pipes.ts';
 import type { VerifySsh } from './ports.ts';
 
 /** Of what a revoked user leaves running, KILL follows HUP after this, in ms: within the second that E5 gives. */
@@ -68,6 +70,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
   const hostKey = openHostKey(options.hostKeyPath);
   const admission = new Admission(limits);
   const launcher = createLauncher({ environment: options.environment });
+  const pipes = new PipePool(join(dirname(options.hostKeyPath), 'ssh-pipes'));
   const accountOf = accountsOfMachine();
   const counters = { authentications: 0, connections: 0 };
   const sockets = new Set<Socket>();
@@ -151,7 +154,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
     const socket = socketOf(client);
     let account: Promise<Account> | null = null;
     const connection: LiveConnection = new LiveConnection({
-      client, username, grant, launcher, limits, log,
+      client, username, grant, launcher, pipes, limits, log,
       exit: options.exit,
       sftpCommand: options.sftpCommand,
       account: () => account ??= accountOf(username),
@@ -210,6 +213,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       for (const socket of sockets) socket.destroySoon();
       await Promise.all([...ending, ...connections.map((connection) => connection.idle())]);
       for (const socket of sockets) socket.destroy();
+      pipes.close();
     },
   };
 }

@@ -8,6 +8,7 @@ import { COMMAND_CHARS_MAX, TERMINAL_NAME_CHARS_MAX, TERMINAL_SIDE_MAX } from '.
 import type { SshLimits } from './limits.ts';
 import { Outlet } from './outlet.ts';
 import { startPiped } from './piped.ts';
+import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
 import { startTerminal } from './terminal.ts';
 import { isVariableAccepted } from './variables.ts';
@@ -24,6 +25,7 @@ export interface SessionHost {
   readonly client: Connection;
   readonly account: () => Promise<Account>;
   readonly launcher: Launcher;
+  readonly pipes: PipePool;
   readonly origin: Origin;
   readonly sftpCommand: readonly string[];
   readonly limits: SshLimits;
@@ -104,7 +106,7 @@ export class ShellSession {
   }
 
   async #start(channel: ServerChannel, outlet: Outlet, program: Program): Promise<void> {
-    const { client, launcher, origin } = this.#host;
+    const { client, launcher, origin, pipes } = this.#host;
     const account = await this.#host.account();
     if (this.#hangUpMs !== null) return;
     const launch = launcher(account, program, origin, this.#variables, this.#terminal !== null);
@@ -113,10 +115,9 @@ export class ShellSession {
     const start: Start = {
       launch, channel, outlet,
       ended: (status, signal) => this.#finish(channel, status, signal),
-      failed: (problem) => this.#fail(channel, outlet, problem),
     };
     const terminal = this.#terminal;
-    this.#running = terminal === null ? startPiped(client, start) : await startTerminal(account, terminal.term, terminal, start);
+    this.#running = terminal === null ? await startPiped(client, account, pipes, start) : await startTerminal(account, terminal.term, terminal, start);
     if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows); // it may have changed while node-pty was loaded
     if (this.#hangUpMs !== null) this.#running.hangUp(this.#hangUpMs, this.#ended); // gone meanwhile
   }
