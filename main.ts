@@ -9,6 +9,7 @@ import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
 import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
+import { createTally } from './api/tally.ts';
 import { createApi } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
@@ -29,6 +30,7 @@ import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
+import { nodeNameLookUp } from './persistence/reads/node-names.ts';
 import { createReads } from './persistence/reads/reads.ts';
 import { createRecords } from './persistence/records.ts';
 import { checkEncryptionKey } from './persistence/secret-check.ts';
@@ -49,8 +51,13 @@ import type { Unwind } from './supervisors/unwind.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
 import { createGuard } from './transport/guard/guard.ts';
+import { createAdmission } from './transport/proxies/admission.ts';
+import { startProxies } from './transport/proxies/proxies.ts';
+import type { Proxies } from './transport/proxies/proxies.ts';
+import { createReach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
 import { createTunnels } from './transport/reach/tunnels.ts';
+import type { Tunnels } from './transport/reach/tunnels.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
@@ -64,6 +71,10 @@ const OWNERSHIP_QUIET_MS_MAX = 5_000;
 /** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
 const HANDED_OVER_FACTOR = 6;
 
+/** Addresses whose wrong passwords at the proxies are remembered at once, and for how long, in ms. */
+const PROXY_ADDRESSES_MAX = 10_000;
+const PROXY_FAILURES_WINDOW_MS = 60_000;
+
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
 
@@ -72,6 +83,8 @@ export interface RunningAdmin {
   /** Where it answers. */
   readonly url: string;
   readonly tree: Tree;
+  /** Null: they are switched off. */
+  readonly proxies: Proxies | null;
   /** Stops in order: agents are told to come back, requests in flight end, leases are released. Bounded. */
   stop(): Promise<void>;
 }
@@ -134,12 +147,13 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('commits', () => committer.drained());
 
   // Surfaces.
+  let proxies: Proxies | null = null;
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const api = createApi({
     log,
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, clock, newId: createIds(() => clock.nowMs()),
-      checkHealth: () => runChecks(healthChecks(reads, tree, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
+      checkHealth: () => runChecks(healthChecks(reads, tree, config.ADMIN_PROXY_ENABLED ? () => proxies : null, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
@@ -163,6 +177,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const url = listening.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');
   if (urls.length === 0) urls.push(url);
 
+  proxies = config.ADMIN_PROXY_ENABLED ? await listenForClients(config, tunnels, nodeNameLookUp(pool), log) : null;
+  if (proxies !== null) unwind.add('the proxies', () => proxies.close());
+
   // Life.
   await tree.ownership.start();
   unwind.add('requests to webhooks', () => posts.close());
@@ -171,7 +188,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS });
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
-  return { url, tree, stop: () => unwind.run() };
+  return { url, tree, proxies, stop: () => unwind.run() };
 }
 
 interface Publishing {
@@ -223,6 +240,28 @@ function createPublishing(config: AdminConfig, database: Database, committer: Gr
   };
 }
 
+/** The proxies, by which people reach nodes and what is behind them. Rejects when one of them cannot listen. */
+async function listenForClients(config: AdminConfig, tunnels: Tunnels, nodeByName: ReturnType<typeof nodeNameLookUp>, log: Log): Promise<Proxies> {
+  const hosts = [config.ADMIN_PROXY_HOST];
+  const proxies = await startProxies({
+    log,
+    ports: {
+      admit: createAdmission({
+        passwords: [config.PROXY_KEY, config.MASTER_KEY], isEnforced: config.PROXY_AUTH_ENABLED, username: null,
+        failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: PROXY_FAILURES_WINDOW_MS, entriesMax: PROXY_ADDRESSES_MAX }, systemClock),
+      }),
+      dial: createReach({ tunnels, nodeByName, domain: config.EDGE_VPN_DEFAULT_DOMAIN }),
+    },
+    http: { hosts, port: config.ADMIN_HTTP_PROXY_PORT, setting: 'ADMIN_HTTP_PROXY_PORT' },
+    socks5: { hosts, port: config.ADMIN_SOCKS5_PROXY_PORT, setting: 'ADMIN_SOCKS5_PROXY_PORT' },
+    limits: { idleMsMax: config.ADMIN_PROXY_IDLE_MS, lifeMsMax: config.ADMIN_PROXY_LIFE_MS },
+  });
+  const problem = proxies.http.problem() ?? proxies.socks5.problem();
+  if (problem === null) return proxies;
+  await proxies.close(0);
+  throw new Error(problem);
+}
+
 function gateSettings(config: AdminConfig): GateSettings {
   return {
     masterKey: config.MASTER_KEY, apiKey: config.API_KEY, metricsKey: config.METRICS_KEY, mcpKey: config.MCP_KEY, proxyKey: config.PROXY_KEY,
@@ -231,8 +270,8 @@ function gateSettings(config: AdminConfig): GateSettings {
   };
 }
 
-/** The subsystems that exist so far. The VPN and the proxies add theirs. */
-function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChannel | null, backlog: () => Promise<number>): readonly HealthCheck[] {
+/** The subsystems that exist so far. The VPN adds its own. */
+function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, proxies: (() => Proxies | null) | null, broker: BrokerChannel | null, backlog: () => Promise<number>): readonly HealthCheck[] {
   return [
     { name: 'database', check: () => reads.ping().catch(() => { throw new HealthProblem('the database does not answer'); }) },
     {
@@ -241,6 +280,12 @@ function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, broker: BrokerChan
         if (tree.ownership.quietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
       },
     },
+    ...(proxies === null ? [] : [{
+      name: 'proxy_servers',
+      async check() {
+        if (proxies()?.http.port == null || proxies()?.socks5.port == null) throw new HealthProblem('a proxy does not listen');
+      },
+    }]),
     ...(broker === null ? [] : [{
       name: 'event_broker',
       async check() {

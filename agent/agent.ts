@@ -20,6 +20,7 @@ import { trimMemory } from './memory.ts';
 import { openJournal } from './open-journal.ts';
 import type { AgentLog, SessionClock } from './ports.ts';
 import { AgentProblem, EXIT_STATUS } from './problem.ts';
+import { startReach } from './reach.ts';
 import type { ExitStatus } from './problem.ts';
 import { Session } from './session.ts';
 import { machineTimeline } from './timeline.ts';
@@ -75,7 +76,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   executor.recover();
   await executor.close();
   journal.close();
-  for (const path of [directory.identity, directory.keepers]) rmSync(path, { recursive: true, force: true });
+  for (const path of [directory.identity, directory.keepers, directory.sshHostKey, directory.sshRecordings]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
@@ -90,21 +91,26 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
   const revoked = Promise.withResolvers<ExitStatus>();
 
   const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
+  const reach = await startReach({
+    config, directory, log, proxyPassword: identity.enrollment.proxy_password,
+    askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
+  });
   const services = [
     { name: 'journal', problem: () => journal.problem },
     { name: 'runner', problem: () => executor.problem },
     diskService(directory.path),
+    ...reach.services,
   ];
   const session: Session = new Session({
     node: identity.node_id,
     token: identity.enrollment.api_token,
-    registration: registrationOf(config, version),
+    registration: registrationOf(config, version, reach.ports),
     adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
     onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
     onConfirmed: () => confirmed(),
     onLive: () => { trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref(); },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
-  }, { journal, runner: executor, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
+  }, { journal, runner: executor, reach: reach.session, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 
   executor.recover();
   session.start();
@@ -112,7 +118,7 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
-  await Promise.race([executor.close(), sleep(CLOSE_MS_MAX)]);
+  await Promise.race([Promise.all([executor.close(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
   }

@@ -31,6 +31,9 @@ const servedPort = (fallback: number, what: string) => port().default(fallback).
 /** Addresses on which a server may listen at once. */
 const HOSTS_MAX = 8;
 
+const addresses = () => list().refine((hosts) => hosts.length <= HOSTS_MAX && hosts.every((host) => isIP(host) !== 0 && !host.includes('%'))).default(['127.0.0.1'])
+  .meta({ expected: `at most ${HOSTS_MAX} comma-separated addresses of this machine` });
+
 const hostRules = () => list().refine((entries) => entries.length <= RULES_MAX && entries.every((entry) => hostRule(entry) !== null))
   .default([]).meta({ defaultText: 'none', expected: `at most ${RULES_MAX} comma-separated names, *.names, addresses or ranges such as 10.0.0.0/8` });
 
@@ -58,10 +61,12 @@ export const AGENT_SETTINGS = {
   AGENT_SSH_PORT: servedPort(DEFAULT_PORTS.ssh_port, 'the SSH server'),
   AGENT_HOST_METRICS_PORT: reportedPort(DEFAULT_PORTS.host_metrics_port, 'host metrics'),
   AGENT_WIREGUARD_METRICS_PORT: reportedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
+  AGENT_SSH_ENABLED: flag().default(true)
+    .meta({ expected: 'true or false', description: 'Whether users whom the admin lets in can log in by SSH.' }),
+  AGENT_SSH_HOST: addresses().meta({ description: 'Addresses on which the SSH server listens. Admins reach it whatever they are.' }),
   AGENT_PROXY_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether this machine has an HTTP and a SOCKS5 proxy of its own.' }),
-  AGENT_PROXY_HOST: list().refine((hosts) => hosts.length <= HOSTS_MAX && hosts.every((host) => isIP(host) !== 0 && !host.includes('%'))).default(['127.0.0.1'])
-    .meta({ expected: `at most ${HOSTS_MAX} comma-separated addresses of this machine`, description: 'Addresses on which they listen.' }),
+  AGENT_PROXY_HOST: addresses().meta({ description: 'Addresses on which they listen.' }),
   AGENT_PROXY_AUTH_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether they demand the user name _ and the proxy password of this node; else any credentials will do, and none.' }),
   AGENT_HTTP_PROXY_PORT: servedPort(DEFAULT_PORTS.http_proxy_port, 'the HTTP proxy'),

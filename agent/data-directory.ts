@@ -10,6 +10,8 @@ export interface DataDirectory {
   readonly identity: string;
   readonly journal: string;
   readonly keepers: string;
+  readonly sshHostKey: string;
+  readonly sshRecordings: string;
   /** Lets the next agent in. The death of this one does as well. */
   release(): void;
 }
@@ -39,6 +41,8 @@ export function openDataDirectory(path: string): DataDirectory {
     identity: join(path, 'identity.json'),
     journal: join(path, 'journal.db'),
     keepers: join(path, 'keepers'),
+    sshHostKey: join(path, 'ssh-host-key'),
+    sshRecordings: join(path, 'ssh-recordings'),
     release() {
       rmSync(pidFile, { force: true });
       lock.close();

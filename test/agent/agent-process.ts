@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { FREE_PORTS } from '../support/fleet/agent-program.ts';
 
 /** Compiled code that all agents of the tests share: they start in half the time. */
 const CODE_CACHE = new URL('../../node_modules/.cache/edge-agent-test', import.meta.url).pathname;
@@ -32,7 +33,7 @@ export class AgentProcess {
   /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
   static start(t: ExecutionContext, environment: Record<string, string>, words: readonly string[] = ['up']): AgentProcess {
     const child = spawn(process.execPath, [PROGRAM, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: CODE_CACHE, ...environment },
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: CODE_CACHE, ...FREE_PORTS, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const agent = new AgentProcess(child);

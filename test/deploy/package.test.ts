@@ -9,6 +9,7 @@ import test, { type ExecutionContext } from 'ava';
 import { VIEWER_FILES } from '../../api/docs/viewer.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../support/admin.ts';
 import { createDatabase } from '../support/database.ts';
+import { FREE_PORTS } from '../support/fleet/agent-program.ts';
 import { Program } from '../support/fleet/program.ts';
 import { ROOT } from '../support/source-text.ts';
 import { until } from '../support/until.ts';
@@ -42,7 +43,7 @@ test('the published programs run a command on a machine, with nothing beside the
   url = /"url":"(?<url>[^"]+)","msg":"edge-admin is ready/u.exec(admin.output)?.groups?.['url'] ?? '';
   await edge('cluster', 'create', 'site');
   const key = (await edge('key', 'create', 'site')).trim();
-  const agent = Program.start(t, pathToFileURL(join(bin, 'edge-agent')), ['up'], { ENROLLMENT_KEY: key, AGENT_DATA_DIR: join(home, 'agent'), AGENT_ALIASES: 'one', NODE_OPTIONS });
+  const agent = Program.start(t, pathToFileURL(join(bin, 'edge-agent')), ['up'], { ENROLLMENT_KEY: key, AGENT_DATA_DIR: join(home, 'agent'), AGENT_ALIASES: 'one', ...FREE_PORTS, NODE_OPTIONS });
   await until('a healthy node', async () => (await edge('node', 'ls')).includes('healthy'));
 
   t.is(await edge('run', '--all', '--', 'echo it runs'), 'one: it runs\n');

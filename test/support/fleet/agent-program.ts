@@ -7,6 +7,9 @@ import { Program } from './program.ts';
 
 const FILE = new URL('../../../cli/edge-agent.ts', import.meta.url);
 
+/** Agents of tests share a machine: each takes ports that are free. */
+export const FREE_PORTS = { AGENT_SSH_PORT: '0', AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0' } as const;
+
 /** One agent over all of its runs. */
 export interface AgentProgram {
   /** Known once it enrolled. */
@@ -46,7 +49,7 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
       return current();
     },
     start(more = {}) {
-      runs.push(Program.start(scope, FILE, ['up'], { AGENT_DATA_DIR: dataDirectory, ...env, ...more }));
+      runs.push(Program.start(scope, FILE, ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }));
     },
     async live() {
       await current().logged('Connected');
