@@ -26,7 +26,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   mosquitto_sub: 'mosquitto-clients',
   kcat: 'kcat',
   chromium: 'chromium',
+  curl: 'curl',
   sftp: 'openssh-client',
+  'ssh-keygen': 'openssh-client',
   sshd: 'openssh-server',
   sshfs: 'sshfs',
 };
