@@ -5,6 +5,7 @@ import type { Exit } from '../exits/exit.ts';
 import { carryForwards } from './forwards.ts';
 import { DISCONNECT, OPEN_FAILURE, channelsOf, disconnect, guardWindows, refuseChannel, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX } from './limits.ts';
+import { openRemoteForwards } from './remote-forwards.ts';
 import { ShellSession } from './session.ts';
 import type { SessionHost } from './session.ts';
 
@@ -40,6 +41,7 @@ export class LiveConnection {
       this.#sessions.add(session);
     });
     carryForwards(client, options.exit, limits);
+    openRemoteForwards(client, options.account, limits);
     let isClosed = false;
     const over = () => {
       if (isClosed) return;

@@ -27,12 +27,15 @@ export function carryForwards(client: Connection, exit: Exit, limits: SshLimits)
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
     if (channelsOf(client) > limits.channelsMax) return refuseChannel(client, reject, OPEN_FAILURE.resourceShortage, `more than ${limits.channelsMax} channels at once`);
-    void exit.dial({ host, port }, 'ssh', over.signal).then((dialled) => {
-      if (!dialled.ok) return refuseChannel(client, reject, REASONS[dialled.failure], dialled.message);
-      if (!isOpen(client)) return void dialled.stream.destroy();
-      joinChannel(client, accept(), dialled.stream);
-    });
+    void open(host, port, accept, reject);
   });
+
+  async function open(host: string, port: number, accept: () => ServerChannel, reject: () => void): Promise<void> {
+    const dialled = await exit.dial({ host, port }, 'ssh', over.signal);
+    if (!dialled.ok) refuseChannel(client, reject, REASONS[dialled.failure], dialled.message);
+    else if (isOpen(client)) joinChannel(client, accept(), dialled.stream);
+    else dialled.stream.destroy();
+  }
 }
 
 /** Carries bytes both ways until both sides are done; a failure of one ends the other. */

@@ -85,15 +85,12 @@ export function refusesLogins(account: Account): boolean {
 function wordsOf(account: Account, program: Program, naming: string | null, hasTerminal: boolean): readonly string[] {
   const { shell } = account;
   const setTerminal = hasTerminal ? `${SET_TERMINAL}; ` : '';
-  switch (program.type) {
-    case 'command': return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
-    case 'own': return refusesLogins(account) ? [shell] : program.words;
-    case 'shell':
-      if (refusesLogins(account)) return [shell];
-      if (naming === null) return ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh', shell, '-l'];
-      // --norc: bash reads the account's own file when it takes itself to be run by sshd.
-      return [naming, '--norc', '--noprofile', '-c', `${setTerminal}exec -a "$0" "$1"`, `-${basename(shell)}`, shell];
-  }
+  if (program.type === 'command') return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
+  if (refusesLogins(account)) return [shell];
+  if (program.type === 'own') return program.words;
+  if (naming === null) return ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh', shell, '-l'];
+  // --norc: bash reads the account's own file when it takes itself to be run by sshd.
+  return [naming, '--norc', '--noprofile', '-c', `${setTerminal}exec -a "$0" "$1"`, `-${basename(shell)}`, shell];
 }
 
 function accountEnvironment(account: Account, own: NodeJS.ProcessEnv): Record<string, string> {

@@ -2,6 +2,7 @@
  * What this server needs of ssh2 and ssh2 does not offer. All that is used of its insides stands here, for exactly the version in
  * package.json; a test looks whether it is still there.
  */
+/* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel } from 'ssh2';
 

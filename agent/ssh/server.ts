@@ -161,8 +161,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
       origin: { clientAddress: socket.remoteAddress ?? '', clientPort: socket.remotePort ?? 0, serverAddress: socket.localAddress ?? '', serverPort: socket.localPort ?? 0 },
       closed: () => {
         live.delete(connection);
-        const idle = connection.idle().then(() => { ending.delete(idle); });
+        const idle = connection.idle();
         ending.add(idle);
+        void idle.finally(() => ending.delete(idle));
         log.info('An SSH connection ended', { username });
       },
     });
