@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { createClient, createLiveClient } from './client.ts';
 import type { Connection } from './connection.ts';
-import { DEMO_CLUSTER, startAdmin, startAgents } from './demo/fleet.ts';
+import { DEMO_CLUSTER, startAdmin, startAgents, type ProxyPorts } from './demo/fleet.ts';
 import { openHome, type DemoHome } from './demo/home.ts';
 import { portFor } from './demo/ports.ts';
 import type { RunningProgram } from './demo/processes.ts';
@@ -23,6 +23,8 @@ const AGENTS = 3;
 
 /** Where an admin usually listens. Source: contract.md 1. */
 const USUAL_PORT = 44_000;
+const USUAL_HTTP_PROXY_PORT = 43_128;
+const USUAL_SOCKS5_PROXY_PORT = 41_080;
 
 /** What runs on all three. */
 const SCRIPT = 'echo "hello from $(uname -s) on $(uname -m)"';
@@ -62,10 +64,11 @@ async function demonstrate(home: DemoHome, options: Options, programs: RunningPr
     home.remember(programs.map(({ pid }) => pid));
   };
   const { port, isUsual } = await portFor(options.port, USUAL_PORT);
+  const proxyPorts = { http: (await portFor(null, USUAL_HTTP_PROXY_PORT)).port, socks5: (await portFor(null, USUAL_SOCKS5_PROXY_PORT)).port };
   if (!isUsual) say(`Port ${USUAL_PORT} is taken, so this one listens on ${port}.`);
 
   say('Starting an admin on a PostgreSQL of its own ...');
-  const connection = await startAdmin(home, port, started);
+  const connection = await startAdmin(home, port, proxyPorts, started);
   say(`Starting ${AGENTS} agents, each a process of its own ...`);
   await startAgents(home, connection, AGENTS, started);
 
@@ -75,23 +78,29 @@ async function demonstrate(home: DemoHome, options: Options, programs: RunningPr
   const status = await runCommand(createClient(connection), live, command, { format: 'table', grouped: true, cancel: stop, leave: stop }).finally(() => live.close());
   if (options.exit || status !== EXIT.ok) return status;
 
-  say(`\n${nextSteps(connection)}\nCtrl-C ends everything.`);
+  say(`\n${nextSteps(connection, proxyPorts)}\nCtrl-C ends everything.`);
   return Promise.race(programs.map(({ failed }) => failed));
 }
 
-function nextSteps({ url, key }: Connection): string {
+function nextSteps({ url, key }: Connection, proxyPorts: ProxyPorts): string {
+  const proxy = `http://127.0.0.1:${proxyPorts.http}`;
   return [
     `API            ${url}/api/v1`,
     `Key            ${key ?? ''}`,
+    `HTTP proxy     ${proxy}`,
+    `SOCKS5 proxy   socks5h://127.0.0.1:${proxyPorts.socks5}`,
     `Documentation  ${url}/`,
     '',
     'Try next, in another terminal:',
     '',
-    `  export EDGE_URL=${url} EDGE_API_KEY=${key ?? ''}`,
+    `  export EDGE_URL=${url} EDGE_API_KEY=${key ?? ''}${proxyPorts.http === USUAL_HTTP_PROXY_PORT ? '' : ` EDGE_PROXY_URL=${proxy}`}`,
     '  curl -H "Authorization: Bearer $EDGE_API_KEY" $EDGE_URL/api/v1/nodes',
     '  npx edge node ls',
     `  npx edge run -c ${DEMO_CLUSTER} -b -- uptime`,
     '  npx edge run -n demo-1 -- \'for i in 1 2 3; do echo $i; sleep 1; done\'',
+    '  npx edge sshuser add demo-1 $(id -un) --key @~/.ssh/id_ed25519.pub',
+    '  npx edge ssh demo-1',
+    '  npx edge forward demo-2 8080:localhost:80',
     '  npx edge events tail',
     '  npx edge webhook listen --on all',
     '',

@@ -18,11 +18,17 @@ const LOOK_MS = 50;
 /** Settings of an agent that name its ports. */
 const PORT_SETTINGS = ['AGENT_API_PORT', 'AGENT_SSH_PORT', 'AGENT_HOST_METRICS_PORT', 'AGENT_WIREGUARD_METRICS_PORT', 'AGENT_HTTP_PROXY_PORT', 'AGENT_SOCKS5_PROXY_PORT'] as const;
 
+/** Ports of the admin's proxies. */
+export interface ProxyPorts {
+  readonly http: number;
+  readonly socks5: number;
+}
+
 /** Starts the admin and waits until it answers. */
-export async function startAdmin(home: DemoHome, port: number, started: (program: RunningProgram) => void): Promise<Connection> {
+export async function startAdmin(home: DemoHome, port: number, proxyPorts: ProxyPorts, started: (program: RunningProgram) => void): Promise<Connection> {
   const connection = { url: `http://127.0.0.1:${port}`, key: home.key };
   const admin = startProgram('edge-admin', 'edge-admin.ts', ['serve'], {
-    MASTER_KEY: home.key, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_URLS: connection.url, DATA_DIR: home.path('admin'), ADMIN_NAME: 'demo', DEFAULT_CLUSTER_NAME: DEMO_CLUSTER,
+    MASTER_KEY: home.key, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(proxyPorts.http), ADMIN_SOCKS5_PROXY_PORT: String(proxyPorts.socks5), ADMIN_URLS: connection.url, DATA_DIR: home.path('admin'), ADMIN_NAME: 'demo', DEFAULT_CLUSTER_NAME: DEMO_CLUSTER,
     WEBHOOK_ALLOW_PRIVATE_IPS: 'true', // so that `edge webhook listen` on this machine can be tried at once
   }, home.path('admin.log'));
   started(admin);

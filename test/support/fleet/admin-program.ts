@@ -13,6 +13,8 @@ export interface AdminProgram {
   readonly url: string;
   /** Where agents are told to reach it: its URL, or something that stands before it. */
   readonly door: string;
+  readonly httpProxyPort: number;
+  readonly socks5ProxyPort: number;
   /** The run of now. */
   readonly program: Program;
   /** All runs, for their logs. */
