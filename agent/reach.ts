@@ -47,7 +47,7 @@ export async function startReach({ config, directory, proxyPassword, askAdmin, l
   const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log });
   const asking = createAsking(askAdmin);
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
-    port: config.AGENT_SSH_PORT, hosts: config.AGENT_SSH_HOST, hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand: sftpCommand(null),
+    port: config.AGENT_SSH_PORT, hosts: config.AGENT_SSH_HOST, hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
   }) : null;
   const sshPort = await ssh?.start() ?? null;
   return {

@@ -11,8 +11,6 @@ import type { SessionHost } from './session.ts';
 
 /** What a connection is made of. */
 export interface LiveOptions extends SessionHost {
-  readonly username: string;
-  readonly grant: SshGrant;
   readonly exit: Exit;
   /** The connection is over; processes may still be ending. */
   readonly closed: () => void;

@@ -7,8 +7,11 @@ import type { Account } from './accounts.ts';
 export type Program =
   | { readonly type: 'shell' }
   | { readonly type: 'command'; readonly command: string }
-  /** A program of the agent itself, for the file transfer. */
-  | { readonly type: 'own'; readonly words: readonly string[] };
+  /** The agent's own program for the file transfer, which becomes an account by itself: the account may not be able to read it. */
+  | { readonly type: 'own'; readonly wordsFor: SftpCommand };
+
+/** Program and arguments of the SFTP server for an account that it has to become, or null: it stays with the agent's own. */
+export type SftpCommand = (account: { readonly name: string; readonly uid: number; readonly gid: number } | null) => readonly string[];
 
 /** A process to be. */
 export interface Launch {
@@ -62,8 +65,9 @@ export function createLauncher(options: LauncherOptions): Launcher {
   const naming = NAMING_SHELLS.find((path) => existsSync(path)) ?? null;
   return (account, program, origin, variables, hasTerminal) => {
     if (account.isOther && setpriv === null) return `this machine cannot start programs as ${account.name}: setpriv of util-linux is not installed`;
+    const isOwn = program.type === 'own' && !refusesLogins(account);
     const [file, ...words] = [
-      ...(account.isOther && setpriv !== null ? [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--'] : []),
+      ...(account.isOther && setpriv !== null && !isOwn ? [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--'] : []),
       ...wordsOf(account, program, naming, hasTerminal),
     ];
     const hasHome = isDirectory(account.home);
@@ -86,8 +90,9 @@ function wordsOf(account: Account, program: Program, naming: string | null, hasT
   const { shell } = account;
   const setTerminal = hasTerminal ? `${SET_TERMINAL}; ` : '';
   if (program.type === 'command') return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
+  if (program.type === 'own' && refusesLogins(account)) return ['/bin/sh', '-c', 'exec "$0" >&2', shell]; // what it says would be taken for SFTP
   if (refusesLogins(account)) return [shell];
-  if (program.type === 'own') return program.words;
+  if (program.type === 'own') return program.wordsFor(account.isOther ? account : null);
   if (naming === null) return ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh', shell, '-l'];
   // --norc: bash reads the account's own file when it takes itself to be run by sshd.
   return [naming, '--norc', '--noprofile', '-c', `${setTerminal}exec -a "$0" "$1"`, `-${basename(shell)}`, shell];

@@ -7,6 +7,9 @@ import { OUTPUT_WAITING_BYTES_MAX, SOCKET_WAITING_BYTES_MAX } from './limits.ts'
 /** Which of a channel's two streams. */
 export type OutputKind = 'out' | 'error';
 
+/** Is shown output on its way. */
+export type Seen = (kind: OutputKind, data: Buffer) => void;
+
 /**
  * Writes both streams of a channel. One write is under way at a time, as ssh2 loses count of two (see library.ts); what a client lets
  * wait is bounded by stopping the sources, also for a client with a window of gigabytes, whose socket ssh2 would fill.
@@ -32,9 +35,9 @@ export class Outlet {
   }
 
   /** Sends all of `source`, which is stopped while too much waits. `seen` is shown each piece first. */
-  from(source: Readable, kind: OutputKind, seen?: (data: Buffer) => void): void {
+  from(source: Readable, kind: OutputKind, seen?: Seen): void {
     source.on('data', (data: Buffer) => {
-      seen?.(data);
+      seen?.(kind, data);
       this.#take(data, kind);
       if (this.#waitingBytes >= OUTPUT_WAITING_BYTES_MAX) {
         this.#stopped.add(source);

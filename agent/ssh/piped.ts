@@ -16,7 +16,7 @@ const SIGNALLED_STATUS = 128;
 
 /** Starts it in a process group of its own. Rejects when the system starts none. */
 export async function startPiped(client: Connection, account: Account, pipes: PipePool, start: Start): Promise<Running> {
-  const { launch, channel, outlet, ended } = start;
+  const { launch, channel, outlet, seen, ended } = start;
   const { child, stdin, stdout, stderr } = await spawned(account, pipes, launch);
   const pid = child.pid ?? 0;
   let isOver = false;
@@ -28,7 +28,7 @@ export async function startPiped(client: Connection, account: Account, pipes: Pi
   stdin.on('error', () => {}); // it reads no more; its close follows
   stdin.on('close', () => { channel.resume(); }); // what nobody reads must not keep the client from going on
   for (const [stream, kind] of [[stdout, 'out'], [stderr, 'error']] as const) {
-    outlet.from(stream, kind);
+    outlet.from(stream, kind, seen);
     stream.on('error', () => {});
     stream.on('close', () => {
       open -= 1;

@@ -1,7 +1,7 @@
 /** A program of a session, whether it has a terminal or not. */
 import type { ServerChannel } from 'ssh2';
 import type { Launch } from './launch.ts';
-import type { Outlet } from './outlet.ts';
+import type { Outlet, Seen } from './outlet.ts';
 
 /** A program that runs. After its end nothing of this does anything. */
 export interface Running {
@@ -18,6 +18,8 @@ export interface Start {
   readonly launch: Launch;
   readonly channel: ServerChannel;
   readonly outlet: Outlet;
+  /** Is shown the output. */
+  readonly seen?: Seen;
   /** All output is with the client, and this is how the program ended. Called once, unless it is hung up. */
   readonly ended: (status: number, signal: string | null) => void;
 }

@@ -15,10 +15,12 @@ import { ALGORITHMS } from './algorithms.ts';
 import { LiveConnection } from './connection.ts';
 import { openHostKey } from './host-key.ts';
 import { createLauncher } from './launch.ts';
+import type { SftpCommand } from './launch.ts';
 import { socketOf } from './library.ts';
 import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { answerLogins } from './login.ts';
+import type { Recording } from './recorder.ts';
 import { PipePool } from './pipes.ts';
 import type { VerifySsh } from './ports.ts';
 
@@ -40,8 +42,10 @@ export interface SshServerOptions {
   readonly log: AgentLog;
   /** The agent's own environment. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Program and arguments of the SFTP server, which speaks on its stdin and stdout; empty: no SFTP. */
-  readonly sftpCommand: readonly string[];
+  /** The SFTP server, which speaks on its stdin and stdout. */
+  readonly sftpCommand: SftpCommand;
+  /** Absent: nothing is recorded. */
+  readonly recording?: Recording;
   readonly limits?: Partial<SshLimits>;
 }
 
@@ -157,6 +161,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       client, username, grant, launcher, pipes, limits, log,
       exit: options.exit,
       sftpCommand: options.sftpCommand,
+      recording: options.recording ?? null,
       account: () => account ??= accountOf(username),
       origin: { clientAddress: socket.remoteAddress ?? '', clientPort: socket.remotePort ?? 0, serverAddress: socket.localAddress ?? '', serverPort: socket.localPort ?? 0 },
       closed: () => {
@@ -190,7 +195,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       return listeners.length === 0 ? null : port;
     },
     get problem() {
-      return problems[0] ?? null;
+      return problems[0] ?? options.recording?.spool.problem ?? null;
     },
     hostKeyFingerprint: hostKey.ok ? hostKey.fingerprint : null,
     counters,

@@ -1,12 +1,15 @@
 /** One session channel: what a client asks for one after the other, and the program that comes of it. */
 import type { Connection, ServerChannel, Session } from 'ssh2';
+import type { SshGrant } from '../../transport/protocol/ssh.ts';
 import type { AgentLog } from '../ports.ts';
 import type { Account } from './accounts.ts';
-import type { Launcher, Origin, Program } from './launch.ts';
+import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
 import { SSH_SIGNALS, isOpen, sendExit, silence } from './library.ts';
 import { COMMAND_CHARS_MAX, TERMINAL_NAME_CHARS_MAX, TERMINAL_SIDE_MAX } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { Outlet } from './outlet.ts';
+import { beginRecording } from './recorder.ts';
+import type { Recording, SessionRecorder } from './recorder.ts';
 import { startPiped } from './piped.ts';
 import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
@@ -27,7 +30,10 @@ export interface SessionHost {
   readonly launcher: Launcher;
   readonly pipes: PipePool;
   readonly origin: Origin;
-  readonly sftpCommand: readonly string[];
+  readonly username: string;
+  readonly grant: SshGrant;
+  readonly recording: Recording | null;
+  readonly sftpCommand: SftpCommand;
   readonly limits: SshLimits;
   readonly log: AgentLog;
 }
@@ -41,6 +47,7 @@ export class ShellSession {
   #channel: ServerChannel | null = null;
   #outlet: Outlet | null = null;
   #running: Running | null = null;
+  #recorder: SessionRecorder | null = null;
   #hangUpMs: number | null = null;
 
   /** `ended` is called once, when neither a channel nor a process of it is left. */
@@ -74,22 +81,18 @@ export class ShellSession {
       this.#run(accept(), { type: 'command', command });
     });
     session.on('subsystem', (accept, reject, { name }) => {
-      if (name !== 'sftp' || this.#host.sftpCommand.length === 0) return (reject as typeof reject | undefined)?.();
+      if (name !== 'sftp') return (reject as typeof reject | undefined)?.();
       this.#terminal = null;
-      this.#run(accept(), { type: 'own', words: this.#host.sftpCommand });
+      this.#run(accept(), { type: 'own', wordsFor: this.#host.sftpCommand });
     });
     session.on('close', () => this.vanish(host.limits.hangUpMs));
-  }
-
-  /** Says a sentence to the person, if there is a channel to say it on. */
-  say(text: string): void {
-    this.#outlet?.say('error', text);
   }
 
   /** The client is gone: what runs gets HUP, and KILL after `hangUpMs`. */
   vanish(hangUpMs: number): void {
     if (this.#hangUpMs !== null) return;
     this.#hangUpMs = hangUpMs;
+    this.#recorder?.end();
     this.#outlet?.close();
     if (this.#channel !== null && !isOpen(this.#host.client)) silence(this.#channel);
     if (this.#running !== null) this.#running.hangUp(hangUpMs, this.#ended);
@@ -112,8 +115,9 @@ export class ShellSession {
     const launch = launcher(account, program, origin, this.#variables, this.#terminal !== null);
     if (typeof launch === 'string') return this.#fail(channel, outlet, launch);
     if (launch.notice !== null) outlet.say('error', launch.notice);
+    this.#recorder = this.#record(program, account.shell);
     const start: Start = {
-      launch, channel, outlet,
+      launch, channel, outlet, ...(this.#recorder !== null && { seen: (kind, data) => this.#recorder?.output(kind, data) }),
       ended: (status, signal) => this.#finish(channel, status, signal),
     };
     const terminal = this.#terminal;
@@ -127,6 +131,13 @@ export class ShellSession {
     this.#terminal.columns = columns;
     this.#terminal.rows = rows;
     this.#running?.resize(columns, rows);
+    this.#recorder?.resized(columns, rows);
+  }
+
+  #record(program: Program, shell: string): SessionRecorder | null {
+    const { recording, username, grant } = this.#host;
+    if (recording === null || program.type === 'own') return null; // files that are transferred are no text
+    return beginRecording(recording, { usernameId: grant.ssh_username_id, username, command: program.type === 'command' ? program.command : null, shell, terminal: this.#terminal });
   }
 
   #fail(channel: ServerChannel, outlet: Outlet, problem: string): void {
@@ -139,6 +150,7 @@ export class ShellSession {
   #finish(channel: ServerChannel, status: number, signal: string | null): void {
     if (this.#hangUpMs !== null) return;
     this.#running = null;
+    this.#recorder?.end();
     sendExit(this.#host.client, channel, status, signal);
     channel.end();
     channel.resume(); // what still comes is for nobody

@@ -25,8 +25,8 @@ interface PtyInsides extends IPty {
  * Starts it as the leader of a session on a terminal of its own, which belongs to the account. Rejects when there is none to be had.
  * node-pty is loaded with the first one: most agents never need it.
  */
-export async function startTerminal(account: Account, term: string, size: TerminalSize, start: Start, seen?: (data: Buffer) => void): Promise<Running> {
-  const { launch, channel, outlet, ended } = start;
+export async function startTerminal(account: Account, term: string, size: TerminalSize, start: Start): Promise<Running> {
+  const { launch, channel, outlet, seen, ended } = start;
   const { spawn } = await import('@lydell/node-pty');
   const pty = spawn(launch.file, [...launch.words], {
     name: term, cols: size.columns, rows: size.rows, cwd: launch.directory, env: { ...launch.environment }, encoding: null,

@@ -7,8 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Exit } from '../../../agent/exits/exit.ts';
+import { sftpCommand } from '../../../agent/sftp/command.ts';
 import { createSshServer } from '../../../agent/ssh/server.ts';
 import type { SshServer, SshServerOptions } from '../../../agent/ssh/server.ts';
 import { notDialled, type Dialled } from '../../../transport/streams/dialled.ts';
@@ -54,8 +54,6 @@ export interface SshRig {
   ssh(words: readonly string[], input?: string | Buffer, environment?: NodeJS.ProcessEnv): Promise<ClientEnd>;
 }
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-
 /** Starts a server that ends with the scope. */
 export async function startSshRig(scope: Scope, options: Partial<SshServerOptions> = {}): Promise<SshRig> {
   const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
@@ -66,7 +64,7 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
     port: 0, hosts: ['127.0.0.1'], hostKeyPath: join(directory, 'ssh_host_key'),
     exit: directExit(), log: { debug: silent, info: silent, warn: silent, error: silent },
     environment: { PATH: process.env['PATH'], LANG: 'C.UTF-8' },
-    sftpCommand: [process.execPath, join(ROOT, 'agent/sftp/program.ts')],
+    sftpCommand,
     ...options,
     verify: async (username, credential) => {
       asked.push({ username, credential });
