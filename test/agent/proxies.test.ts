@@ -132,7 +132,7 @@ test('a port that is taken is said once and stays in the health report, and the 
   t.teardown(() => { taken.close(); });
   const { port } = taken.address() as AddressInfo;
   const [rig, server] = await Promise.all([startRig(t, { ...OPEN, AGENT_SOCKS5_PROXY_PORT: `${port}` }), startServer(t)]);
-  const problem = `The SOCKS5 proxy does not listen on 127.0.0.1, port ${port}: another program has it. Its port is set by AGENT_SOCKS5_PROXY_PORT.`;
+  const problem = `The SOCKS5 proxy does not listen on port ${port}: another program has it. Its port is set by AGENT_SOCKS5_PROXY_PORT.`;
 
   t.deepEqual(rig.proxies.services.map(({ name, problem: said }) => [name, said()]), [['http_proxy', null], ['socks5_proxy', problem]]);
   t.deepEqual(rig.log.map((line) => JSON.parse(line) as { level: string; msg: string }).filter(({ level }) => level === 'warn').map(({ msg }) => msg), [problem]);

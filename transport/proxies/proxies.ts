@@ -98,7 +98,9 @@ async function listenAll(name: string, { servers, counters, guests }: ProxyFront
     const host = hosts[index] ?? '';
     const error = await listen(server, host, port);
     if (error !== null) {
-      problem = `The ${name} does not listen on ${host}, port ${port}: ${REASONS[error] ?? error}. Its port is set by ${setting}.`;
+      // Without the address: this is reported, and addresses of the VPN must not be (R3).
+      problem = `The ${name} does not listen on port ${port}: ${REASONS[error] ?? error}. Its port is set by ${setting}.`;
+      log.debug({ host, port, error }, 'a proxy could not listen');
       break;
     }
     server.on('error', (later) => log.warn({ error: later }, 'a proxy could not take a connection'));
