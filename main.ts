@@ -2,6 +2,7 @@
 import { createBus } from './actors/kit/bus.ts';
 import type { Log, Reads } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
+import type { NodeId } from './transport/protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
 import { HealthProblem, runChecks } from './api/health-checks.ts';
 import type { HealthCheck } from './api/health-checks.ts';
@@ -23,9 +24,11 @@ import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
+import { PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
+import type { Listener } from './persistence/publishing/listener.ts';
 import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
@@ -60,6 +63,7 @@ import { createTunnels } from './transport/reach/tunnels.ts';
 import type { Tunnels } from './transport/reach/tunnels.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
+import type { Sessions } from './transport/sessions/sessions.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
@@ -124,10 +128,23 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
   const urls: string[] = [...config.ADMIN_URLS];
-  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS };
-  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed), revoked: (node) => tunnels.end(node) });
-  const tunnels = createTunnels({ clock, log, monotonicMs, send: (node, frame) => sessions.sendToNode(node, frame) });
-  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed') tunnels.end(notice.node); });
+  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS, ssh_recording: { mode: config.SSH_RECORDING, bytes_max: config.SSH_RECORDING_MAX_BYTES, ms_max: config.SSH_RECORDING_MAX_MS } };
+  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed), revoked: (node) => nodeRevoked(node) });
+  const tunnels = createTunnels({
+    clock, log, monotonicMs,
+    send: (node, frame) => sessions.sendToNode(node, frame),
+    askOwner: (node, token) => wantTunnel(pool, adminId, node, token, urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
+  });
+  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed') nodeRevoked(notice.node); });
+  const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
+  unwind.add('words of other admins', () => peers.stop());
+
+  /** Here, and at whichever admin has a tunnel to it (E5). */
+  function nodeRevoked(node: NodeId): void {
+    tunnels.end(node);
+    tellPeers(pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) => log.warn({ error, node }, 'the other admins were not told that a node was revoked'));
+  }
+
   const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
   const posts = createWebhookPosts({
     vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
@@ -159,7 +176,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
-    settings: { bodyBytesMax: config.MAX_BODY_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
+    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordingBytesMax: config.SSH_RECORDING_MAX_BYTES, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
     mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
@@ -185,10 +202,24 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
-  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS });
+  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
   return { url, tree, proxies, stop: () => unwind.run() };
+}
+
+/** Does what the other admins ask for: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */
+function hearPeers(database: Database, adminId: string, { sessions, tunnels }: { readonly sessions: Sessions; readonly tunnels: Tunnels }, log: Log): Listener {
+  const listener = database.listen([PEER_WORDS], systemClock);
+  listener.onNotice((_channel, payload) => {
+    const word = payload === null ? null : readPeerWord(payload);
+    if (word === null) return; // what was said while nobody listened is not worth anything any more
+    if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
+    if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
+    if (word.type !== 'tunnel-wanted' || word.to !== adminId || sessions.sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
+    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'));
+  });
+  return listener;
 }
 
 interface Publishing {

@@ -83,6 +83,10 @@ export const LISTS = {
     fields: { key_name: text, ssh_username_id: ids, node_id: ids, fingerprint: textOnly, ...dates },
     sortable: ['key_name', 'inserted_at', 'updated_at'],
   },
+  ssh_recordings: {
+    fields: { node_id: ids, cluster_name: text, ssh_username_id: ids, username: text, has_command: flag, truncated: flag, duration_ms: countRange, started_at: range, inserted_at: range },
+    sortable: ['username', 'cluster_name', 'duration_ms', 'started_at', 'inserted_at'],
+  },
   webhooks: {
     fields: { url: textOnly, event_type: { kind: EVENT_TYPES, ops: ['eq'] }, ...dates },
     sortable: ['url', 'inserted_at', 'updated_at'],

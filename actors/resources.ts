@@ -158,6 +158,31 @@ export interface SshPublicKeyResource {
   readonly updated_at: Instant;
 }
 
+/** A recording of an SSH session, as clients see it. It outlives its node and its user. */
+export interface SshRecordingResource {
+  readonly id: string;
+  readonly node_id: string;
+  /** The cluster that the node was in when the recording arrived. */
+  readonly cluster_name: string;
+  readonly ssh_username_id: string;
+  readonly username: string;
+  /** The beginning of what was run; null for a shell. */
+  readonly command: string | null;
+  /** By the clock of the machine. */
+  readonly started_at: Instant;
+  readonly duration_ms: number;
+  /** Size of the terminal at the beginning, in characters. */
+  readonly width: number;
+  readonly height: number;
+  /** The session went on, and what came then was left out. */
+  readonly truncated: boolean;
+  /** Of `cast`. */
+  readonly size_bytes: number;
+  /** The recording as asciicast, version 2; null in lists. */
+  readonly cast: string | null;
+  readonly inserted_at: Instant;
+}
+
 /** A webhook, as clients see it: never with its secret or headers. */
 export interface WebhookResource {
   readonly id: string;

@@ -8,6 +8,7 @@ import { create_enrollment_key, create_public_enrollment_key, delete_enrollment_
 import { explain_event_type, list_event_types, publish_test_event } from './operations/events.ts';
 import { change_node_cluster, create_node_recovery_key, delete_node, delete_node_recovery_key, get_node, list_nodes } from './operations/nodes.ts';
 import { create_ssh_public_key, delete_ssh_public_key, get_ssh_public_key, list_ssh_public_keys } from './operations/ssh-public-keys.ts';
+import { delete_ssh_recording, get_ssh_recording, list_ssh_recordings } from './operations/ssh-recordings.ts';
 import { create_ssh_username, delete_ssh_username, get_ssh_username, list_ssh_usernames } from './operations/ssh-usernames.ts';
 import { create_webhook, delete_webhook, get_webhook, get_webhook_delivery, list_webhook_deliveries, list_webhooks, redeliver_webhook_delivery } from './operations/webhooks.ts';
 
@@ -21,6 +22,7 @@ export const catalogue = {
   list_command_executions, get_command_execution, cancel_command_execution, delete_command_execution,
   create_ssh_username, list_ssh_usernames, get_ssh_username, delete_ssh_username,
   create_ssh_public_key, list_ssh_public_keys, get_ssh_public_key, delete_ssh_public_key,
+  list_ssh_recordings, get_ssh_recording, delete_ssh_recording,
   create_webhook, list_webhooks, get_webhook, delete_webhook, list_webhook_deliveries, get_webhook_delivery, redeliver_webhook_delivery,
   list_event_types, explain_event_type, publish_test_event,
   get_admin, check_admin_health,

@@ -7,6 +7,7 @@ import { isTerminal, type ExecutionStatus } from '../actors/resources.ts';
 import { ok, refuse } from '../actors/refusal.ts';
 import { eventCursor } from './reads/events.ts';
 import { rowsOf, sql } from './reads/sql.ts';
+import { recordingRows } from './ssh/recordings.ts';
 import { inTransaction } from './transaction.ts';
 
 /** The Records port over this pool. */
@@ -20,6 +21,7 @@ export function createRecords(pool: Pool): Records {
       return ok(null);
     }),
     publish: (event) => publish(pool, event),
+    ...recordingRows(pool),
   };
 }
 

@@ -8,9 +8,10 @@ import { SecretCheck } from './entities/secret-check.ts';
 import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
 import { Migration20261121120000_publishing } from './migrations/Migration20261121120000_publishing.ts';
 import { Migration20261121180000_ssh } from './migrations/Migration20261121180000_ssh.ts';
+import { Migration20261121190000_ssh_recording } from './migrations/Migration20261121190000_ssh_recording.ts';
 
 /** Every migration, oldest first. A new one is added here. */
-const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh];
+const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh, Migration20261121190000_ssh_recording];
 
 /** Table in which MikroORM notes the migrations it has run. */
 const MIGRATION_TABLE = 'mikro_orm_migrations';

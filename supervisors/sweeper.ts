@@ -34,7 +34,7 @@ interface Ended {
 export interface SweepPort {
   expireDue(): Promise<readonly Ended[]>;
   dropOrphans(): Promise<readonly Ended[]>;
-  prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number; readonly deliveries: number; readonly orphanDeliveries: number }>;
+  prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number; readonly deliveries: number; readonly orphanDeliveries: number; readonly recordings: number }>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
   findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[] }>;
@@ -102,7 +102,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPort
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
     if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
     bus.publish(notices);
-    return pruned.executions.length >= sweeps.batchRows || Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries) >= sweeps.batchRows;
+    return pruned.executions.length >= sweeps.batchRows || Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries, pruned.recordings) >= sweeps.batchRows;
   });
 
   return async () => {

@@ -2,6 +2,7 @@
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
+import type { RecordingDescription } from '../../transport/protocol/recording.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { ClusterState } from '../cluster/state.ts';
 import type { CommandState } from '../command/state.ts';
@@ -14,7 +15,7 @@ import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } fr
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -132,6 +133,7 @@ export interface ListRows {
   command_executions: ExecutionResource;
   ssh_usernames: SshUsernameResource;
   ssh_public_keys: SshPublicKeyResource;
+  ssh_recordings: SshRecordingResource;
   webhooks: WebhookResource;
   webhook_deliveries: WebhookDeliveryResource;
 }
@@ -194,10 +196,26 @@ export interface AdminDirectory {
   me(): Promise<AdminResource>;
 }
 
+/** A recording of an SSH session, as its node sent it. */
+export interface NewRecording {
+  readonly id: string;
+  readonly node: NodeId;
+  readonly description: RecordingDescription;
+  readonly content: Uint8Array;
+  readonly sizeBytes: number;
+  readonly atMs: number;
+}
+
+/** `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted meanwhile. */
+export type StoredRecording = 'stored' | 'known' | 'taken' | 'no_node';
+
 /** Clears live state no actor holds. */
 export interface Records {
   /** 409 while it is not terminal. */
   deleteExecution(id: ExecutionId): Promise<Result<null>>;
   /** Stores an event that no row change goes with. */
   publish(event: DomainEvent): Promise<StoredEvent>;
+  /** Stores a recording once, however often it comes. `content` is gzipped, and unpacks to `sizeBytes`. */
+  storeRecording(recording: NewRecording): Promise<StoredRecording>;
+  deleteRecording(id: string): Promise<Result<null>>;
 }

@@ -15,6 +15,7 @@ import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
 import { isUuid, type Source } from './source.ts';
+import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
@@ -41,6 +42,7 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   command_executions: EXECUTIONS,
   ssh_usernames: SSH_USERNAMES,
   ssh_public_keys: SSH_PUBLIC_KEYS,
+  ssh_recordings: SSH_RECORDINGS,
   webhooks: WEBHOOKS,
   webhook_deliveries: WEBHOOK_DELIVERIES,
 };

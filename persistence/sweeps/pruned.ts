@@ -79,6 +79,13 @@ export function pruneOrphanDeliveries(pool: Pool, limit: number): Promise<number
     select 1 from old`);
 }
 
+/** Deletes at most `limit` recordings of SSH sessions that were stored before `beforeMs`. Returns how many. */
+export function pruneRecordings(pool: Pool, beforeMs: number, limit: number): Promise<number> {
+  return deleted(pool, 'pruning recordings', sql`
+    delete from ssh_recording where id in (
+      select id from ssh_recording where inserted_at < ${new Date(beforeMs)}::timestamptz order by inserted_at, id limit ${limit}::int for update skip locked) returning 1`);
+}
+
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
   return (await rowsOf(pool, doing, statement)).length;
 }

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../actors/kit/ports.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
-import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRemembered } from './pruned.ts';
+import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRecordings, pruneRemembered } from './pruned.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
 export const SWEEP_ROWS_MAX = 1_000;
@@ -18,6 +18,8 @@ export interface Retention {
   readonly eventDays: number;
   /** WEBHOOK_DELIVERY_RETENTION_DAYS */
   readonly deliveryDays: number;
+  /** SSH_RECORDING_RETENTION_DAYS */
+  readonly recordingDays: number;
 }
 
 /** What one batch deleted. */
@@ -29,6 +31,7 @@ export interface Pruned {
   readonly outputParts: number;
   readonly deliveries: number;
   readonly orphanDeliveries: number;
+  readonly recordings: number;
 }
 
 export interface Sweeps {
@@ -41,7 +44,7 @@ export interface Sweeps {
 }
 
 /** Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. */
-export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays, deliveryDays }: Retention): Sweeps {
+export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays, deliveryDays, recordingDays }: Retention): Sweeps {
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, clock.nowMs(), limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, clock.nowMs(), limit),
@@ -56,6 +59,7 @@ export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executio
         outputParts: await pruneOutputParts(pool, limit),
         deliveries: await pruneDeliveries(pool, nowMs - deliveryDays * DAY_MS, limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
+        recordings: await pruneRecordings(pool, nowMs - recordingDays * DAY_MS, limit),
       };
     },
   };

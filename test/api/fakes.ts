@@ -28,6 +28,7 @@ export const NOW_MS = Date.UTC(2026, 0, 15, 10);
 export interface FakeOptions {
   readonly ports?: Partial<OperationPorts>;
   readonly reads?: Partial<OperationPorts['reads']>;
+  readonly records?: Partial<OperationPorts['records']>;
   readonly settings?: Partial<ApiSettings>;
   readonly gate?: Partial<ApiSettings['gate']>;
   readonly operations?: Partial<OperationPorts['settings']>;
@@ -82,6 +83,7 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
 function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
   return {
     bodyBytesMax: 65_536,
+    recordingBytesMax: 65_536,
     docsEnabled: true,
     version: '0.0.0-test',
     ...settings,
@@ -93,7 +95,7 @@ function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
   };
 }
 
-function fakePorts({ ports, reads, operations }: FakeOptions, asked: Addressed[], clock: { readonly nowMs: number }): OperationPorts {
+function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Addressed[], clock: { readonly nowMs: number }): OperationPorts {
   return {
     ask: async <T>(build: (asker: Asker) => Addressed) => {
       const addressed = build(1 as Asker);
@@ -122,7 +124,10 @@ function fakePorts({ ports, reads, operations }: FakeOptions, asked: Addressed[]
     },
     records: {
       deleteExecution: async () => ok(null),
+      storeRecording: async () => 'stored',
+      deleteRecording: async () => ok(null),
       publish: async ({ type, subject, atMs, data }) => ({ cursor: '1', id: SOME_ID, type, subject, time: new Date(atMs).toISOString(), data }),
+      ...records,
     },
     vault: {
       newSecret: () => 'a-secret-of-at-least-22-characters',

@@ -166,7 +166,7 @@ test('a finished execution that is pruned is told of as it was', async (t) => {
   await fleet.sql(`update command_execution set finished_at = finished_at - interval '31 days' where command_id = $1`, [command.id]);
   const atMs = Date.now();
 
-  await createSweeps(pool, { nowMs: () => atMs }, { executionDays: 30, eventDays: 7, deliveryDays: 7 }).prune(); // as the admin does each minute
+  await createSweeps(pool, { nowMs: () => atMs }, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).prune(); // as the admin does each minute
 
   const pruned = await toldOnce('edge.command_execution.pruned', { command_id: command.id });
   t.deepEqual(pruned.data, data);

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 import { storeWorld } from './world/world.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
-const RETENTION = { executionDays: 30, eventDays: 7, deliveryDays: 7 };
+const RETENTION = { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
 const ANY_LOCK = 4_712;
 
 /** So many executions that are pending and due, in the order in which a sweep takes them; nothing else is. */

@@ -1,6 +1,6 @@
 /** The enrolment route. */
 import test from 'ava';
-import { ok, refuse } from '../../../actors/refusal.ts';
+import { refuse } from '../../../actors/refusal.ts';
 import type { DomainEvent } from '../../../actors/events.ts';
 import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
@@ -27,7 +27,7 @@ test('an agent with a known key is sent to the actor of its cluster, with fresh 
 
 test('an unknown key and what is no key are 403 invalid_key, and leave an event that names nothing', async (t) => {
   const events: DomainEvent[] = [];
-  const { request, asked } = await serveApi(t, { reads: known, ports: { records: { deleteExecution: async () => ok(null), publish: async (event) => { events.push(event); return event as never; } } } });
+  const { request, asked } = await serveApi(t, { reads: known, records: { publish: async (event) => { events.push(event); return event as never; } } });
   const strangers = [encodeEnrollmentBlob({ admin_urls: ['http://x'], cluster_name: 'one', nonce: 'another-nonce-of-22-characters' }), 'not a key', Buffer.from('{"nonce":1}').toString('base64url')];
 
   for (const enrollment_key of strangers) {
@@ -54,7 +54,7 @@ test('what the cluster refuses keeps its code, and a malformed request names its
 
 test('an address that guesses keys gets 429 and no more events for the rest of the minute; a good key is never hindered', async (t) => {
   let events = 0;
-  const { request, clock } = await serveApi(t, { reads: known, ports: { records: { deleteExecution: async () => ok(null), publish: async (event) => { events += 1; return event as never; } } } });
+  const { request, clock } = await serveApi(t, { reads: known, records: { publish: async (event) => { events += 1; return event as never; } } });
   const guess = () => request('POST', ENROLL_PATH, { ...noKey, body: { ...body, enrollment_key: 'guess' } });
   for (let tries = 0; tries < 60; tries += 1) t.is((await guess()).status, 403);
 

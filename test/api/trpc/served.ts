@@ -37,7 +37,7 @@ export async function serve(t: ExecutionContext, { mounts = () => [], gate = {} 
   const served = { world, log, asked, answer: (): Result<unknown> => refuse('not_found', 'Resource not found') } as unknown as { -readonly [Key in keyof Served]: Served[Key] };
   const api = createApi({
     ports: portsOf(world, served), log, mounts: mounts(world, realClock),
-    settings: { gate: { ...GATE, ...gate }, bodyBytesMax: 1_048_576, docsEnabled: false, version: '0.0.0-test' },
+    settings: { gate: { ...GATE, ...gate }, bodyBytesMax: 1_048_576, recordingBytesMax: 1_048_576, docsEnabled: false, version: '0.0.0-test' },
   });
   served.api = api;
   served.url = await api.listen('127.0.0.1', 0);
@@ -62,7 +62,7 @@ function portsOf(world: World, served: Served): OperationPorts {
       return Promise.resolve(served.answer(addressed));
     }) as OperationPorts['ask'],
     reads: readsOf(world),
-    records: { deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')), publish: (event) => Promise.resolve({ cursor: '1', id: randomUUID(), type: event.type, subject: event.subject, time: AT, data: event.data }) },
+    records: { deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')), publish: (event) => Promise.resolve({ cursor: '1', id: randomUUID(), type: event.type, subject: event.subject, time: AT, data: event.data }), storeRecording: () => Promise.resolve('stored'), deleteRecording: () => Promise.resolve(refuse('not_found', 'Resource not found')) },
     vault: { newSecret: () => 'secret', sha256: () => new Uint8Array(32), seal: (text) => text, open: (sealed) => sealed } satisfies Vault,
     passwords: { hash: (password) => Promise.resolve(password) },
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },

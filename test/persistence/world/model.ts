@@ -61,6 +61,7 @@ function valueOf(name: ListName, row: Row, field: string): Value {
     case 'has_expiry':
     case 'has_expired_at': return row['expired_at'] !== null;
     case 'has_timeout': return row['timeout'] !== null;
+    case 'has_command': return row['command'] !== null;
     case 'has_output': return row['output'] !== null && row['output'] !== '';
     case 'has_enrollment_key': return row['enrollment_key_id'] !== null;
     case 'node_id': return name === 'nodes' ? row['id'] as string : row['node_id'] as string;

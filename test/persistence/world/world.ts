@@ -9,6 +9,7 @@ import { Cluster } from '../../../persistence/entities/cluster.ts';
 import { Command, CommandExecution } from '../../../persistence/entities/command.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
 import { Alias, Node } from '../../../persistence/entities/node.ts';
+import { SshRecording } from '../../../persistence/entities/ssh-recording.ts';
 import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-username.ts';
 import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
 import { DOMAIN, type Opened } from '../../support/opened.ts';
@@ -67,6 +68,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
 
   const usernames = Array.from({ length: 40 }, (_, index) => ({ ...madeAt(), node: pick(nodes), username: `${pick(['ada', 'eve', 'op_er', 'x-ray'])}-${index}`, passwordHash: maybe(() => '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA'), updatedAt: time() }));
   const publicKeys = Array.from({ length: 50 }, (_, index) => ({ ...madeAt(), sshUsername: pick(usernames), keyName: pick(TEXTS), publicKey: `ssh-ed25519 ${index}`, fingerprint: `SHA256:${index}`, updatedAt: time() }));
+  const recordings = Array.from({ length: 60 }, () => ({ id: randomId(), nodeId: pick(nodes).id, clusterName: pick(CLUSTERS), sshUsernameId: pick(usernames).id, username: pick(['ada', 'eve', 'op_er', 'x-ray']), command: maybe(() => pick(TEXTS)), startedAt: time(), durationMs: next(3) * 1_001, width: 80, height: 24, truncated: next(2) === 0, sizeBytes: 1 + next(9), content: Buffer.from('gz'), insertedAt: time() }));
   const webhooks = Array.from({ length: 9 }, () => ({ ...madeAt(), url: `https://${pick(['a', 'b', 'hooks'])}.example.com/${pick(TEXTS)}`, subscribedEvents: EVENT_TYPES.filter(() => next(3) === 0), sealedSecret: 'sealed', sealedHeaders: 'sealed', updatedAt: time() }));
   const deliveries = Array.from({ length: 90 }, (_, index) => ({ ...madeAt(), webhook: pick(webhooks), eventTxid: '9', eventSeq: String(index), eventId: randomId(), eventType: pick(EVENT_TYPES), subject: randomId(), ...progress(pick(DELIVERY_STATUSES), next, time), updatedAt: time() }));
 
@@ -79,6 +81,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   await em.insertMany(CommandExecution, executions.map(({ command, node, ...execution }) => ({ ...execution, commandId: command.id, nodeId: node.id })));
   await em.insertMany(SshUsername, usernames.map((username) => ({ ...username, node: username.node.id })));
   await em.insertMany(SshPublicKey, publicKeys.map((key) => ({ ...key, sshUsername: key.sshUsername.id })));
+  await em.insertMany(SshRecording, recordings);
   await em.insertMany(Webhook, webhooks);
   await em.insertMany(WebhookDelivery, deliveries.map(({ webhook, ...delivery }) => ({ ...delivery, webhookId: webhook.id })));
 
@@ -100,6 +103,10 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
     })),
     ssh_usernames: usernames.map((username) => ({ id: username.id, username: username.username, has_password: username.passwordHash !== null, node_id: username.node.id, public_keys: null, ...dates(username) })),
     ssh_public_keys: publicKeys.map((key) => ({ id: key.id, public_key: key.publicKey, fingerprint: key.fingerprint, key_name: key.keyName, ssh_username_id: key.sshUsername.id, ...dates(key) })),
+    ssh_recordings: recordings.map((recording) => ({
+      id: recording.id, node_id: recording.nodeId, cluster_name: recording.clusterName, ssh_username_id: recording.sshUsernameId, username: recording.username, command: recording.command, started_at: recording.startedAt.toISOString(),
+      duration_ms: recording.durationMs, width: 80, height: 24, truncated: recording.truncated, size_bytes: recording.sizeBytes, cast: null, inserted_at: recording.insertedAt.toISOString(),
+    })),
     webhooks: webhooks.map((webhook) => ({ id: webhook.id, url: webhook.url, subscribed_events: webhook.subscribedEvents, ...dates(webhook) })),
     webhook_deliveries: deliveries.map((delivery) => ({
       id: delivery.id, webhook_id: delivery.webhook.id, event_id: delivery.eventId, event_type: delivery.eventType, status: delivery.status, attempt_count: delivery.attemptCount,

@@ -1,0 +1,95 @@
+/** Where agents bring recordings of SSH sessions. Not in the catalogue: the credential is the API token of a node, and the body no JSON. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
+import { decodeRecordingDescription, RECORDING_HEADER, RECORDING_SLACK_BYTES, RECORDING_TYPE } from '../../transport/protocol/recording.ts';
+import { RECORDING_PATH } from '../../transport/protocol/version.ts';
+import { inspectCast } from '../asciicast.ts';
+import type { OperationPorts } from '../operation.ts';
+import { sendData, sendRefusal } from './answers.ts';
+import { BodyRefused } from './json-body.ts';
+import { bearerOf } from './requests.ts';
+
+/** Uploads that are taken at once, over all nodes: each holds its body in memory. More are told to come again (L2). */
+const UPLOADS_MAX = 8;
+
+/** When those should, in seconds. */
+const RETRY_SECONDS = 2;
+
+/** What uploads need of the outside. */
+export type RecordingPorts = Pick<OperationPorts, 'reads' | 'records' | 'vault' | 'clock'>;
+
+const NO_TOKEN = refuse('unauthorized', 'This takes the API token of a node.').refusal;
+const BUSY: Refusal = { code: 'service_unavailable', message: 'Other recordings are being stored. Try again shortly.', retryAfterSeconds: RETRY_SECONDS };
+const NOT_GZIP_TYPE = refuse('unsupported_media_type', `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`).refusal;
+const TOO_LARGE = refuse('payload_too_large', 'The recording unpacks to more than SSH_RECORDING_MAX_BYTES.').refusal;
+const TAKEN = refuse('conflict', 'There is another recording of this id.').refusal;
+const PROBLEMS = { too_large: TOO_LARGE, not_gzip: invalid('body', 'must be gzip'), not_asciicast: invalid('body', 'must be an asciicast, version 2, in UTF-8') } as const;
+
+/** Offers the upload route. `bytesMax` bounds a recording's text, in bytes. */
+export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, bytesMax: number): void {
+  const limit = bytesMax + RECORDING_SLACK_BYTES;
+  const uploading = new Map<FastifyRequest, NodeId>();
+
+  /** Before the body is read: whoever may not, or not now, costs little. */
+  async function admit(request: FastifyRequest): Promise<Refusal | null> {
+    const token = bearerOf(request.headers.authorization);
+    const found = token === null || token === '' ? null : await ports.reads.nodeByToken(ports.vault.sha256(token));
+    if (found === null) return NO_TOKEN;
+    // One at a time of a node: a few slow ones cannot keep the others out.
+    if (uploading.size >= UPLOADS_MAX || [...uploading.values()].includes(found.node)) return BUSY;
+    uploading.set(request, found.node);
+    return null;
+  }
+
+  app.register((scope, _options, registered) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(RECORDING_TYPE, { parseAs: 'buffer', bodyLimit: limit }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser('*', (_request, _body, done) => done(new BodyRefused(NOT_GZIP_TYPE)));
+    scope.route({
+      method: 'PUT',
+      url: `${RECORDING_PATH}:id`,
+      bodyLimit: limit,
+      onRequest: async (request, reply) => {
+        reply.raw.once('close', () => uploading.delete(request));
+        const refusal = await admit(request).catch(unavailable);
+        if (refusal !== null) await sendRefusal(reply, refusal);
+      },
+      handler: async (request, reply) => {
+        const node = uploading.get(request);
+        return node === undefined ? sendRefusal(reply, NO_TOKEN) : store(request, reply, node);
+      },
+    });
+    registered();
+  });
+
+  async function store(request: FastifyRequest, reply: FastifyReply, node: NodeId): Promise<FastifyReply> {
+    const id = Uuid.safeParse((request.params as { readonly id?: unknown }).id);
+    if (!id.success) return sendRefusal(reply, invalid('id', 'must be a UUID'));
+    const header = request.headers[RECORDING_HEADER];
+    const description = decodeRecordingDescription(typeof header === 'string' ? header : '');
+    if (typeof description === 'string') return sendRefusal(reply, invalid(RECORDING_HEADER, description));
+    if (!Buffer.isBuffer(request.body)) return sendRefusal(reply, PROBLEMS.not_gzip);
+    const inspected = await inspectCast(request.body, limit);
+    if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
+
+    const outcome = await ports.records.storeRecording({ id: id.data, node, description, content: request.body, sizeBytes: inspected.sizeBytes, atMs: ports.clock.nowMs() });
+    switch (outcome) {
+      case 'stored': return sendData(reply, 201, { id: id.data });
+      case 'known': return sendData(reply, 200, { id: id.data });
+      case 'taken': return sendRefusal(reply, TAKEN);
+      case 'no_node': return sendRefusal(reply, NO_TOKEN);
+      default: return outcome satisfies never;
+    }
+  }
+}
+
+function unavailable(error: unknown): Refusal {
+  if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
+  throw error;
+}
+
+function invalid(field: string, problem: string): Refusal {
+  return refuse('validation_failed', 'Validation failed', { [field]: [problem] }).refusal;
+}
