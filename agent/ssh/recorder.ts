@@ -103,26 +103,41 @@ export class SessionRecorder {
   }
 
   #text(text: string): void {
-    if (text === '') return;
-    const bytes = Buffer.byteLength(text);
-    const fits = bytes <= this.#bytesLeft ? text : Buffer.from(text).subarray(0, this.#bytesLeft).toString('utf8').replace(/\uFFFD$/u, '');
-    this.#bytesLeft -= bytes;
-    if (fits !== '') this.#event('o', fits);
-    if (this.#bytesLeft < 0) this.#cut();
+    if (text !== '') this.#event('o', text);
   }
 
   #event(code: 'o' | 'r', text: string): void {
     const ms = performance.now() - this.#beganMs;
     if (ms > this.#msMax || this.#gzip.writableLength > WAITING_BYTES_MAX) return this.#cut();
-    this.#lastMs = ms;
-    this.#line([Number((ms / 1_000).toFixed(6)), code, text]);
+    const seconds = Number((ms / 1_000).toFixed(6));
+    const fits = fitting(text, (part) => Buffer.byteLength(lineOf([seconds, code, part])), this.#bytesLeft);
+    if (fits !== '') {
+      this.#lastMs = ms;
+      this.#line([seconds, code, fits]);
+    }
+    if (fits !== text) this.#cut();
   }
 
   #line(value: unknown): void {
-    this.#gzip.write(`${JSON.stringify(value)}\n`);
+    const line = lineOf(value);
+    this.#bytesLeft -= Buffer.byteLength(line);
+    this.#gzip.write(line);
   }
 
   #cut(): void {
     this.#isTruncated = true;
   }
+}
+
+function lineOf(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+/** The beginning of a text whose line has room. Escapes make a line up to six times as long as its text, and the admin takes no more than it said. */
+function fitting(text: string, bytesOf: (text: string) => number, bytesLeft: number): string {
+  let fits = text;
+  for (let bytes = bytesOf(fits); bytes > bytesLeft && fits !== ''; bytes = bytesOf(fits)) {
+    fits = fits.slice(0, Math.floor(fits.length * Math.max(0, bytesLeft) / bytes)).replace(/[\uD800-\uDBFF]$/u, '');
+  }
+  return fits;
 }
