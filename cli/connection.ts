@@ -19,7 +19,14 @@ export interface ConnectionFlags {
   readonly key?: string | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** Variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What `edge login` remembers: a connection, and where the proxy of that service is when that cannot be guessed. */
+export interface StoredConnection extends Connection {
+  readonly proxyUrl?: string | undefined;
+  readonly proxyKey?: string | undefined;
+}
 
 /** The connection to use. Throws a Problem for a URL that is none, and a file that cannot be read. */
 export function connectionFrom(flags: ConnectionFlags, env: Environment): Connection {
@@ -30,19 +37,30 @@ export function connectionFrom(flags: ConnectionFlags, env: Environment): Connec
 }
 
 /** Stores a connection for the next calls, readable for its owner only. Answers where. */
-export function storeConnection(connection: Connection, env: Environment): string {
+export function storeConnection({ url, key, proxyUrl, proxyKey }: StoredConnection, env: Environment): string {
   const file = connectionFile(env);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(file, `${JSON.stringify({ url, key, proxy_url: proxyUrl, proxy_key: proxyKey }, null, 2)}\n`, { mode: 0o600 });
   chmodSync(file, 0o600); // an older file keeps its mode when it is written again
   return file;
 }
 
-function connectionFile(env: Environment): string {
-  return join(nonEmpty(env['XDG_CONFIG_HOME']) ?? join(homedir(), '.config'), 'edge', 'config.json');
+/** What was remembered about the proxy of the service at this URL. Nothing of another one: its key must not come here. */
+export function storedProxy(url: string, env: Environment): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> {
+  const { url: storedUrl, proxyUrl, proxyKey } = readStored(connectionFile(env));
+  return storedUrl === url ? { proxyUrl, proxyKey } : {};
 }
 
-function readStored(file: string): Partial<{ readonly url: string; readonly key: string }> {
+/** A file of that name where `edge` keeps what is its own. */
+export function ownFile(name: string, env: Environment): string {
+  return join(nonEmpty(env['XDG_CONFIG_HOME']) ?? join(homedir(), '.config'), 'edge', name);
+}
+
+function connectionFile(env: Environment): string {
+  return ownFile('config.json', env);
+}
+
+function readStored(file: string): { readonly [Field in keyof StoredConnection]?: string | undefined } {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -51,13 +69,18 @@ function readStored(file: string): Partial<{ readonly url: string; readonly key:
     throw new Problem(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): correct its rights, or remove it`);
   }
   try {
-    const { url, key } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    return { ...(typeof url === 'string' && { url }), ...(typeof key === 'string' && { key }) };
+    const { url, key, proxy_url: proxyUrl, proxy_key: proxyKey } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    return { url: textOr(url), key: textOr(key), proxyUrl: textOr(proxyUrl), proxyKey: textOr(proxyKey) };
   } catch {
     throw new Problem(`${file} is damaged: run edge login again, or remove it`);
   }
 }
 
-function nonEmpty(text: string | undefined): string | undefined {
+function textOr(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** An empty variable is none. */
+export function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }

@@ -16,6 +16,7 @@ export async function nodeIdOf(api: Api, name: string): Promise<string> {
   const text = name.trim().toLowerCase();
   if (UUID.test(text)) return text;
   if (text.includes('.')) return byHostName(api, text);
+  if (text.startsWith('node-') && UUID.test(text.slice('node-'.length))) return text.slice('node-'.length);
   const aliased = await byAlias(api, text);
   if (aliased !== null) return aliased;
   if (PREFIX.test(text)) return byPrefix(api, text);

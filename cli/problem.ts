@@ -1,5 +1,5 @@
 /** What goes wrong for the user of `edge`: one line that says what to do, and the exit status that scripts decide by. */
-import { TRPCClientError } from '@trpc/client';
+import type { TRPCClientError } from '@trpc/client';
 
 /** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, auth: 3, notFound: 4, someFailed: 6, someUnfinished: 7, interrupted: 130 } as const;
@@ -25,11 +25,16 @@ interface RefusalData {
 /** Any error as a problem. `url` is where the service was looked for. */
 export function problemOf(error: unknown, url: string): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof TRPCClientError) {
+  if (isOfClient(error)) {
     const data = error.data as RefusalData | null | undefined;
     return typeof data?.code === 'string' ? refusalProblem(error.message, data, url) : unreachableProblem(error, url);
   }
   return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
+}
+
+// By its name: programs that ask the service nothing need not load its client.
+function isOfClient(error: unknown): error is TRPCClientError<never> {
+  return error instanceof Error && error.name === 'TRPCClientError';
 }
 
 function refusalProblem(message: string, { code, details, request_id: requestId }: RefusalData, url: string): Problem {

@@ -4,16 +4,25 @@ import packageFile from '../package.json' with { type: 'json' };
 import { addAliasCommands } from './commands/alias.ts';
 import { addClusterCommands } from './commands/cluster.ts';
 import { addCommandCommands } from './commands/command.ts';
+import { addConnectCommand } from './commands/connect.ts';
 import { addEventsCommands } from './commands/events.ts';
+import { addForwardCommand } from './commands/forward.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addLoginCommand } from './commands/login.ts';
 import { addNodeCommands } from './commands/node.ts';
+import { addProxyUrlCommand } from './commands/proxy-url.ts';
 import { addRunCommand } from './commands/run.ts';
+import { addSshConfigCommand } from './commands/ssh-config.ts';
+import { addSshCommands } from './commands/ssh.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
 import { DEFAULT_URL } from './connection.ts';
 import { FORMATS, tell } from './output.ts';
 import { EXIT, problemOf } from './problem.ts';
+
+/** Commands that pass their words on to programs of others, and options that may stand before them with a value. */
+const FOREIGN_COMMANDS: readonly string[] = ['ssh', 'cp'];
+const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key'];
 
 /** Does what the arguments of the process say. The exit status is set at its end. */
 export async function runEdge(): Promise<void> {
@@ -21,7 +30,7 @@ export async function runEdge(): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed));
 
   try {
-    await program.parseAsync();
+    await program.parseAsync(withForeignWords(process.argv.slice(2)), { from: 'user' });
   } catch (error) {
     process.exitCode = error instanceof CommanderError ? usageStatus(error) : failed(error, program);
   }
@@ -39,8 +48,15 @@ function createProgram(): Program {
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
-  for (const add of [addRunCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addLoginCommand]) add(program);
+  for (const add of [addRunCommand, addSshCommands, addForwardCommand, addSshConfigCommand, addProxyUrlCommand, addConnectCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addLoginCommand]) add(program);
   return program;
+}
+
+/** What follows `ssh` and `cp` is theirs: -o and others mean something else here. */
+function withForeignWords(words: readonly string[]): string[] {
+  const at = words.findIndex((word, index) => !word.startsWith('-') && !OPTIONS_WITH_VALUE.includes(words[index - 1] ?? ''));
+  const isForeign = FOREIGN_COMMANDS.includes(words[at] ?? '') && !['-h', '--help'].includes(words[at + 1] ?? '');
+  return isForeign ? [...words.slice(0, at + 1), '--', ...words.slice(at + 1)] : [...words];
 }
 
 function usageStatus({ exitCode }: CommanderError): number {

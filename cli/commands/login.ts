@@ -2,30 +2,60 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command as Program } from 'commander';
 import { createClient } from '../client.ts';
-import { storeConnection } from '../connection.ts';
+import { storeConnection, storedProxy } from '../connection.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { HTTP_PROXY_PORT, parsedProxy } from '../reach/proxy.ts';
 import { sessionOf } from '../session.ts';
 
-/** Remembers where the service is and with which key, after trying them. */
-export function addLoginCommand(program: Program): void {
-  program.command('login').description('remember the URL and key (--key, EDGE_API_KEY, or asked for on stdin)').action(async (_flags: object, command: Program) => {
-    const { key: flag } = command.optsWithGlobals<{ readonly key?: string }>();
-    const { connection } = sessionOf(command);
-    const key = flag ?? process.env['EDGE_API_KEY'] ?? await askedKey(connection.url);
-    const chosen = { url: connection.url, key };
-    const admin = await createClient(chosen).get_admin.query({});
-    tell(`${admin.name} (${admin.version}) at ${chosen.url} accepts this key; remembered in ${storeConnection(chosen, process.env)}`);
-  });
+interface LoginFlags {
+  readonly proxyUrl?: string;
+  readonly proxyKeyStdin?: boolean;
 }
 
-async function askedKey(url: string): Promise<string> {
+const HELP = `
+The proxy by which edge ssh, forward and others reach into nodes is taken to be on the host of the service, port ${HTTP_PROXY_PORT}, with the same
+key, which does when that is MASTER_KEY. Where it is elsewhere or has PROXY_KEY, say so once:
+  edge login --url http://admin:44000 --proxy-url http://proxy:${HTTP_PROXY_PORT} --proxy-key-stdin < keys    a line each: the key, that of the proxy`;
+
+/** Remembers where the service and its proxy are and with which keys, after trying the former. */
+export function addLoginCommand(program: Program): void {
+  program.command('login').description('remember the URL and key (--key, EDGE_API_KEY, or asked for on stdin), and those of the proxy')
+    .option('--proxy-url <url>', `where the proxy is (default: the host of the service, port ${HTTP_PROXY_PORT})`)
+    .option('--proxy-key-stdin', 'read the key of the proxy from stdin, after that of the service if that is asked for too')
+    .addHelpText('after', HELP)
+    .action(async (flags: LoginFlags, command: Program) => {
+      const { key: flag } = command.optsWithGlobals<{ readonly key?: string }>();
+      const { connection: { url } } = sessionOf(command);
+      const before = storedProxy(url, process.env);
+      const proxyUrl = flags.proxyUrl === undefined ? before.proxyUrl : parsedProxy(flags.proxyUrl).url;
+      const given = flag ?? process.env['EDGE_API_KEY'];
+      const asked = await askedKeys([...(given === undefined ? [`Key for ${url}: `] : []), ...(flags.proxyKeyStdin === true ? ['Key of the proxy: '] : [])]);
+      const key = given ?? asked.shift();
+      if (key === undefined) throw new Problem('no key was given: pass --key, set EDGE_API_KEY, or write it to stdin', EXIT.usage);
+      const proxyKey = flags.proxyKeyStdin === true ? asked.shift() : before.proxyKey;
+      if (flags.proxyKeyStdin === true && proxyKey === undefined) throw new Problem('no key of the proxy was given: write it to stdin', EXIT.usage);
+
+      const admin = await createClient({ url, key }).get_admin.query({});
+      tell(`${admin.name} (${admin.version}) at ${url} accepts this key; remembered in ${storeConnection({ url, key, proxyUrl, proxyKey }, process.env)}`);
+    });
+}
+
+/** One line of stdin for each question; fewer when it ends before. */
+async function askedKeys(questions: readonly string[]): Promise<string[]> {
+  const answers: string[] = [];
+  if (questions.length === 0) return answers;
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  if (process.stdin.isTTY) process.stderr.write(`Key for ${url}: `);
+  const ask = (): void => { if (process.stdin.isTTY) process.stderr.write(questions[answers.length] ?? ''); };
   try {
-    for await (const line of lines) if (line.trim() !== '') return line.trim();
+    ask();
+    for await (const line of lines) {
+      if (line.trim() === '') continue;
+      if (answers.push(line.trim()) === questions.length) break;
+      ask();
+    }
   } finally {
     lines.close();
   }
-  throw new Problem('no key was given: pass --key, set EDGE_API_KEY, or write it to stdin', EXIT.usage);
+  return answers;
 }

@@ -1,0 +1,61 @@
+/** `edge ssh-config`. */
+import { homedir, userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import type { Command as Program } from 'commander';
+import type { Api } from '../client.ts';
+import { tell, write } from '../output.ts';
+import { EXIT, Problem } from '../problem.ts';
+import { SSH_PORT } from '../reach/host-names.ts';
+import { proxyFrom } from '../reach/proxy.ts';
+import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeConfig } from '../reach/ssh-config.ts';
+import { sessionOf } from '../session.ts';
+
+interface ConfigFlags {
+  readonly cluster?: string;
+  readonly write?: string | true;
+  readonly include?: boolean;
+}
+
+const HELP = `
+Examples:
+  edge ssh-config --include                    once; then, as with any other machine:
+    ssh admin@web-1.prod.edge.internal
+    rsync -a ./site/ admin@web-1.prod.edge.internal:/srv/site/
+    git clone admin@web-1.prod.edge.internal:project.git
+    code --remote ssh-remote+admin@web-1.prod.edge.internal /srv
+  edge ssh-config > node.conf; ssh -F node.conf web-1.prod.edge.internal
+
+ssh starts edge connect, which takes URL and key from EDGE_URL, EDGE_API_KEY, EDGE_PROXY_URL and EDGE_PROXY_KEY or, as editors
+have no such variables, from what edge login remembers. Port ${SSH_PORT} stands for the SSH server of a node, wherever that listens.`;
+
+/** A block for the configuration of ssh. */
+export function addSshConfigCommand(program: Program): void {
+  program.command('ssh-config').description('print what makes ssh, scp, sftp, rsync, git and editors get to nodes by their host names')
+    .option('-c, --cluster <name>', 'for the nodes of this cluster only')
+    .option('--write [file]', 'write it to a file (default: ~/.ssh/edge_config) and say how ssh reads that')
+    .option('--include', 'write it, and put the line that makes ssh read it at the top of ~/.ssh/config, once')
+    .addHelpText('after', HELP)
+    .action(async (flags: ConfigFlags, command: Program) => {
+      const { api, connection } = sessionOf(command);
+      proxyFrom(connection, process.env); // ssh would say less clearly what is wrong there
+      const text = sshConfigText(await domainOf(api, flags.cluster), process.env);
+      if (flags.write === undefined && flags.include !== true) return write(text);
+
+      const file = typeof flags.write === 'string' ? resolve(flags.write) : defaultConfigFile();
+      writeConfig(file, text);
+      if (flags.include === true) {
+        tell(`putting "${includeLine(file)}" at the top of ~/.ssh/config`);
+        tell(includeConfig(file) === null ? `it is there already; ${file} is written anew` : `done; ssh reads ${file} from now on`);
+      } else tell(`${file} is written; ssh reads it with this line at the top of ~/.ssh/config (--include puts it there): ${includeLine(file)}`);
+      if (homedir() !== userInfo().homedir) tell(`ssh reads the configuration below ${userInfo().homedir}, whatever HOME says`);
+      return undefined;
+    });
+}
+
+/** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
+async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
+  if (cluster !== undefined) return (await api.get_cluster.query({ name: cluster })).vpn_domain;
+  const { data: [any] } = await api.list_clusters.query({ page_size: 1 });
+  if (any === undefined) throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
+  return any.vpn_domain.slice(any.name.length + 1);
+}

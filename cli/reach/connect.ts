@@ -1,0 +1,72 @@
+/** `edge connect`: a stream to a node on stdin and stdout. Each ssh starts one, so nothing is loaded that is not needed. */
+import { closeSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { connectionFrom, type Connection, type ConnectionFlags } from '../connection.ts';
+import { tell } from '../output.ts';
+import { EXIT, Problem, problemOf } from '../problem.ts';
+import { dial } from './dial.ts';
+import { proxyFrom } from './proxy.ts';
+import { isHostName, SSH_PORT } from './host-names.ts';
+import { targetOf, wayTo } from './targets.ts';
+
+/** What to connect to. */
+export interface ConnectOptions {
+  /** A node by any of its names. */
+  readonly node: string;
+  /** `PORT`, or `HOST:PORT` to go through the node. */
+  readonly target: string;
+  /** SSH_PORT stands for the port of the node's SSH server, wherever that listens. */
+  readonly isSsh: boolean;
+}
+
+/** Joins stdin and stdout to a stream, each way until its end. Rejects with a Problem when there is no stream, or it is cut. */
+export async function connect({ node, target: text, isSsh }: ConnectOptions, flags: ConnectionFlags): Promise<void> {
+  const connection = connectionFrom(flags, process.env);
+  const proxy = proxyFrom(connection, process.env);
+  const target = targetOf(text);
+  const place = await placeOf(connection, node, isSsh && text === String(SSH_PORT));
+  const socket = await dial(proxy, wayTo(place.host, { ...target, port: place.sshPort ?? target.port }));
+
+  try {
+    await Promise.all([
+      pipeline(process.stdin, socket),
+      pipeline(socket, process.stdout).then(() => closeSync(process.stdout.fd)), // Node itself never closes it, and whoever reads would wait for more
+    ]);
+  } catch {
+    throw new Problem(`the connection to ${place.host} was cut`);
+  } finally {
+    socket.destroy();
+    process.stdin.destroy();
+  }
+}
+
+/** The same for exactly these words, without looking at anything else on the command line. Null: they are others. */
+export function plainConnect(words: readonly string[]): (() => Promise<void>) | null {
+  const isSsh = words[0] === '--ssh';
+  const [node, target, ...more] = isSsh ? words.slice(1) : words;
+  if (node === undefined || target === undefined || more.length > 0 || node.startsWith('-') || target.startsWith('-')) return null;
+  return async () => {
+    process.stdout.on('error', () => process.exit(EXIT.ok)); // whoever read it has gone
+    try {
+      await connect({ node, target, isSsh }, {});
+    } catch (error) {
+      const { message, status } = problemOf(error, connectionFrom({}, process.env).url);
+      tell(message);
+      process.exitCode = status;
+    }
+  };
+}
+
+/** The host name of a node, and the port of its SSH server if that is wanted. The service is asked only for what the name does not say. */
+async function placeOf(connection: Connection, node: string, wantsPort: boolean): Promise<{ readonly host: string; readonly sshPort: number | null }> {
+  if (isHostName(node) && !wantsPort) return { host: node, sshPort: null };
+  const { nodePlace } = await import('./places.ts');
+  const { createClient } = await import('../client.ts');
+  try {
+    return await nodePlace(createClient(connection), node);
+  } catch (error) {
+    // Whoever has the key of the proxy only may go in, and may not ask: ports are as usual then.
+    if (isHostName(node) && problemOf(error, connection.url).status === EXIT.auth) return { host: node, sshPort: null };
+    throw error;
+  }
+}

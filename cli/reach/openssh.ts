@@ -1,0 +1,73 @@
+/** OpenSSH of this machine, told how to get to nodes. */
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { ownFile, type ConnectionFlags, type Environment } from '../connection.ts';
+import { EXIT, Problem } from '../problem.ts';
+import type { NodePlace } from './places.ts';
+
+/** The file in which host keys of nodes are remembered; its directory is made. */
+export function knownHostsFile(env: Environment): string {
+  const file = ownFile('known_hosts', env);
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  } catch {
+    // ssh says so itself when it cannot write there, and goes on
+  }
+  return file;
+}
+
+/** The command that ssh starts for a stream to a node, for its shell. No key is in it: it finds them as `edge` does. */
+export function proxyCommand(words: readonly string[]): string {
+  return `${[...ownWords(), 'connect'].map((word) => shellWord(word).replaceAll('%', '%%')).join(' ')} ${words.join(' ')}`;
+}
+
+/** Options with which ssh and scp reach a node. The first that is given wins, so a person's own go before. */
+export function nodeOptions({ sshPort, ownHost }: NodePlace, env: Environment): readonly string[] {
+  return [
+    `ProxyCommand=${proxyCommand(['%h', '%p'])}`, `Port=${sshPort}`, `HostKeyAlias=${ownHost}`,
+    `UserKnownHostsFile=${configWord(knownHostsFile(env))}`, 'StrictHostKeyChecking=accept-new',
+  ].flatMap((option) => ['-o', option]);
+}
+
+/** Becomes this program: its terminal, signals and exit status are those of this process from then on. Throws a Problem when it is not there. */
+export function become(program: string, words: readonly string[], flags: ConnectionFlags): never {
+  const file = pathOf(program);
+  if (file === null) throw new Problem(`there is no ${program} on this machine's PATH: install the OpenSSH client`);
+  // What was given by flags goes to the `edge connect` that it starts, by the environment: words of a command are in the list of processes.
+  const given = { ...(flags.url !== undefined && { EDGE_URL: flags.url }), ...(flags.key !== undefined && { EDGE_API_KEY: flags.key }) };
+  process.execve?.(file, [program, ...words], { ...process.env, ...given });
+  throw new Problem(`${program} cannot be started from here on ${process.platform}: see edge ssh-config --help`);
+}
+
+/** A word of a line in the configuration of ssh, in its own quotes. Throws a Problem for what cannot be written there. */
+export function configWord(text: string): string {
+  return `"${checked(text).replaceAll(/["\\]/gu, '\\$&').replaceAll('%', '%%')}"`;
+}
+
+/** This program, as it was started. */
+export function ownWords(): readonly string[] {
+  return [process.execPath, process.argv[1] ?? ''];
+}
+
+/** A word for any shell, which ssh reads as balanced quotes too: it looks for them before it starts the shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/u.test(text) ? text : `'${checked(text).replaceAll(/['\\]/gu, "'\\$&'")}'`;
+}
+
+function checked(path: string): string {
+  if (/[\n\r\0]/u.test(path)) throw new Problem(`${JSON.stringify(path)} cannot be written into a configuration of ssh`, EXIT.usage);
+  return path;
+}
+
+function pathOf(program: string): string | null {
+  for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(directory, program);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // the next one
+    }
+  }
+  return null;
+}

@@ -1,0 +1,34 @@
+/** Where a node is reached, from what the service knows of it. */
+import type { Api, Node } from '../client.ts';
+import { nodeIdOf } from '../node-names.ts';
+import { Problem } from '../problem.ts';
+import { isHostName } from './host-names.ts';
+
+/** Host name of a node as it was called, and more of it. */
+export interface NodePlace {
+  readonly host: string;
+  readonly sshPort: number;
+  /** The host name that is its own, by whatever name it was called: what its host key is remembered under. */
+  readonly ownHost: string;
+  readonly status: Node['status'];
+}
+
+/** Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none or several. */
+export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
+  const node = await api.get_node.query({ id: await nodeIdOf(api, name) });
+  return { host: hostOf(node, name.trim().toLowerCase().replace(/\.$/u, '')), sshPort: node.ssh_port, ownHost: node.vpn_hostname, status: node.status };
+}
+
+/** The same, and rejects when it is known not to be connected: ssh would tell that in words of its own after ours. */
+export async function connectedPlace(api: Api, name: string): Promise<NodePlace> {
+  const place = await nodePlace(api, name);
+  if (place.status === 'unreachable') throw new Problem(`${place.host} is not connected now: try again when that machine is back`);
+  return place;
+}
+
+// An alias stays what it was called by, so that settings of ssh for this name apply.
+function hostOf(node: Node, name: string): string {
+  if (isHostName(name)) return name;
+  const alias = node.aliases.find(({ name: known }) => known === name.split('.')[0]);
+  return alias?.vpn_hostname ?? node.vpn_hostname;
+}

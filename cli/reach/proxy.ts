@@ -1,0 +1,60 @@
+/** The admin's HTTP proxy: where it is, and the key that it takes. */
+import { nonEmpty, storedProxy, type Connection, type Environment } from '../connection.ts';
+import { EXIT, Problem } from '../problem.ts';
+
+/** Ports of the admin's proxies when nothing else is said. Source: spec.md, proxy listeners. */
+export const HTTP_PROXY_PORT = 43_128;
+export const SOCKS5_PROXY_PORT = 41_080;
+
+/** Username with which a destination is a port of a node itself. Any other is the host name of the node to go through. Source: spec.md, admin proxy rules. */
+export const SELF_USERNAME = '_';
+
+/** Where the proxy is. The key goes there in the clear unless `isTls`. */
+export interface Proxy {
+  /** Without any key: for messages. */
+  readonly url: string;
+  /** A name or an address, an IPv6 one without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** Null: none is known; a proxy without enforcement takes any. */
+  readonly key: string | null;
+}
+
+/**
+ * The proxy of the service: what EDGE_PROXY_URL and EDGE_PROXY_KEY say, before what `edge login` remembers for this service, before its
+ * host with the usual port and the key of the API. Refuses to guess where that would send the key of a service behind TLS in the clear.
+ */
+export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
+  const stored = storedProxy(url, env);
+  const given = nonEmpty(env['EDGE_PROXY_URL']) ?? stored.proxyUrl;
+  return { ...parsedProxy(given ?? guessedUrl(url)), key: nonEmpty(env['EDGE_PROXY_KEY']) ?? stored.proxyKey ?? key };
+}
+
+/** Reads the URL of a proxy. Throws a Problem for what is none. */
+export function parsedProxy(text: string): Omit<Proxy, 'key'> {
+  const url = /^https?:\/\//u.test(text) && URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['', '/'].includes(url.pathname + url.search + url.hash)) throw new Problem(`"${withoutUser(text)}" is no URL of a proxy: EDGE_PROXY_URL should be like http://HOST:${HTTP_PROXY_PORT}`, EXIT.usage);
+  if (url.username !== '' || url.password !== '') throw new Problem('the URL of the proxy must not hold the key: give it as EDGE_PROXY_KEY', EXIT.usage);
+  const isTls = url.protocol === 'https:';
+  return { url: url.origin, host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || (isTls ? 443 : 80)), isTls };
+}
+
+/** The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the usual port. */
+export function socks5Authority(proxy: Pick<Proxy, 'url'>, env: Environment): string {
+  const given = nonEmpty(env['EDGE_SOCKS5_URL']);
+  if (given === undefined) return `${new URL(proxy.url).hostname}:${SOCKS5_PROXY_PORT}`;
+  const found = /^socks5h?:\/\/(?<authority>(?:\[[\da-f:.]+\]|[\w.-]+):\d{1,5})\/?$/iu.exec(given)?.groups?.['authority'];
+  if (found === undefined) throw new Problem(`"${withoutUser(given)}" is no URL of a SOCKS5 proxy: EDGE_SOCKS5_URL should be like socks5://HOST:${SOCKS5_PROXY_PORT}`, EXIT.usage);
+  return found;
+}
+
+function guessedUrl(serviceUrl: string): string {
+  const { protocol, hostname } = new URL(serviceUrl);
+  if (protocol === 'https:') throw new Problem(`${serviceUrl} is reached by TLS, which its proxy has not by itself: set EDGE_PROXY_URL (or edge login --proxy-url) to https://HOST:PORT where TLS stands before it, or to http://${hostname}:${HTTP_PROXY_PORT} if the key may go there in the clear`, EXIT.usage);
+  return `http://${hostname}:${HTTP_PROXY_PORT}`;
+}
+
+function withoutUser(url: string): string {
+  return url.replace(/\/\/[^/]*@/u, '//…@');
+}

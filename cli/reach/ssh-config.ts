@@ -1,0 +1,50 @@
+/** What `ssh` is told by its configuration, so that plain ssh, scp, sftp, rsync, git and editors get to nodes. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Environment } from '../connection.ts';
+import { Problem } from '../problem.ts';
+import { SSH_PORT } from './host-names.ts';
+import { configWord, knownHostsFile, proxyCommand } from './openssh.ts';
+
+/** The block for all nodes whose host names end so. It holds no key, and no port that could change: `edge connect` asks for it. */
+export function sshConfigText(domain: string, env: Environment): string {
+  return `# Nodes of ${domain}, by edge ssh-config: run it again rather than edit this. ssh -p 22 leads to the machine's own sshd.
+Host *.${domain}
+  Port ${SSH_PORT}
+  ProxyCommand ${proxyCommand(['--ssh', '%h', '%p'])}
+  UserKnownHostsFile ${configWord(knownHostsFile(env))}
+  StrictHostKeyChecking accept-new
+`;
+}
+
+/** Where it is written when nothing else is said. */
+export function defaultConfigFile(): string {
+  return join(homedir(), '.ssh', 'edge_config');
+}
+
+/** Writes a file of ssh for its owner only. Throws a Problem when it cannot be written. */
+export function writeConfig(file: string, text: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, text, { mode: 0o600 });
+    chmodSync(file, 0o600); // an older file keeps its mode when it is written again
+  } catch (error) {
+    throw new Problem(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+  }
+}
+
+/** The line that makes ssh read a file. It belongs before every Host of a configuration: below one it would count for that only. */
+export function includeLine(file: string): string {
+  return `Include ${configWord(file).replaceAll('%%', '%')}`; // no tokens here
+}
+
+/** Puts that line at the top of the person's configuration of ssh. Answers where that is; null: it was there already. */
+export function includeConfig(file: string): string | null {
+  const main = join(homedir(), '.ssh', 'config');
+  const line = includeLine(file);
+  const before = existsSync(main) ? readFileSync(main, 'utf8') : '';
+  if (before.split('\n').some((one) => one.trim() === line)) return null;
+  writeConfig(main, `${line}\n${before === '' ? '' : `\n${before}`}`);
+  return main;
+}
