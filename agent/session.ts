@@ -219,13 +219,18 @@ export class Session implements LinkOwner {
         this.#tails ??= this.#newTails();
         return this.#tails.open(frame.execution, frame.offset);
       case 'untail': return this.#tails?.close(frame.execution);
-      case 'open-tunnel': return this.#ports.reach?.openTunnel(this.#url, frame.token);
+      case 'open-tunnel': return this.#tunnelWanted(frame.admin_url ?? this.#url, frame.token);
       case 'ssh-verdict': return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'settings': return this.#configured(frame.settings, null);
       case 'pong': return;
       default: return unreachable(frame);
     }
+  }
+
+  /** Like a redirect, another admin is not followed from https to http. */
+  #tunnelWanted(adminUrl: string, token: string): void {
+    if (isFollowed(this.#url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token);
   }
 
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {

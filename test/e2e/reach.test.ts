@@ -1,12 +1,14 @@
 /** From a client of the admin's proxies to a machine behind its agent, with everything in between as it is shipped. */
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../actors/resources.ts';
-import { FLEET_KEYS, startFleet } from '../support/fleet.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
+import { restClient } from '../support/fleet/rest.ts';
+import { target } from '../transport/reach/rig.ts';
 
 const run = promisify(execFile);
 
@@ -39,3 +41,39 @@ test('a service on the loopback of a machine is reached by its name, through eit
   t.is(await curl('-x', `http://127.0.0.1:${admin.httpProxyPort}`, '-U', user, '-p', `http://${alias}:${port}/x`), hello);
   t.is(await curl('--socks5-hostname', `127.0.0.1:${admin.socks5ProxyPort}`, '-U', user, `http://${name.replace('.fleet.', '.cluster-fleet.')}:${port}/x`), hello);
 });
+
+test('a machine is reached through an admin that does not own it, and is out of reach there within a second of its deletion at another', async (t) => {
+  const fleet = await startFleet(t, { agents: 1, admins: 2 });
+  const [agent] = fleet.agents;
+  if (agent === undefined) throw new Error('there is no agent');
+  const { vpn_hostname: name } = await fleet.rest.get<NodeResource>(`/nodes/${agent.node}`);
+  const [admins, owner] = [fleet.admins, await ownerOf(fleet, agent.node)];
+  const stranger = admins.find((admin) => admin.name !== owner);
+  if (stranger === undefined) throw new Error('one admin owns everything');
+  const port = await target(t, (socket) => socket.pipe(socket));
+
+  const stream = await connectThrough(stranger.httpProxyPort, `${name}:${port}`);
+  stream.write('over there');
+  t.is(String((await once(stream, 'data'))[0]), 'over there');
+
+  const closed = new Promise((resolve) => { stream.once('close', resolve); });
+  await restClient(() => admins.find((admin) => admin.name === owner)?.url ?? '', FLEET_KEYS.MASTER_KEY).call('DELETE', `/nodes/${agent.node}`);
+  const deletedMs = performance.now();
+  await closed;
+  t.true(performance.now() - deletedMs < 1_000);
+});
+
+/** Name of the admin that owns a node's cluster. */
+async function ownerOf(fleet: Fleet, node: string): Promise<string> {
+  const [row] = await fleet.sql<{ name: string }>('select a.name from node n join cluster_ownership w on w.cluster_id = n.cluster_id join admin a on a.id = w.admin_id where n.id = $1', [node]);
+  return row?.name ?? '';
+}
+
+/** A stream through the HTTP proxy at a port, in forward mode. */
+async function connectThrough(proxyPort: number, authority: string): Promise<Socket> {
+  const asked = request({ host: '127.0.0.1', port: proxyPort, method: 'CONNECT', path: authority, headers: { 'proxy-authorization': `Basic ${Buffer.from(`_:${FLEET_KEYS.PROXY_KEY}`).toString('base64')}` } });
+  asked.end();
+  const [response, socket] = await once(asked, 'connect') as [{ statusCode: number }, Socket];
+  if (response.statusCode !== 200) throw new Error(`the proxy answered ${response.statusCode}`);
+  return socket.on('error', () => {});
+}

@@ -113,8 +113,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
-  /** Open a tunnel to TUNNEL_PATH of this admin, with this one-time token. */
-  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128) }),
+  /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. */
+  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128), admin_url: z.url().max(2_048).optional() }),
   z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
   /** These users and keys are gone: end the sessions that they opened, now (E5). */
   z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),

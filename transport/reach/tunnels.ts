@@ -19,6 +19,8 @@ export interface TunnelPorts {
   readonly monotonicMs: () => number;
   /** To the live session of a node. False: it has none here, or its agent is too old. */
   send(node: NodeId, frame: AdminFrameBody): boolean;
+  /** Has the admin that owns the node's cluster ask its agent for a tunnel to this one. False: there is no such other admin. Never rejects. */
+  askOwner(node: NodeId, token: string): Promise<boolean>;
 }
 
 /** What happened so far, for metrics. */
@@ -35,6 +37,8 @@ export interface Tunnels {
    * The one way to a byte stream at a node. Opens its tunnel if there is none; connected when it resolves. Never rejects.
    */
   reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
+  /** The admin that owns it says that the node has no session there: who waits is told. */
+  refuse(node: NodeId): void;
   /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
   redeem(token: string): NodeId | null;
   /** Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its streams; new ones take this. */
@@ -80,13 +84,12 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   /** Asks the agent, once for all who wait. */
   function opened(node: NodeId, signal: AbortSignal): Promise<Tunnel | Extract<Dialled, { ok: false }>> {
     const request = asked.get(node) ?? ask(node);
-    if (request === null) return Promise.resolve(refusal('offline', 'The machine is not connected to this admin: see its status, or try again shortly.'));
     if (request.waiting.size >= WAITING_FOR_TUNNEL_MAX) return Promise.resolve(refusal('overloaded', 'Too many connections wait for this machine: try again shortly.'));
     const { promise, resolve } = Promise.withResolvers<Tunnel | Extract<Dialled, { ok: false }>>();
     const done = (tunnel: Tunnel | null): void => {
       request.waiting.delete(done);
       signal.removeEventListener('abort', giveUp);
-      resolve(tunnel ?? refusal('offline', 'The machine did not open a tunnel in time: see its status, or try again shortly.'));
+      resolve(tunnel ?? refusal('offline', 'The machine is not connected, or does not answer: see its status, or try again shortly.'));
     };
     const giveUp = (): void => done(null);
     request.waiting.add(done);
@@ -94,14 +97,19 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     return promise;
   }
 
-  function ask(node: NodeId): Asked | null {
+  function ask(node: NodeId): Asked {
     const token = randomBytes(32).toString('base64url');
-    if (!ports.send(node, { type: 'open-tunnel', token })) return null;
     counters.asked += 1;
     const request: Asked = { tokenKey: keyOf(token), waiting: new Set(), cancelTimer: clock.after(TUNNEL_OPEN_MS_MAX, () => settle(node, null)) };
     tokens.set(request.tokenKey, node);
     asked.set(node, request);
+    if (!ports.send(node, { type: 'open-tunnel', token })) void askOwner(node, token, request);
     return request;
+  }
+
+  async function askOwner(node: NodeId, token: string, request: Asked): Promise<void> {
+    const isAsked = await ports.askOwner(node, token);
+    if (!isAsked && asked.get(node) === request) settle(node, null);
   }
 
   function settle(node: NodeId, tunnel: Tunnel | null): void {
@@ -152,6 +160,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
 
   return {
     reach, redeem, accept, counters,
+    refuse: (node) => settle(node, null),
     end(node) {
       settle(node, null);
       for (const tunnel of open.get(node) ?? []) tunnel.destroy();

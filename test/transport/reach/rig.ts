@@ -28,6 +28,8 @@ export interface RigOptions {
   /** Whether the agent opens what it is asked for. */
   readonly opens?: boolean;
   readonly isConnected?: boolean;
+  /** Asks the admin at which the node has its session, if there is another one. */
+  readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
 }
 
 /** A running rig. */
@@ -41,7 +43,7 @@ export interface Rig {
 }
 
 /** Starts one that ends with the scope. */
-export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true }: RigOptions = {}): Promise<Rig> {
+export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true, askOwner = () => Promise.resolve(false) }: RigOptions = {}): Promise<Rig> {
   const tokens: string[] = [];
   const joins = createJoins();
   const agent = createAgentTunnels({ exit: plainExit, join: (one, other) => joins.join(one, other), log: silent });
@@ -53,6 +55,7 @@ export async function tunnelRig(scope: Scope, { clock = systemClock, opens = tru
       if (opens) agent.open(url, frame.token);
       return true;
     },
+    askOwner,
   });
   const server = createServer();
   server.on('upgrade', createTunnelGate(tunnels));

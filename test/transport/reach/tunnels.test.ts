@@ -170,6 +170,17 @@ test('a node without a session is offline', async (t) => {
   t.like(await reach(1), { ok: false, failure: 'offline' });
 });
 
+test('a node whose session is at another admin is asked for through that one, and who waits hears its no at once', async (t) => {
+  const asked: string[] = [];
+  const { reach, tunnels } = await tunnelRig(t, { isConnected: false, askOwner: async (node) => { asked.push(node); return Promise.resolve(true); } });
+  const waiting = reach(1);
+  await until('the owner is asked', () => asked.length === 1);
+
+  tunnels.refuse(NODE);
+
+  t.like(await waiting, { ok: false, failure: 'offline' });
+});
+
 test('a tunnel that nobody used for a minute is closed, and the next connection opens another', async (t) => {
   const clock = createFakeClock();
   const { reach, tunnels, tokens } = await tunnelRig(t, { clock });

@@ -1,0 +1,43 @@
+/** What admins say to each other through the database: a few words that are worth nothing later, and are lost when nobody listens. */
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { NodeId } from '../transport/protocol/ids.ts';
+import { rowsOf, sql } from './reads/sql.ts';
+
+/** Where they are notified. */
+export const PEER_WORDS = 'edge_peers';
+
+/** One of them. `to` and `from` are ids of admins. */
+const PeerWord = z.discriminatedUnion('type', [
+  /** Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. */
+  z.object({ type: z.literal('tunnel-wanted'), to: z.string(), from: z.string(), node: NodeId, token: z.string(), url: z.string() }),
+  /** The node has no session here. */
+  z.object({ type: z.literal('tunnel-refused'), to: z.string(), node: NodeId }),
+  /** Whatever is open to this node ends now (E5). */
+  z.object({ type: z.literal('node-revoked'), from: z.string(), node: NodeId }),
+]);
+export type PeerWord = z.infer<typeof PeerWord>;
+
+/** Reads a notification; null when it is none of these words: another version's. */
+export function readPeerWord(payload: string): PeerWord | null {
+  try {
+    return PeerWord.safeParse(JSON.parse(payload)).data ?? null;
+  } catch {
+    return null; // not JSON
+  }
+}
+
+/** Tells all admins. Rejects with DatabaseUnavailable when the database is away. */
+export async function tellPeers(pool: Pool, word: PeerWord): Promise<void> {
+  await rowsOf(pool, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
+}
+
+/** Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now. */
+export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: string, url: string): Promise<boolean> {
+  const rows = await rowsOf<{ to: string }>(pool, 'looking for the owner of a node', sql`
+    select w.admin_id as to from node n join cluster_ownership w on w.cluster_id = n.cluster_id where n.id = ${node}::uuid and w.lease_until > clock_timestamp() and w.admin_id <> ${from}::uuid`);
+  const [owner] = rows;
+  if (owner === undefined) return false;
+  await tellPeers(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
+  return true;
+}
