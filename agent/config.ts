@@ -72,7 +72,7 @@ export const AGENT_SETTINGS = {
   AGENT_HTTP_PROXY_PORT: servedPort(DEFAULT_PORTS.http_proxy_port, 'the HTTP proxy'),
   AGENT_SOCKS5_PROXY_PORT: servedPort(DEFAULT_PORTS.socks5_proxy_port, 'the SOCKS5 proxy'),
   PROXY_BLOCKED_PORTS: list().refine(isPortList).default(['25'])
-    .meta({ expected: `none, or at most ${RULES_MAX} comma-separated ports or ranges such as 6000-6063`, description: 'Ports to which nobody gets through this machine. Its own of the agent stay open to admins.' }),
+    .meta({ expected: `none, or at most ${RULES_MAX} comma-separated ports or ranges such as 6000-6063`, description: 'Ports to which nobody gets through this machine. Those of the agent itself stay open to admins.' }),
   PROXY_CUSTOM_BLOCKED_HOSTS: hostRules().meta({ description: 'Hosts to which nobody gets through this machine. They come before those that are allowed.' }),
   PROXY_CUSTOM_ALLOWED_HOSTS: hostRules().meta({ description: 'Hosts that are reached through this machine though they are closed otherwise, as its own loopback is. Metadata services are opened by their exact address only.' }),
   LOG_LEVEL: choice(LOG_LEVELS).default('info')
