@@ -2,25 +2,38 @@
 import type { Stats } from 'node:fs';
 import { writeAttributes } from './attributes.ts';
 import { PACKET, type StatusCode } from './codes.ts';
-import { ANSWER_BYTES_MAX, WAITING_BYTES_MAX } from './limits.ts';
+import { ANSWER_BYTES_MAX, BATCH_BYTES_MAX } from './limits.ts';
 import { FieldWriter } from './wire.ts';
-
-/** Puts bytes out, all of them. */
-export type WriteBytes = (memory: Buffer, at: number, length: number) => void;
 
 const NUMBER_BYTES = 4;
 
-/** Memory for answers. There is always room for one more of the largest, as long as `flush` follows when `isFull`. */
+const BATCH_BYTES = BATCH_BYTES_MAX + ANSWER_BYTES_MAX;
+
+/** Answers in memory for a batch of them. There is always room for one more of the largest, as long as `take` follows when `isFull`. */
 export class Answers extends FieldWriter {
+  readonly #spare: Buffer[] = [];
   #start = 0;
 
   constructor() {
-    super(WAITING_BYTES_MAX + ANSWER_BYTES_MAX);
+    super(BATCH_BYTES);
   }
 
-  /** Whether to `flush` before the next request. */
+  /** Whether to `take` before the next request. */
   get isFull(): boolean {
-    return this.length >= WAITING_BYTES_MAX;
+    return this.length >= BATCH_BYTES_MAX;
+  }
+
+  /** What waits, to be written; the next answers go elsewhere. */
+  take(): Buffer {
+    const batch = this.memory.subarray(0, this.length);
+    this.memory = this.#spare.pop() ?? Buffer.allocUnsafeSlow(BATCH_BYTES);
+    this.length = 0;
+    return batch;
+  }
+
+  /** Gives memory back that was written. */
+  written(batch: Buffer): void {
+    this.#spare.push(Buffer.from(batch.buffer));
   }
 
   /** Begins an answer: its fields follow, then `end`. */
@@ -74,11 +87,5 @@ export class Answers extends FieldWriter {
     this.length += came;
     this.end();
     return came;
-  }
-
-  /** Writes what waits. */
-  flush(write: WriteBytes): void {
-    if (this.length > 0) write(this.memory, 0, this.length);
-    this.length = 0;
   }
 }

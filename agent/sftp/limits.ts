@@ -15,11 +15,17 @@ export const DATA_BYTES_MAX = TOLD_PACKET_BYTES_MAX - 1_024;
 /** Bytes of one answer at most, with its length in front: the data of a READ, or what READLINK, REALPATH and READDIR give. */
 export const ANSWER_BYTES_MAX = PACKET_BYTES_MAX;
 
-/** Bytes of answers that wait until they are written. Beyond it they are written before the next request is looked at. */
-export const WAITING_BYTES_MAX = 262_144;
+/** Bytes of answers after which they are written, before the next request is looked at. */
+export const BATCH_BYTES_MAX = 262_144;
 
-/** Bytes that are read ahead of the request at hand: a packet of the largest size always fits. */
-export const INPUT_BYTES_MAX = 1_048_576;
+/** Batches of answers that are being written. While all are, requests wait. */
+export const BATCHES_MAX = 3;
+
+/** Bytes that are read at once. */
+export const READ_BYTES_MAX = 262_144;
+
+/** Bytes of requests that wait, beyond which nothing is read: one packet of the largest size, and hundreds of small ones. */
+export const HELD_BYTES_MAX = 2 * PACKET_BYTES_MAX;
 
 /** Bytes after which one READDIR answer is full. Source: answers of 34,000 bytes are what every client must take (draft-ietf-secsh-filexfer-02, 3). */
 export const LISTING_BYTES_MAX = 32_000;
@@ -32,6 +38,3 @@ export const LINKS_MAX = 40;
 
 /** Numbers of users, and of groups, whose names one request may ask for: as many as fit into the answer with the longest names. */
 export const IDS_MAX = 4_096;
-
-/** Pause before a pipe that does not block is tried again, in ms. */
-export const RETRY_MS = 1;

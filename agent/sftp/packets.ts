@@ -1,9 +1,6 @@
 /** Cuts what comes in into packets: a length of 32 bits, and as many bytes. */
-import { INPUT_BYTES_MAX, PACKET_BYTES_MAX } from './limits.ts';
+import { HELD_BYTES_MAX, PACKET_BYTES_MAX, READ_BYTES_MAX } from './limits.ts';
 import { FieldReader, Garbage } from './wire.ts';
-
-/** Puts up to `length` bytes into `memory` at `at`. Returns how many, and 0 at the end. */
-export type ReadBytes = (memory: Buffer, at: number, length: number) => number;
 
 const LENGTH_BYTES = 4;
 
@@ -12,7 +9,7 @@ const PACKET_BYTES_MIN = 5;
 
 /** Holds what came and was not answered yet, in memory of a fixed size. */
 export class Packets {
-  readonly #memory = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
+  readonly #memory = Buffer.allocUnsafeSlow(HELD_BYTES_MAX + 2 * READ_BYTES_MAX);
   #start = 0;
   #end = 0;
 
@@ -21,12 +18,20 @@ export class Packets {
     return this.#end - this.#start;
   }
 
-  /** Reads once, as much as there is room for. What `next` gave before is not good any more. Returns the bytes that came: 0 at the end. */
-  fill(read: ReadBytes): number {
+  /** Whether so much waits that nothing should be read before some of it was taken. */
+  get isFull(): boolean {
+    return this.bytesHeld >= HELD_BYTES_MAX;
+  }
+
+  /** Memory for what comes next: at least READ_BYTES_MAX unless `isFull`. What `next` gave before is not good any more. */
+  room(): Buffer {
     this.#makeRoom();
-    const came = read(this.#memory, this.#end, this.#memory.length - this.#end);
-    this.#end += came;
-    return came;
+    return this.#memory.subarray(this.#end, this.#end + READ_BYTES_MAX);
+  }
+
+  /** Says how many bytes were put into the room. */
+  added(bytes: number): void {
+    this.#end += bytes;
   }
 
   /** The next whole packet, or null until more came. Throws Garbage on a length that no packet has. */
@@ -40,10 +45,10 @@ export class Packets {
     return new FieldReader(this.#memory, at, at + length);
   }
 
-  /** Moves the beginning of a packet to the front only when the packet might not fit behind it: moving costs as much as reading. */
+  /** Moves the beginning of a packet to the front only when there is too little behind it: moving costs as much as reading. */
   #makeRoom(): void {
     if (this.#start === this.#end) this.#start = this.#end = 0;
-    if (this.#start + LENGTH_BYTES + PACKET_BYTES_MAX <= this.#memory.length) return;
+    if (this.#memory.length - this.#end >= READ_BYTES_MAX) return;
     this.#memory.copyWithin(0, this.#start, this.#end);
     this.#end -= this.#start;
     this.#start = 0;

@@ -4,4 +4,4 @@ import { serve } from './server.ts';
 
 process.title = 'edge-agent sftp-server'; // for ps: the published agent hands the program over as a text, which nobody wants to see there
 become(process.argv.at(-1) ?? '');
-process.exitCode = serve();
+serve();

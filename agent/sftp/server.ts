@@ -1,7 +1,8 @@
 /** The SFTP server on stdin and stdout: one client, one thread, one request after the other. */
-import { readSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
+import { Socket, type SocketConstructorOpts } from 'node:net';
 import { Answers } from './answers.ts';
-import { RETRY_MS } from './limits.ts';
+import { BATCHES_MAX } from './limits.ts';
 import { Packets } from './packets.ts';
 import { Service } from './service.ts';
 import { Garbage } from './wire.ts';
@@ -11,63 +12,87 @@ const STDOUT = 1;
 const STDERR = 2;
 
 /**
- * Serves the client on stdin and stdout until it hangs up. Returns the exit status: 0, or 1 with a line on stderr after garbage.
+ * Serves the client on stdin and stdout, which are pipes or sockets, until it hangs up; then the process ends with status 0, or with 1
+ * and a line on stderr after garbage.
  *
- * All calls are synchronous, as the program has nothing else to do: that keeps the order of answers, bounds what is under way to
- * one buffer each way, holds a client back that does not read, and is twice as quick as the thread pool (measured).
+ * Files are used by synchronous calls: the program has one client and nothing else to do, answers stay in the order of the requests,
+ * and a round through the thread pool costs more than the call (measured). Only the client is waited for: while it does not take
+ * answers its requests are read on up to a bound, since clients write many before they read.
  */
-export function serve(): number {
+export function serve(): void {
   const [packets, answers] = [new Packets(), new Answers()];
   const service = new Service(answers);
-  try {
-    do {
-      for (let packet = packets.next(); packet !== null; packet = packets.next()) {
-        service.answer(packet);
-        if (answers.isFull) answers.flush(writeOut);
-      }
-      answers.flush(writeOut);
-    } while (packets.fill(readIn) > 0);
-    if (packets.bytesHeld > 0) throw new Garbage('the end in the middle of a packet');
-    return 0;
-  } catch (error) {
-    if (isHungUp(error)) return 0;
-    if (!(error instanceof Garbage)) throw error;
-    complain(`sftp-server: what came is not SFTP: ${error.message}`);
-    return 1;
-  } finally {
-    service.close();
+  const output = socket(STDOUT, { readable: false, writable: true });
+  const input = socket(STDIN, { readable: true, writable: false, onread: { buffer: () => packets.room(), callback: take } });
+  let batches = 0;
+  let isEnded = false;
+
+  input.on('end', () => {
+    isEnded = true;
+    pump();
+  });
+  input.on('error', hangUp);
+  output.on('error', hangUp);
+  input.resume();
+
+  /** Returns whether to read on. */
+  function take(bytes: number): boolean {
+    packets.added(bytes);
+    pump();
+    return !packets.isFull;
   }
-}
 
-function readIn(memory: Buffer, at: number, length: number): number {
-  return patiently(() => readSync(STDIN, memory, at, length, null));
-}
-
-function writeOut(memory: Buffer, at: number, length: number): void {
-  for (let written = 0; written < length;) written += patiently(() => writeSync(STDOUT, memory, at + written, length - written));
-}
-
-/** Tries again where somebody who has the other end, or shares this one, has set it not to block. */
-function patiently(attempt: () => number): number {
-  for (;;) {
+  function pump(): void {
     try {
-      return attempt();
+      while (batches < BATCHES_MAX) {
+        const packet = packets.next();
+        if (packet !== null) service.answer(packet);
+        if (answers.isFull || packet === null && answers.length > 0) write(answers.take());
+        if (packet === null) break;
+      }
+      if (isEnded && batches === 0) end();
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+      if (!(error instanceof Garbage)) throw error;
+      fail(`what came is not SFTP: ${error.message}`);
     }
   }
+
+  function write(batch: Buffer): void {
+    batches += 1;
+    output.write(batch, (error) => {
+      if (error) return; // said by its event
+      batches -= 1;
+      answers.written(batch);
+      pump();
+      if (!packets.isFull && !isEnded) input.resume();
+    });
+  }
+
+  function end(): void {
+    if (packets.bytesHeld > 0) throw new Garbage('the end in the middle of a packet');
+    hangUp();
+  }
+
+  function hangUp(): void {
+    service.close();
+    process.exit(0);
+  }
 }
 
-function isHungUp(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'EPIPE' || code === 'ECONNRESET';
-}
-
-function complain(line: string): void {
+function socket(descriptor: number, options: SocketConstructorOpts): Socket {
   try {
-    writeSync(STDERR, `${line}\n`);
+    return new Socket({ ...options, fd: descriptor });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_INVALID_FD_TYPE') throw error;
+    return fail(`${descriptor === STDIN ? 'stdin' : 'stdout'} is neither a pipe nor a socket: this program is started by a server of SSH`);
+  }
+}
+
+function fail(line: string): never {
+  try {
+    writeSync(STDERR, `sftp-server: ${line}\n`);
   } catch {
     // nobody listens there either
   }
+  process.exit(1);
 }

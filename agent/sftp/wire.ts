@@ -60,7 +60,7 @@ export class FieldReader {
 
 /** Writes the fields of packets one after the other into memory that the caller has made large enough. */
 export class FieldWriter {
-  readonly memory: Buffer;
+  memory: Buffer;
   /** Where the next field goes, and so how many bytes there are. */
   length = 0;
 

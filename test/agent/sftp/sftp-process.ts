@@ -1,0 +1,172 @@
+/** The SFTP server as a process of a test, and a client that says exactly what it is told: packets, with nothing of the server's own code in them. */
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { ExecutionContext } from 'ava';
+import { sftpCommand } from '../../../agent/sftp/command.ts';
+import type { BecomeAccount } from '../../../agent/sftp/privileges.ts';
+
+/** What the server is given: compiled code that all servers of the tests share, so that they start in half the time. */
+export const ENVIRONMENT: Readonly<Record<string, string>> = {
+  PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', TZ: 'UTC', NODE_COMPILE_CACHE: new URL('../../../node_modules/.cache/edge-sftp-test', import.meta.url).pathname,
+};
+
+/** Who a test becomes to have no rights. Source: the same numbers on every Linux. */
+export const NOBODY: BecomeAccount = { name: 'nobody', uid: 65_534, gid: 65_534 };
+
+/** A packet of the server: its kind, the number of the request (or the version), and the rest. */
+export interface Answer {
+  readonly kind: number;
+  readonly number: number;
+  readonly rest: Buffer;
+}
+
+/** A directory that everybody may use, removed after the test. */
+export function temporaryDirectory(t: ExecutionContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-sftp-test-'));
+  chmodSync(directory, 0o777);
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A number of 32 bits. */
+export function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** A number of 64 bits. */
+export function u64(value: number | bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
+}
+
+/** Bytes, or a text, after their length. */
+export function text(value: string | Buffer): Buffer {
+  return Buffer.concat([u32(Buffer.byteLength(value)), Buffer.from(value)]);
+}
+
+/** A packet with its length. */
+export function packet(kind: number, number: number, ...fields: readonly Buffer[]): Buffer {
+  return text(Buffer.concat([Buffer.from([kind]), u32(number), ...fields]));
+}
+
+/** The greeting of a client. */
+export const GREETING = packet(1, 3);
+
+/** Attributes that say nothing. */
+export const NO_ATTRIBUTES = u32(0);
+
+/** A server and a client in one. */
+export class SftpProcess {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  stderr = '';
+  readonly #waiting: ((answer: Answer) => void)[] = [];
+  readonly #came: Answer[] = [];
+  #rest = Buffer.alloc(0);
+  #number = 0;
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>) {
+    this.child = child;
+    this.exited = new Promise((resolve) => { child.on('close', (code, signal) => resolve({ code, signal })); });
+    child.stdin.on('error', () => {}); // a server that ended: its status says so
+    child.stderr.on('data', (piece: Buffer) => { this.stderr += piece.toString('utf8'); });
+    child.stdout.on('data', (piece: Buffer) => this.#take(piece));
+  }
+
+  /** Starts a server in this directory, as this account; ended after the test. Nothing was said to it yet. */
+  static start(t: ExecutionContext, directory: string, account: BecomeAccount | null = null): SftpProcess {
+    const [file, ...words] = sftpCommand(account);
+    const server = new SftpProcess(spawn(file, words, { cwd: directory, env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'] }));
+    t.teardown(async () => {
+      server.child.kill('SIGKILL');
+      await server.exited;
+    });
+    return server;
+  }
+
+  /** Starts one and greets it. */
+  static async greeted(t: ExecutionContext, directory: string, account: BecomeAccount | null = null): Promise<SftpProcess> {
+    const server = SftpProcess.start(t, directory, account);
+    server.send(GREETING);
+    await server.answer();
+    return server;
+  }
+
+  /** Sends bytes as they are. */
+  send(bytes: Buffer): void {
+    this.child.stdin.write(bytes);
+  }
+
+  /** The next answer. */
+  async answer(): Promise<Answer> {
+    const came = this.#came.shift();
+    return came ?? new Promise((resolve) => { this.#waiting.push(resolve); });
+  }
+
+  /** Sends a request and takes the next answer, which must be its own. */
+  async ask(kind: number, ...fields: readonly Buffer[]): Promise<Answer> {
+    this.#number += 1;
+    const number = this.#number;
+    this.send(packet(kind, number, ...fields));
+    const answer = await this.answer();
+    if (answer.number !== number) throw new Error(`the answer to request ${number} says ${answer.number}`);
+    return answer;
+  }
+
+  /** Sends a request and takes its status: code and words. */
+  async status(kind: number, ...fields: readonly Buffer[]): Promise<readonly [number, string]> {
+    return statusOf(await this.ask(kind, ...fields));
+  }
+
+  /** Sends an OPEN or OPENDIR and takes the handle. */
+  async handle(kind: number, ...fields: readonly Buffer[]): Promise<Buffer> {
+    const answer = await this.ask(kind, ...fields);
+    if (answer.kind !== 102) throw new Error(`no handle, but ${statusOf(answer).join(' ')}`);
+    return answer.rest; // a length and bytes: just as a request takes it
+  }
+
+  /** Ends what the server reads, and waits for its own end. */
+  async end(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    this.child.stdin.end();
+    return this.exited;
+  }
+
+  #take(piece: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? Buffer.from(piece) : Buffer.concat([this.#rest, piece]);
+    while (this.#rest.length >= 4 && this.#rest.length >= 4 + this.#rest.readUInt32BE()) {
+      const end = 4 + this.#rest.readUInt32BE();
+      const answer = { kind: this.#rest.readUInt8(4), number: this.#rest.readUInt32BE(5), rest: this.#rest.subarray(9, end) };
+      this.#rest = this.#rest.subarray(end);
+      const waiting = this.#waiting.shift();
+      if (waiting) waiting(answer);
+      else this.#came.push(answer);
+    }
+  }
+}
+
+/** Code and words of a status. Throws when the answer is none. */
+export function statusOf({ kind, rest }: Answer): readonly [number, string] {
+  if (kind !== 101) throw new Error(`an answer of kind ${kind}, not a status`);
+  return [rest.readUInt32BE(0), rest.toString('utf8', 8, 8 + rest.readUInt32BE(4))];
+}
+
+/** Names of a NAME answer, their long names, and their sizes. */
+export function namesOf({ kind, rest }: Answer): readonly { name: Buffer; long: Buffer; size: number | null }[] {
+  if (kind !== 104) throw new Error(`an answer of kind ${kind}, not names`);
+  let at = 4;
+  const take = (bytes: number) => {
+    at += bytes;
+    return rest.subarray(at - bytes, at);
+  };
+  const word = () => take(take(4).readUInt32BE());
+  return Array.from({ length: rest.readUInt32BE(0) }, () => {
+    const [name, long, flags] = [word(), word(), take(4).readUInt32BE()];
+    return { name, long, size: flags === 0 ? null : Number(take(28).readBigUInt64BE(0)) };
+  });
+}
