@@ -9,7 +9,7 @@ import type { SshGrant } from '../../transport/protocol/ssh.ts';
 import type { Exit } from '../exits/exit.ts';
 import type { AgentLog } from '../ports.ts';
 import { accountsOfMachine } from './accounts.ts';
-import type { Account } from './accounts.ts';
+import type { Account, AccountOf } from './accounts.ts';
 import { Admission } from './admission.ts';
 import { ALGORITHMS } from './algorithms.ts';
 import { LiveConnection } from './connection.ts';
@@ -46,6 +46,8 @@ export interface SshServerOptions {
   readonly sftpCommand: SftpCommand;
   /** Absent: nothing is recorded. */
   readonly recording?: Recording;
+  /** Who becomes whom; the accounts of this machine, unless a test has its own. */
+  readonly accounts?: AccountOf;
   readonly limits?: Partial<SshLimits>;
 }
 
@@ -75,7 +77,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
   const admission = new Admission(limits);
   const launcher = createLauncher({ environment: options.environment });
   const pipes = new PipePool(join(dirname(options.hostKeyPath), 'ssh-pipes'));
-  const accountOf = accountsOfMachine();
+  const accountOf = options.accounts ?? accountsOfMachine();
   const counters = { authentications: 0, connections: 0 };
   const sockets = new Set<Socket>();
   /** Those that are not logged in yet, each with what is to be done once it is. */

@@ -1,12 +1,13 @@
 /** An SSH server of the agent with users in memory, and OpenSSH's programs that reach it. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Exit } from '../../../agent/exits/exit.ts';
 import { sftpCommand } from '../../../agent/sftp/command.ts';
 import { createSshServer } from '../../../agent/ssh/server.ts';
@@ -43,7 +44,7 @@ export interface SshRig {
   /** Takes the place of the users when set. */
   verdict: ((username: string, credential: SshCredential) => Promise<SshVerdict | null>) | null;
   /** Makes a key pair; the answer is the path of the private one. */
-  key(type: string, bits?: number): string;
+  key(type: string, bits?: number): Promise<string>;
   /** Makes a user that the private keys at these paths and the password let in. */
   user(name: string, keys: readonly string[], password?: string): TestUser;
   /** Arguments of ssh for this server: nothing of the caller's own files, keys or agent. */
@@ -65,6 +66,7 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
     exit: directExit(), log: { debug: silent, info: silent, warn: silent, error: silent },
     environment: { PATH: process.env['PATH'], LANG: 'C.UTF-8' },
     sftpCommand,
+    accounts: async () => ({ name: userInfo().username, uid: userInfo().uid, gid: userInfo().gid, home: directory, shell: '/bin/bash', isOther: false }), // the home of whoever runs the tests may hold anything
     ...options,
     verify: async (username, credential) => {
       asked.push({ username, credential });
@@ -88,9 +90,9 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
   let made = 0;
   const rig: SshRig = {
     server, port: port ?? 0, directory, users, asked, verdict: null,
-    key(type, bits) {
+    async key(type, bits) {
       const path = join(directory, `key-${made++}`);
-      execFileSync('ssh-keygen', ['-q', '-t', type, ...(bits === undefined ? [] : ['-b', String(bits)]), '-N', '', '-f', path]);
+      await promisify(execFile)('ssh-keygen', ['-q', '-t', type, ...(bits === undefined ? [] : ['-b', String(bits)]), '-N', '', '-f', path]);
       return path;
     },
     user(name, keys, password) {

@@ -28,9 +28,13 @@ const PACKAGES: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   curl: 'curl',
   sftp: 'openssh-client',
+  ssh: 'openssh-client',
+  scp: 'openssh-client',
   'ssh-keygen': 'openssh-client',
   sshd: 'openssh-server',
   sshfs: 'sshfs',
+  rsync: 'rsync',
+  setpriv: 'util-linux',
 };
 
 /** Modules of Python by their name, and the package. */
