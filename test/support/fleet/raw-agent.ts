@@ -31,8 +31,8 @@ export interface RawSession {
 
 /** An enrolled node without a program. */
 export interface RawAgent extends EnrollAnswer {
-  /** Opens a session; with `greets`, says hello and waits for the welcome. */
-  connect(options?: { readonly greets?: boolean; readonly holding?: readonly string[] }): Promise<RawSession>;
+  /** Opens a session; with `greets`, says hello in this version of the protocol (1 unless given) and waits for the welcome. */
+  connect(options?: { readonly greets?: boolean; readonly holding?: readonly string[]; readonly protocol?: number }): Promise<RawSession>;
 }
 
 /** What an agent posts to enrol. */
@@ -42,13 +42,17 @@ export function enrollment(key: string, node: string = randomUUID()): Record<str
 
 /** Enrols with a fresh key. Its sessions end with the scope. */
 export async function enrollRaw(scope: Scope, fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] }): Promise<RawAgent> {
-  const answer = await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fleet.key()).key));
+  return rawAgent(scope, () => fleet.admins[0]?.url ?? '', await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fleet.key()).key)));
+}
+
+/** An agent that is enrolled already, at the admin of this URL. Its sessions end with the scope. */
+export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer): RawAgent {
   return {
     ...answer,
-    async connect({ greets = true, holding = [] } = {}) {
-      const session = await openSession(scope, fleet.admins[0]?.url ?? '', answer.api_token);
+    async connect({ greets = true, holding = [], protocol = 1 } = {}) {
+      const session = await openSession(scope, url(), answer.api_token);
       if (greets) {
-        session.send({ type: 'hello', protocol: 1, node: answer.node_id, registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false }, report: { services: [] }, holding: [...holding] as never });
+        session.send({ type: 'hello', protocol, node: answer.node_id, registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false }, report: { services: [] }, holding: [...holding] as never });
         await session.frame('welcome');
       }
       return session;
