@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { EnrollAnswer } from '../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../transport/protocol/frames.ts';
+import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { registrationOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import { openDataDirectory } from './data-directory.ts';
@@ -33,6 +34,9 @@ const CLOSE_MS_MAX = 12_000;
 
 /** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
 const TRIM_AFTER_MS = 2_000;
+
+/** An admin that says nothing of it has nothing recorded. */
+const NOTHING_RECORDED: SshRecordingSettings = { mode: 'off', bytes_max: 1_024, ms_max: 1_000 };
 
 /** What the program gives its agent. */
 export interface AgentOptions {
@@ -92,7 +96,8 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
 
   const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
   const reach = await startReach({
-    config, directory, log, proxyPassword: identity.enrollment.proxy_password,
+    config, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
+    recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
   });
   const services = [
@@ -108,7 +113,10 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
     adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
     onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
     onConfirmed: () => confirmed(),
-    onLive: () => { trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref(); },
+    onLive: (adminUrl) => {
+      trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
+      reach.connected(adminUrl);
+    },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
   }, { journal, runner: executor, reach: reach.session, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 

@@ -1,18 +1,19 @@
 /** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
-import type { SshCredential } from '../transport/protocol/ssh.ts';
+import type { SshCredential, SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { createJoins } from '../transport/streams/join.ts';
 import { exitRulesOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { createExit } from './exits/dialler.ts';
 import type { Service } from './health.ts';
-import type { AgentLog, SessionReach } from './ports.ts';
+import type { AgentLog, SessionClock, SessionReach } from './ports.ts';
 import { startAgentProxies } from './proxies.ts';
 import { sftpCommand } from './sftp/command.ts';
 import { createAsking } from './ssh/asking.ts';
 import { createSshServer } from './ssh/server.ts';
-import type { SshServer } from './ssh/server.ts';
+import { openSpool } from './ssh/spool.ts';
+import { createUploads } from './ssh/upload.ts';
 import { createAgentTunnels } from './tunnel/tunnels.ts';
 
 /** Open connections through this machine may go on for so long when the agent stops, in ms. */
@@ -22,10 +23,15 @@ const DRAIN_MS_MAX = 2_000;
 export interface ReachOptions {
   readonly config: AgentConfig;
   readonly directory: DataDirectory;
+  /** The node's API token, for uploads of recordings. */
+  readonly token: string;
   /** Of the agent's own proxies, as enrolment gave it. */
   readonly proxyPassword: string;
   /** Asks the admin about a login; false when none can be asked now. */
   readonly askAdmin: (attempt: number, username: string, credential: SshCredential) => boolean;
+  /** What admins want recorded, as they said last. */
+  readonly recording: () => SshRecordingSettings;
+  readonly clock: SessionClock;
   readonly log: AgentLog;
 }
 
@@ -36,18 +42,24 @@ export interface Reach {
   readonly services: readonly Service[];
   /** The ports that were got. */
   readonly ports: Partial<AgentPorts>;
+  /** A session with the admin at this URL is live: what waits for one goes there. */
+  connected(adminUrl: string): void;
   close(): Promise<void>;
 }
 
 /** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
-export async function startReach({ config, directory, proxyPassword, askAdmin, log }: ReachOptions): Promise<Reach> {
+export async function startReach({ config, directory, token, proxyPassword, askAdmin, recording, clock, log }: ReachOptions): Promise<Reach> {
   const exit = createExit({ rules: exitRulesOf(config), proxies: () => proxies.listening });
   const proxies = await startAgentProxies({ config, password: proxyPassword, exit, log });
   const joins = createJoins();
   const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log });
   const asking = createAsking(askAdmin);
+  const spool = openSpool(directory.sshRecordings);
+  const uploads = createUploads({ spool, token, clock, random: Math.random, log });
+  spool.onFinished = () => uploads.poke();
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
     port: config.AGENT_SSH_PORT, hosts: config.AGENT_SSH_HOST, hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
+    recording: { spool, settings: recording },
   }) : null;
   const sshPort = await ssh?.start() ?? null;
   return {
@@ -57,15 +69,12 @@ export async function startReach({ config, directory, proxyPassword, askAdmin, l
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
       grants: () => ssh?.grants() ?? [],
     },
-    services: [...proxies.services, ...sshService(ssh)],
+    services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }, { name: 'ssh_recording', problem: () => spool.problem }])],
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
+    connected: (adminUrl) => uploads.start(adminUrl),
     async close() {
-      await Promise.all([proxies.close(DRAIN_MS_MAX), joins.drain(DRAIN_MS_MAX), ssh?.close()]);
+      await Promise.all([proxies.close(DRAIN_MS_MAX), joins.drain(DRAIN_MS_MAX), ssh?.close(), uploads.close()]);
       tunnels.close();
     },
   };
-}
-
-function sshService(ssh: SshServer | null): readonly Service[] {
-  return ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }];
 }

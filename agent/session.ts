@@ -23,7 +23,7 @@ export interface SessionOptions {
   /** Called when admins confirmed results. */
   readonly onConfirmed?: () => void;
   /** Called at every welcome. */
-  readonly onLive?: () => void;
+  readonly onLive?: (adminUrl: string) => void;
   /** Called once when the admin revoked this node: the session is over and does not dial again. */
   readonly onRevoked?: (reason: string) => void;
 }
@@ -248,7 +248,7 @@ export class Session implements LinkOwner {
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
     if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
-    this.#options.onLive?.();
+    this.#options.onLive?.(this.#url);
   }
 
   #configured(settings: AgentSettings, clusterName: string | null): void {

@@ -34,7 +34,7 @@ function connect(port: number, index: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const session: Session = new Session(
     {
-      node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => [`http://127.0.0.1:${port}`], onLive: resolve,
+      node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => [`http://127.0.0.1:${port}`], onLive: () => resolve(),
       onConfirmed: () => {
         confirmed += 1;
         if (confirmed >= wanted) allConfirmed?.();
