@@ -165,3 +165,17 @@ test('deliveries whose webhook is gone are deleted, a bounded number at a time, 
   t.deepEqual(sorted(rows.map(({ id }) => id)), sorted(left.map(({ id }) => id)));
   t.is((await opened.pool.query('select from webhook_attempt')).rowCount, left.length);
 });
+
+test('recordings are kept for their days by the clock of the admin, whatever that of their machine said, and then go in batches', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  await opened.pool.query(`update ssh_recording set started_at = '1999-01-01', inserted_at = $1`, [new Date(NOW_MS - 30 * DAY_MS)]);
+  const count = async () => (await opened.reads.list('ssh_recordings', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
+  const all = await count();
+
+  t.is((await sweeps.prune()).recordings, 0);
+  await opened.pool.query(`update ssh_recording set inserted_at = inserted_at - interval '1 ms' where id in (select id from ssh_recording limit 5)`);
+  const batches = [(await sweeps.prune(3)).recordings, (await sweeps.prune(3)).recordings, (await sweeps.prune(3)).recordings];
+
+  t.deepEqual(batches, [3, 2, 0]);
+  t.is(await count(), all - 5);
+});
