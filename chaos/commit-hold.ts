@@ -7,6 +7,7 @@ import { until } from '../test/support/until.ts';
 const MOMENTS = {
   'command-created': 90_001, 'execution-sent': 90_002, 'execution-finished': 90_003,
   'webhook-created': 90_004, 'webhook-deleted': 90_005, 'delivery-routed': 90_006, 'delivery-attempted': 90_007, 'delivery-reopened': 90_008,
+  'ssh-verified': 90_009,
 } as const;
 
 /** A moment at which a commit can be held. */
@@ -25,7 +26,9 @@ const TRIGGERS = `
   create constraint trigger chaos_routed after insert on webhook_delivery deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-routed']});
   create constraint trigger chaos_attempted after insert on webhook_attempt deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-attempted']});
   create constraint trigger chaos_reopened after update on webhook_delivery deferrable initially deferred for each row
-    when (new.status = 'pending' and old.status <> 'pending') execute function chaos_hold(${MOMENTS['delivery-reopened']});`;
+    when (new.status = 'pending' and old.status <> 'pending') execute function chaos_hold(${MOMENTS['delivery-reopened']});
+  create constraint trigger chaos_ssh after insert on event deferrable initially deferred for each row
+    when (new.type = 'edge.ssh_username.verified') execute function chaos_hold(${MOMENTS['ssh-verified']});`;
 
 /** A hold of commits. */
 export interface CommitHold {

@@ -6,10 +6,13 @@ import test from 'ava';
 import { Client } from 'pg';
 import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
-import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
-import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
+import { decodeEnrollmentBlob, type EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import { ENROLL_PATH, PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
+import { rawAgent } from '../../support/fleet/raw-agent.ts';
+import type { Scope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
+import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
 
@@ -108,6 +111,39 @@ async function deliver({ request }: Fleet): Promise<{ readonly webhook: string; 
   return { webhook: String(created.data['id']), delivery, texts: JSON.stringify(answers) };
 }
 
+/** What SSH usernames are made and tried with, well and badly. */
+const SSH_SECRETS = {
+  'password of an SSH username': 'ssh-password-canary/+~ 0123456789',
+  'wrong password of an SSH username': 'ssh-wrong-password-canary-0123456789',
+  'password that was tried': 'ssh-tried-password-canary-0123456789',
+  'private key': 'ssh-private-key-canary-0123456789',
+};
+
+/** Makes an SSH username, well and badly, has its agent ask about logins, and answers all that came back. */
+async function logIn({ admin, request }: Fleet, agent: EnrollAnswer, t: Scope): Promise<{ readonly username: string; readonly key: string; readonly texts: string }> {
+  const answers: unknown[] = [];
+  const password = SSH_SECRETS['password of an SSH username'];
+  const path = `/nodes/${agent.node_id}/ssh_usernames`;
+  const made = await request('POST', path, { username: 'ada', password, public_keys: [{ key_name: 'k', public_key: newKey().line }] }, { 'idempotency-key': 's' });
+  const wrong = SSH_SECRETS['wrong password of an SSH username'];
+  const bodies: readonly object[] = [
+    { username: 'ada', password: wrong }, { username: 'x', password: wrong }, { username: 'eve', password: [wrong] }, { username: 'eve', password: wrong.repeat(9) }, { username: 'eve', passwd: wrong }, { username: wrong },
+    { username: 'eve', public_keys: [{ key_name: 'k', public_key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${SSH_SECRETS['private key']}\n` }] }, { username: 'eve', public_keys: [{ key_name: 'k', public_key: SSH_SECRETS['private key'] }] },
+  ];
+  for (const body of bodies) {
+    const { status, error, data } = await request('POST', path, body);
+    if (status < 400) throw new Error(`a wrong body was taken: ${JSON.stringify(data)}`);
+    answers.push(error);
+  }
+  const session = await rawAgent(t, () => admin.url, agent).connect({ protocol: PROTOCOL_VERSION });
+  for (const [index, tried] of [password, SSH_SECRETS['password that was tried']].entries()) session.send({ type: 'verify-ssh', attempt: index + 1, username: 'ada', credential: { method: 'password', password: tried } });
+  await until('both verdicts', () => session.frames.filter(({ type }) => type === 'ssh-verdict').length === 2);
+  const accepted = session.frames.flatMap((frame) => (frame.type === 'ssh-verdict' && frame.verdict.accepted ? frame.attempt : []));
+  if (accepted.join() !== '1') throw new Error('the password was not known');
+  const again = await request('POST', path, { username: 'ada', password, public_keys: [] }, { 'idempotency-key': 's' });
+  return { username: String(made.data['id']), key: String((made.data['public_keys'] as { readonly id: string }[])[0]?.id), texts: JSON.stringify([made.data, again.error, ...answers, ...session.frames]) };
+}
+
 test('no secret is in any answer, log line or row', async (t) => {
   const fleet = await startFleet(t, { LOG_LEVEL: 'debug', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '10' });
   const { admin, request, enroll } = fleet;
@@ -118,8 +154,10 @@ test('no secret is in any answer, log line or row', async (t) => {
   const command = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
   await enroll('not-a-key-canary-0123456789', { node_id: crypto.randomUUID() });
   const { webhook, delivery, texts } = await deliver(fleet);
+  const ssh = await logIn(fleet, node.data as unknown as EnrollAnswer, t);
   const secrets = {
     ...WEBHOOK_SECRETS,
+    ...SSH_SECRETS,
     ...ADMIN_KEYS,
     ENCRYPTION_KEY,
     'ENCRYPTION_KEY as bytes': Buffer.from(ENCRYPTION_KEY, 'base64').toString(),
@@ -131,10 +169,10 @@ test('no secret is in any answer, log line or row', async (t) => {
     'a wrong key of a client': 'wrong-canary-of-a-client-12345',
     'a wrong enrolment key': 'not-a-key-canary-0123456789',
   };
-  const ids = { nodes: String(node.data['node_id']), clusters: 'one', commands: String(command.data['id']), enrollment_keys: String(key.data['id']), webhooks: webhook, webhook_deliveries: delivery };
+  const ids = { nodes: String(node.data['node_id']), clusters: 'one', commands: String(command.data['id']), enrollment_keys: String(key.data['id']), webhooks: webhook, webhook_deliveries: delivery, ssh_usernames: ssh.username, ssh_public_keys: ssh.key };
   const rows = await rowsOf(admin.database);
 
-  const answers = [texts, await everything(fleet, ids)].join('\n');
+  const answers = [texts, ssh.texts, await everything(fleet, ids)].join('\n');
 
   t.true(rows.includes(ids.commands), 'the rows were read');
   t.true(answers.includes(ids.commands), 'the answers were read');
