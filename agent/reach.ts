@@ -9,6 +9,7 @@ import { createExit } from './exits/dialler.ts';
 import type { Service } from './health.ts';
 import type { AgentLog, SessionClock, SessionReach } from './ports.ts';
 import { startAgentProxies } from './proxies.ts';
+import type { AgentProxies } from './proxies.ts';
 import { sftpCommand } from './sftp/command.ts';
 import { createAsking } from './ssh/asking.ts';
 import { createSshServer } from './ssh/server.ts';
@@ -49,8 +50,10 @@ export interface Reach {
 
 /** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
 export async function startReach({ config, directory, token, proxyPassword, askAdmin, recording, clock, log }: ReachOptions): Promise<Reach> {
-  const exit = createExit({ rules: exitRulesOf(config), proxies: () => proxies.listening });
+  let listening: AgentProxies['listening'] = [];
+  const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
   const proxies = await startAgentProxies({ config, password: proxyPassword, exit, log });
+  listening = proxies.listening;
   const joins = createJoins();
   const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log });
   const asking = createAsking(askAdmin);

