@@ -281,7 +281,7 @@ async function listenForClients(config: AdminConfig, tunnels: Tunnels, nodeByNam
         passwords: [config.PROXY_KEY, config.MASTER_KEY], isEnforced: config.PROXY_AUTH_ENABLED, username: null,
         failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: PROXY_FAILURES_WINDOW_MS, entriesMax: PROXY_ADDRESSES_MAX }, systemClock),
       }),
-      dial: createReach({ tunnels, nodeByName, domain: config.EDGE_VPN_DEFAULT_DOMAIN }),
+      dial: createReach({ tunnels, nodeByName, domain: config.EDGE_VPN_DEFAULT_DOMAIN }).dial,
     },
     http: { hosts, port: config.ADMIN_HTTP_PROXY_PORT, setting: 'ADMIN_HTTP_PROXY_PORT' },
     socks5: { hosts, port: config.ADMIN_SOCKS5_PROXY_PORT, setting: 'ADMIN_SOCKS5_PROXY_PORT' },

@@ -1,8 +1,8 @@
 /** Where a client of the admin's proxies is taken: to a node (forward mode) or through one (chaining). The admin itself dials nothing (R1). */
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialRequest, ProxyPorts } from '../proxies/ports.ts';
-import { notDialled } from '../streams/dialled.ts';
-import type { Dialled } from '../streams/dialled.ts';
+import { DIAL_FAILURES, notDialled } from '../streams/dialled.ts';
+import type { DialFailure, Dialled } from '../streams/dialled.ts';
 import { nodeNames } from '../../actors/node-names.ts';
 import type { NodeName } from '../../actors/node-names.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -19,15 +19,37 @@ export interface ReachPorts {
   readonly nodeByName: (names: readonly NodeName[]) => Promise<NodeId | null>;
 }
 
-/** The `dial` of the admin's proxies. Never rejects. */
-export function createReach(ports: ReachPorts): ProxyPorts['dial'] {
-  return async ({ username, host, port }, signal) => {
-    try {
-      return await (username === FORWARD_USERNAME ? forward(ports, host, port, signal) : chain(ports, { username, host, port }, signal));
-    } catch {
-      return notDialled('overloaded', 'The database does not answer: try again shortly.');
-    }
+/** How a client asked: for a machine, or for what is behind one. */
+export type ReachMode = 'forward' | 'chain';
+
+/** What became of what clients asked for, by mode. */
+export type ReachCounters = Readonly<Record<ReachMode, Record<'connected' | DialFailure, number>>>;
+
+/** The admin's way to machines. */
+export interface Reach {
+  /** For the proxies. Never rejects. */
+  readonly dial: ProxyPorts['dial'];
+  readonly counters: ReachCounters;
+}
+
+/** Nothing was asked for at first. */
+export function createReach(ports: ReachPorts): Reach {
+  const counters = { forward: zeros(), chain: zeros() };
+  return {
+    counters,
+    async dial({ username, host, port }, signal) {
+      const mode = username === FORWARD_USERNAME ? 'forward' : 'chain';
+      const dialled = await (mode === 'forward' ? forward(ports, host, port, signal) : chain(ports, { username, host, port }, signal)).catch(() => UNKNOWN);
+      counters[mode][dialled.ok ? 'connected' : dialled.failure] += 1;
+      return dialled;
+    },
   };
+}
+
+const UNKNOWN = notDialled('overloaded', 'The database does not answer: try again shortly.');
+
+function zeros(): Record<'connected' | DialFailure, number> {
+  return { connected: 0, ...Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number> };
 }
 
 async function forward({ tunnels, domain, nodeByName }: ReachPorts, host: string, port: number, signal: AbortSignal): Promise<Dialled> {
