@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -111,6 +111,19 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
     ssh: async (words, input = '', environment) => collect(rig.start(words, environment), input),
   };
   return rig;
+}
+
+/** A server with alice, and the arguments that log her in. */
+export async function withAlice(scope: Scope, options: Partial<SshServerOptions> = {}): Promise<{ readonly rig: SshRig; readonly key: string; readonly words: string[] }> {
+  const rig = await startSshRig(scope, options);
+  const key = await rig.key('ed25519');
+  rig.user('alice', [key]);
+  return { rig, key, words: [...rig.options(key), 'alice@127.0.0.1'] };
+}
+
+/** True while a process lives; a dead one that nobody has heard of yet does not. */
+export function lives(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/mu.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
 /** Gives a program its input and waits for its end. */
