@@ -11,7 +11,7 @@ const OK = [0, 'done'] as const;
 const READING = u32(1), MAKING = u32(0x02 | 0x08);
 
 const isRoot = process.getuid?.() === 0;
-const test = isRoot ? ava : (title: string, implementation: Implementation<[]>) => ava.skip(`${title} (skipped: only root can become others)`, implementation);
+const test: (title: string, implementation: Implementation<[]>) => void = isRoot ? ava : (title, implementation) => ava.skip(`${title} (skipped: only root can become others)`, implementation);
 
 test('a server that became an account has its user, its groups and nothing of root', async (t) => {
   const server = await SftpProcess.greeted(t, temporaryDirectory(t), NOBODY);
