@@ -16,7 +16,7 @@ import { writeCluster } from './cluster-rows.ts';
 import { refusalOf } from './constraints.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeNode } from './node-rows.ts';
-import { rememberedName } from './remembered-rows.ts';
+import { sealRemembered } from './remembered-rows.ts';
 import { writeSsh } from './ssh-rows.ts';
 import { writeWebhook } from './webhook-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
@@ -43,8 +43,8 @@ export async function storeCold({ database, vault, adminId }: ColdPorts, lease: 
       const outcome = await perform(em, change.write as ColdWrite, change.events, adminId);
       await insertEvents(em, outcome.events ?? change.events);
       if (change.remember !== undefined) {
-        const { scope, key, bodyHash, answer } = change.remember;
-        await em.insert(IdempotencyKey, { scope, key, bodyHash, sealedAnswer: vault.seal(JSON.stringify(answer), rememberedName(scope, key)), insertedAt: new Date() });
+        const { scope, key } = change.remember;
+        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember), insertedAt: new Date() });
       }
       return outcome;
     });

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Reads, Vault } from '../../actors/kit/ports.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
-import { rememberedName } from '../committer/remembered-rows.ts';
+import { openRemembered } from '../committer/remembered-rows.ts';
 import { CommandExecution } from '../entities/command.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { Alias } from '../entities/node.ts';
@@ -50,7 +50,7 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
     nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
     remembered: (scope, key) => entity('finding a remembered answer', async () => {
       const row = await orm.em.fork().findOne(IdempotencyKey, { scope, key, insertedAt: { $gt: raw(`now() - interval '${REMEMBERED_HOURS} hours'`) } });
-      return row === null ? null : { bodyHash: row.bodyHash, answer: JSON.parse(vault.open(row.sealedAnswer, rememberedName(scope, key))) as unknown };
+      return row === null ? null : openRemembered(vault, row);
     }),
     ping: async () => { await rowsOf(pool, 'asking whether it is there', sql`select 1`); },
   };
