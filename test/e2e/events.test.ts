@@ -5,18 +5,20 @@ import { CloudEvent } from 'cloudevents';
 import { Pool } from 'pg';
 import { envelopeOf } from '../../actors/event-catalogue.ts';
 import { EVENT_TYPES, type Envelope, type EventType } from '../../actors/events.ts';
-import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import type { EnrollmentKeyResource, SshUsernameResource } from '../../actors/resources.ts';
 import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
 import type { Registration } from '../../transport/protocol/frames.ts';
+import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import { socketClient } from '../api/trpc/clients.ts';
 import { createDatabase } from '../support/database.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import { enrollment, enrollRaw, type RawAgent, type RawSession } from '../support/fleet/raw-agent.ts';
 import { createScope } from '../support/scope.ts';
+import { newKey } from '../support/ssh-keys.ts';
 import { until } from '../support/until.ts';
 
 /** What later parts of the product will emit. Until then their examples are all there is of them: see test/actors/event-catalogue.test.ts. */
-const NOT_EMITTED_YET: readonly EventType[] = ['edge.node.update_triggered', 'edge.self_update_request.completed', 'edge.ssh_username.verified'];
+const NOT_EMITTED_YET: readonly EventType[] = ['edge.node.update_triggered', 'edge.self_update_request.completed'];
 
 const scope = createScope();
 const events: Envelope[] = [];
@@ -243,6 +245,29 @@ test('a node whose answer was lost enrols again: its key was used again, and not
   const attempts = await told('edge.enrollment_key.verified', { enrollment_key_id: id }, 2);
   t.deepEqual(attempts.map(({ data }) => [data['result'], data['uses_remaining']]), [['verified', 1], ['verified', 1]]);
   t.is((await told('edge.node.registered', { node_id: node })).length, 1);
+});
+
+test('a login by SSH is told of with its username where there is one, and never with what was shown', async (t) => {
+  const agent = await raw();
+  const [sshKey, password, wrong] = [newKey(), 'ssh-password-canary-1', 'ssh-wrong-password-canary-1'];
+  secrets.push(password, wrong, sshKey.blob, sshKey.fingerprint);
+  const { id } = await fleet.rest.post<SshUsernameResource>(`/nodes/${agent.node_id}/ssh_usernames`, { username: 'ada', password, public_keys: [{ key_name: 'k', public_key: sshKey.line }] });
+  const session = await agent.connect({ protocol: PROTOCOL_VERSION });
+  const shown = [['ada', { method: 'password', password }], ['ada', { method: 'password', password: wrong }], ['ada', { method: 'public_key', blob: sshKey.blob, signature: 'verified' }], ['eve', { method: 'password', password }]] as const;
+
+  for (const [index, [username, credential]] of shown.entries()) {
+    session.send({ type: 'verify-ssh', attempt: index + 1, username, credential });
+    await until('its verdict', () => session.frames.some((frame) => frame.type === 'ssh-verdict' && frame.attempt === index + 1));
+  }
+
+  const events = await told('edge.ssh_username.verified', { node_id: agent.node_id }, shown.length);
+  const known = { ssh_username_id: id, node_id: agent.node_id, username: 'ada', cluster_name: CLUSTER };
+  t.deepEqual(events.map(({ data, time }) => ({ ...data, verified_at: data['verified_at'] === time })), [
+    { ...known, auth_method: 'password', result: 'success', verified_at: true },
+    { ...known, auth_method: 'password', result: 'failure', verified_at: true },
+    { ...known, auth_method: 'public_key', result: 'success', verified_at: true },
+    { ...known, ssh_username_id: null, username: 'eve', cluster_name: null, auth_method: 'unknown', result: 'failure', verified_at: true },
+  ]);
 });
 
 test('a test event comes as it was answered', async (t) => {
