@@ -98,7 +98,7 @@ function nextSteps({ url, key }: Connection, proxyPorts: ProxyPorts): string {
     '  npx edge node ls',
     `  npx edge run -c ${DEMO_CLUSTER} -b -- uptime`,
     '  npx edge run -n demo-1 -- \'for i in 1 2 3; do echo $i; sleep 1; done\'',
-    '  npx edge sshuser add demo-1 $(id -un) --key @~/.ssh/id_ed25519.pub',
+    '  npx edge sshuser add demo-1 $(id -un) --public-key @~/.ssh/id_ed25519.pub',
     '  npx edge ssh demo-1',
     '  npx edge forward demo-2 8080:localhost:80',
     '  npx edge events tail',
