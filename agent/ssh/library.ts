@@ -111,6 +111,11 @@ export function sendEnd(client: Connection, channel: ServerChannel): void {
   if (isOpen(client)) (channel as unknown as { eof(): void }).eof();
 }
 
+/** Whether the client has said that it sends nothing more: an OpenSSH client then closes the channel as soon as our half ends, and takes no exit status behind that. */
+export function hasEnded(channel: ServerChannel): boolean {
+  return inside(channel).incoming.state !== 'open';
+}
+
 /** Nothing is written to this channel any more, nor asked of it: its connection is over, and ssh2 would throw. */
 export function silence(channel: ServerChannel): void {
   inside(channel).outgoing.state = 'closed';

@@ -82,3 +82,6 @@ export const TERMINAL_RETRY_MS_MAX = 50;
 
 /** After the end of a terminal's program its last output may take this long without a byte, in ms. */
 export const TERMINAL_SILENCE_MS_MAX = 200;
+
+/** A program that closed its outputs is mostly about to end; its client hears of their end apart from that of the program only after this, in ms. */
+export const EXIT_AWAITED_MS = 250;

@@ -62,12 +62,12 @@ test.serial('finished recordings go to the admin one after the other, as they we
   const agent = await enrollRaw(t, fleet());
   const directory = newDirectory(t);
   const spool = openSpool(directory);
-  const { start, poke } = startUploads(t, spool, agent.api_token);
+  const uploads = startUploads(t, spool, agent.api_token);
   const before = await record(spool, ['\u001B[1m', 'grüße'], undefined, 'ls -l');
-  start(adminUrl());
+  uploads.start(adminUrl());
   await until('the first to be gone', () => spool.list().length === 0);
   const [second, third] = [await record(spool, ['two']), await record(spool, ['three'])];
-  poke();
+  uploads.poke();
   await until('all to be gone', () => spool.list().length === 0);
 
   const [one, two, three] = [await stored(before), await stored(second), await stored(third)];
@@ -80,12 +80,12 @@ test.serial('a recording that reaches its limit with text that is long when writ
   const agent = await enrollRaw(t, fleet());
   const spool = openSpool(newDirectory(t));
   const ids = [await record(spool, ['\u0001'.repeat(BYTES_MAX)], BYTES_MAX), await record(spool, Array.from({ length: BYTES_MAX }, () => 'x'), BYTES_MAX), await record(spool, ['\u{1F600}'.repeat(BYTES_MAX)], BYTES_MAX)];
-  const { start, warnings } = startUploads(t, spool, agent.api_token);
+  const uploads = startUploads(t, spool, agent.api_token);
 
-  start(adminUrl());
+  uploads.start(adminUrl());
   await until('all to be gone', () => spool.list().length === 0);
 
-  t.deepEqual(warnings, []);
+  t.deepEqual(uploads.warnings, []);
   for (const id of ids) {
     const recording = await stored(id);
     t.true(recording.truncated);
@@ -154,13 +154,13 @@ test.serial('what no admin would ever take is given up with one line each, and k
   const bytes = spool.list().find(({ id }) => id === damaged)?.bytes ?? 0;
   writeFileSync(join(directory, `${damaged}.cast.gz`), Buffer.alloc(bytes, 7));
   rmSync(join(directory, `${gone}.cast.gz`));
-  const { start, warnings } = startUploads(t, spool, agent.api_token);
+  const uploads = startUploads(t, spool, agent.api_token);
 
-  start(adminUrl());
+  uploads.start(adminUrl());
   await until('all to be gone', () => spool.list().length === 0);
 
-  t.deepEqual(warnings.map(([message]) => message), Array.from({ length: 3 }, () => 'A recording of an SSH session was given up'));
-  t.deepEqual(warnings.map(([, problem]) => problem).toSorted(), ['it cannot be read any more', 'the admin answered 413', 'the admin answered 422']);
+  t.deepEqual(uploads.warnings.map(([message]) => message), Array.from({ length: 3 }, () => 'A recording of an SSH session was given up'));
+  t.deepEqual(uploads.warnings.map(([, problem]) => problem).toSorted(), ['it cannot be read any more', 'the admin answered 413', 'the admin answered 422']);
   t.deepEqual(texts(await stored(good))[0], ['o', 'good']);
   for (const id of [large, damaged, gone]) t.is((await fleet().rest.call('GET', `/ssh_recordings/${id}`)).status, 404);
   t.is((await fleet().rest.call('GET', `/ssh_recordings?node_id__in=${other.node_id}`)).total, 0);
@@ -177,25 +177,25 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
   const clock = createFakeClock();
   const spool = openSpool(newDirectory(t));
   const ids = [await record(spool, ['one']), await record(spool, ['two'])];
-  const { start, poke, close } = startUploads(t, spool, 'token', { clock, random: () => 0.999_999 });
+  const uploads = startUploads(t, spool, 'token', { clock, random: () => 0.999_999 });
 
-  poke();
+  uploads.poke();
   t.is(clock.waiting() + seen.length, 0, 'nothing goes anywhere before a session is live');
-  start(`http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/`);
+  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/`);
   await until('the first try to be over', () => clock.waiting() === 1);
-  poke();
+  uploads.poke();
   clock.pass(749);
   t.is(seen.length, 1);
   clock.pass(1);
   await until('the second', () => seen.length === 2 && clock.waiting() === 1);
   clock.pass(750);
   t.is(clock.waiting(), 1, 'the second wait is longer');
-  start(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   await until('the third', () => seen.length === 3 && clock.waiting() === 1);
   clock.pass(750);
   await until('the fourth, which gets no answer', () => seen.length === 4);
-  await close();
-  poke();
+  await uploads.close();
+  uploads.poke();
 
   t.is(clock.waiting(), 0);
   t.deepEqual(spool.list().length, 2);
