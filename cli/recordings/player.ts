@@ -1,5 +1,5 @@
 /** Shows a recording as fast as it was made, or otherwise. */
-import type { Cast, CastEvent, TerminalSize } from './cast.ts';
+import type { Cast, TerminalSize } from './cast.ts';
 
 /** How it is shown. */
 export interface PlayOptions {
@@ -45,14 +45,12 @@ export async function playCast(cast: Cast, { speed, maxIdleMs, stop }: PlayOptio
     const waitMs = dueMs - (stage.nowMs() - beganMs);
     if (waitMs > 0) await stage.wait(waitMs, stop);
     if (stop.aborted) return;
-    text += await textOf(event, show, stage);
+    if (event.type === 'output') {
+      text += event.text;
+    } else {
+      await show();
+      await stage.resize(event.size);
+    }
   }
   await show();
-}
-
-async function textOf(event: CastEvent, show: () => Promise<void>, stage: Stage): Promise<string> {
-  if (event.type === 'output') return event.text;
-  await show();
-  await stage.resize(event.size);
-  return '';
 }

@@ -29,7 +29,8 @@ export function openTerminal(resizes: boolean, stop: (isInterrupt: boolean) => v
   let onAnswer = (): void => {};
   const heard = (data: Buffer): void => {
     const text = data.toString('latin1');
-    if (text === CTRL_C || text === QUIT) stop(text === CTRL_C);
+    if (text.includes(CTRL_C)) stop(true);
+    else if (text === QUIT) stop(false); // alone: an answer of the terminal may have the letter
     answered = `${answered}${text}`.slice(-STATUS_ANSWER.length);
     if (answered === STATUS_ANSWER) onAnswer();
   };

@@ -51,7 +51,7 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
   const { node, bring } = await world(t);
   const cast = castOf([[0.1, 'o', 'saved']]);
   const shell = await bring(cast, { duration_ms: 65_432 });
-  const command = await bring(castOf(), { username: 'eve', command: 'tail\u001B -f log', truncated: true });
+  const command = await bring(castOf(), { username: 'eve', command: 'tail\u001B-f log', truncated: true });
   const directory = mkdtempSync(join(tmpdir(), 'edge-recording-'));
   t.teardown(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'session.cast');
@@ -120,8 +120,7 @@ test.serial('Ctrl-C and q end it within a wait, and leave the terminal as it was
     const terminal = inTerminal(t, 'play', id);
     await until('its beginning', () => terminal.shown().includes('begin'));
 
-    terminal.type('typed by mistake');
-    terminal.type(key);
+    terminal.type(key === '\u0003' ? `typed by mistake${key}` : key);
     const ended = await terminal.ended;
 
     t.is(ended, status);
