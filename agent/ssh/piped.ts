@@ -7,7 +7,8 @@ import { systemProblem } from '../problem.ts';
 import type { Account } from './accounts.ts';
 import { groupsOf, hangUp, send } from './hang-up.ts';
 import type { Launch } from './launch.ts';
-import { sendEnd } from './library.ts';
+import { hasEnded, sendEnd } from './library.ts';
+import { EXIT_AWAITED_MS } from './limits.ts';
 import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
 
@@ -32,9 +33,13 @@ export async function startPiped(client: Connection, account: Account, pipes: Pi
     stream.on('error', () => {});
     stream.on('close', () => {
       open -= 1;
-      if (open === 1 && !isHungUp) outlet.whenEmpty(() => sendEnd(client, channel));
+      if (open === 1 && !isOver) setTimeout(endEarly, EXIT_AWAITED_MS);
       finish();
     });
+  }
+  /** It says nothing more and lives on. Where the client is done too it would close the channel now, and never hear of the exit. */
+  function endEarly(): void {
+    if (!isOver && !isHungUp && !hasEnded(channel)) outlet.whenEmpty(() => sendEnd(client, channel));
   }
   child.on('exit', (code, signal) => {
     open -= 1;
