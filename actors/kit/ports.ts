@@ -107,8 +107,8 @@ export interface SshVerifier {
 export interface Passwords {
   /** An Argon2id hash that holds its salt and parameters (E3). */
   hash(password: string): Promise<string | null>;
-  /** Whether this is the password. A null hash is never matched, and takes as long. */
-  verify(password: string, hash: string | null): Promise<boolean | null>;
+  /** Whether this is the password. A null hash is never matched, and takes as long. Those of other lanes do not wait for all of one. */
+  verify(password: string, hash: string | null, lane: string): Promise<boolean | null>;
 }
 
 /** Whether a URL given by a client may be called from here (R2). */

@@ -1,7 +1,8 @@
-/** SSH passwords as Argon2id hashes, behind a small queue: a hash costs some 30 ms of a processor and 19 MiB. */
+/** SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some 30 ms of a processor and 19 MiB. */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Passwords } from '../../actors/kit/ports.ts';
+import { createFairQueue } from './fair-queue.ts';
 
 /** What a hash costs: memory in KiB, passes over it, and lanes. Source: OWASP, Password Storage Cheat Sheet, Argon2id. */
 const MEMORY_KIB = 19_456;
@@ -24,6 +25,9 @@ export const HASHES_WAITING_MAX = 64;
 /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`, both in base64 without padding (PHC string format). */
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,64})\$([A-Za-z0-9+/]{16,86})$/u;
 
+/** Hashes of new passwords are a lane beside those of the nodes. */
+const HASHING_LANE = '';
+
 const derive = promisify(argon2);
 
 interface Derivation {
@@ -39,14 +43,14 @@ const NOBODY: Derivation = { memory: MEMORY_KIB, passes: PASSES, lanes: LANES, s
 
 /** Passwords with an empty queue. */
 export function createPasswords(): Passwords {
-  const queue = createQueue();
+  const queue = createFairQueue({ runningMax: HASHING_MAX, waitingMax: HASHES_WAITING_MAX });
   return {
-    hash: (password) => queue(async () => {
+    hash: (password) => queue(HASHING_LANE, async () => {
       const salt = randomBytes(SALT_BYTES);
       const hash = await hashOf(password, { ...NOBODY, salt });
       return `$argon2id$v=${VERSION}$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(hash)}`;
     }),
-    verify: (password, stored) => queue(async () => {
+    verify: (password, stored, lane) => queue(lane, async () => {
       const known = stored === null ? null : read(stored);
       const hash = await hashOf(password, known?.derivation ?? NOBODY);
       return known !== null && timingSafeEqual(hash, known.hash);
@@ -69,26 +73,4 @@ function read(stored: string): { readonly derivation: Derivation; readonly hash:
 
 function unpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replace(/=+$/u, '');
-}
-
-/** Runs at most HASHING_MAX at a time; the others wait in order, and beyond HASHES_WAITING_MAX nobody does. */
-function createQueue(): <T>(work: () => Promise<T>) => Promise<T | null> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  return async (work) => {
-    if (running >= HASHING_MAX) {
-      if (waiting.length >= HASHES_WAITING_MAX) return null;
-      await new Promise<void>((resolve) => { waiting.push(resolve); }); // whoever ends hands its place over
-    } else {
-      running += 1;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }

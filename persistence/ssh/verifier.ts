@@ -46,13 +46,13 @@ export function createSshLogins({ pool, passwords, log }: { readonly pool: Pool;
     const fingerprint = credential.method === 'public_key' ? fingerprintOf(Buffer.from(credential.blob, 'base64')) : null;
     // PostgreSQL cannot even be asked for a name with a NUL.
     const row = username.includes('\0') ? null : await find({ node, username, fingerprint });
-    const isRight = credential.method === 'password' ? await passwordIsRight(credential.password, row) : credential.signature !== 'wrong' && typeof row?.keyId === 'string';
+    const isRight = credential.method === 'password' ? await passwordIsRight(credential.password, row, node) : credential.signature !== 'wrong' && typeof row?.keyId === 'string';
     if (row === null) return { sshUsername: null, grant: null };
     return { sshUsername: row.id, grant: isRight ? { ssh_username_id: row.id, ssh_public_key_id: row.keyId } : null };
   }
 
-  async function passwordIsRight(password: string, row: Found | null): Promise<boolean> {
-    const isRight = await passwords.verify(password, row?.passwordHash ?? null);
+  async function passwordIsRight(password: string, row: Found | null, node: NodeId): Promise<boolean> {
+    const isRight = await passwords.verify(password, row?.passwordHash ?? null, node);
     if (isRight === null) counters.busy += 1;
     return isRight === true;
   }

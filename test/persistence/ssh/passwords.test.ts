@@ -11,10 +11,10 @@ test('a password is kept as an Argon2id hash with its salt and the parameters of
 
   t.regex(hash ?? '', /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/u);
   t.not(hash, other, 'each has a salt of its own');
-  t.true(await passwords.verify(PASSWORD, hash));
-  t.false(await passwords.verify(`${PASSWORD} `, hash));
-  t.false(await passwords.verify('', hash));
-  t.false(await passwords.verify(PASSWORD, null));
+  t.true(await passwords.verify(PASSWORD, hash, 'node'));
+  t.false(await passwords.verify(`${PASSWORD} `, hash, 'node'));
+  t.false(await passwords.verify('', hash, 'node'));
+  t.false(await passwords.verify(PASSWORD, null, 'node'));
 });
 
 test('a hash that the reference implementation made is known, whatever its parameters', async (t) => {
@@ -22,24 +22,24 @@ test('a hash that the reference implementation made is known, whatever its param
   const hash = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
   const passwords = createPasswords();
 
-  t.true(await passwords.verify('password', hash));
-  t.false(await passwords.verify('Password', hash));
+  t.true(await passwords.verify('password', hash, 'node'));
+  t.false(await passwords.verify('Password', hash, 'node'));
 });
 
 test('the same letters are the same password, however a keyboard puts them together', async (t) => {
   const passwords = createPasswords();
 
-  t.true(await passwords.verify('Stra\u0308nge-pa\u0308ssword', await passwords.hash('Str\u00E4nge-p\u00E4ssword')));
+  t.true(await passwords.verify('Stra\u0308nge-pa\u0308ssword', await passwords.hash('Str\u00E4nge-p\u00E4ssword'), 'node'));
 });
 
 test('what is stored and is no hash of ours is an error, and the queue goes on', async (t) => {
   const passwords = createPasswords();
 
   for (const wrong of ['', 'x', '$2b$10$abcdefghijklmnopqrstuv', '$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc', '$argon2id$v=16$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc']) {
-    await t.throwsAsync(passwords.verify(PASSWORD, wrong), { message: 'a stored password hash is not an Argon2id hash' });
+    await t.throwsAsync(passwords.verify(PASSWORD, wrong, 'node'), { message: 'a stored password hash is not an Argon2id hash' });
   }
 
-  t.true(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD)));
+  t.true(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD), 'node'));
 });
 
 test.serial(`${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait, in order; one more is turned away, and there is room again afterwards`, async (t) => {
@@ -52,7 +52,7 @@ test.serial(`${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait, in order;
   });
 
   t.is(await passwords.hash(PASSWORD), null);
-  t.is(await passwords.verify(PASSWORD, null), null);
+  t.is(await passwords.verify(PASSWORD, null, ''), null);
   t.is(ended.length, 0, 'at once');
   const hashes = await Promise.all(taken);
 
@@ -68,7 +68,7 @@ test.serial('no username costs as much as a wrong password', async (t) => {
     const times: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       const began = process.cpuUsage();
-      await passwords.verify('wrong', of);
+      await passwords.verify('wrong', of, 'node');
       const { user, system } = process.cpuUsage(began);
       times.push((user + system) / 1_000);
     }
