@@ -26,6 +26,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   mosquitto_sub: 'mosquitto-clients',
   kcat: 'kcat',
   chromium: 'chromium',
+  asciinema: 'asciinema',
   curl: 'curl',
   sftp: 'openssh-client',
   ssh: 'openssh-client',
@@ -34,6 +35,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   sshd: 'openssh-server',
   sshfs: 'sshfs',
   rsync: 'rsync',
+  ncat: 'ncat',
+  ps: 'procps',
   setpriv: 'util-linux',
 };
 
