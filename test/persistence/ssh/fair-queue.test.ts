@@ -16,7 +16,7 @@ function rig(runningMax: number, waitingMax: number) {
   const settle = () => new Promise(setImmediate);
   return {
     began, add, settle,
-    async end() {
+    end: async () => {
       ends.shift()?.();
       await settle();
     },

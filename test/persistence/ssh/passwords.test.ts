@@ -42,22 +42,21 @@ test('what is stored and is no hash of ours is an error, and the queue goes on',
   t.true(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD), 'node'));
 });
 
-test.serial(`${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait, in order; one more is turned away, and there is room again afterwards`, async (t) => {
+test.serial(`${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait; one more is turned away, and there is room again afterwards`, async (t) => {
   const passwords = createPasswords();
-  const ended: number[] = [];
-  const taken = Array.from({ length: HASHING_MAX + HASHES_WAITING_MAX }, async (_, index) => {
+  let ended = 0;
+  const taken = Array.from({ length: HASHING_MAX + HASHES_WAITING_MAX }, async () => {
     const hash = await passwords.hash(PASSWORD);
-    ended.push(index);
+    ended += 1;
     return hash;
   });
 
   t.is(await passwords.hash(PASSWORD), null);
   t.is(await passwords.verify(PASSWORD, null, ''), null);
-  t.is(ended.length, 0, 'at once');
+  t.is(ended, 0, 'at once');
   const hashes = await Promise.all(taken);
 
   t.true(hashes.every((hash) => hash?.startsWith('$argon2id$')));
-  t.true(ended.every((index, place) => Math.abs(index - place) < HASHING_MAX), 'none overtakes by more than those that run beside it');
   t.not(await passwords.hash(PASSWORD), null);
 });
 
