@@ -185,7 +185,7 @@ test('modes are switched back that were left switched, wherever the pieces were 
   t.is(restored('plain', '\u001B[31m\u001B[2J'), '');
   t.is(restored('\u001B[?1049h\u001B[?1;25l', '\u001B[?1049l\u001B[?25h'), '');
   t.is(restored('\u001B[?1000;1006h\u001B[?25l'), '\u001B[?1000l\u001B[?1006l\u001B[?25h');
-  t.is(restored(...'a\u001B[?1049hb\u001B[?7lc'), '\u001B[?1049l\u001B[?7h');
+  t.is(restored(...Array.from('a\u001B[?1049hb\u001B[?7lc')), '\u001B[?1049l\u001B[?7h');
   t.is(restored('\u001B=\u001B[2;10r\u001B[>4;2m\u001B[>1u\u001B[>1u\u001B[<u'), '\u001B7\u001B[r\u001B8\u001B>\u001B[>4m\u001B[<u');
   t.is(restored('\u001B=\u001B[2;10r\u001B[>4;2m', '\u001B>\u001B[r\u001B[>4m'), '');
 });
