@@ -55,7 +55,7 @@ export function addSshConfigCommand(program: Program): void {
 /** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
 async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
   if (cluster !== undefined) return (await api.get_cluster.query({ name: cluster })).vpn_domain;
-  const { data: [any] } = await api.list_clusters.query({ page_size: 1 });
-  if (any === undefined) throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
-  return any.vpn_domain.slice(any.name.length + 1);
+  const { data: [first] } = await api.list_clusters.query({ page_size: 1 });
+  if (first === undefined) throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
+  return first.vpn_domain.slice(first.name.length + 1);
 }

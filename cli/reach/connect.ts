@@ -1,6 +1,7 @@
 /** `edge connect`: a stream to a node on stdin and stdout. Each ssh starts one, so nothing is loaded that is not needed. */
 import { closeSync } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import type { Socket } from 'node:net';
+import { finished, pipeline } from 'node:stream/promises';
 import { connectionFrom, type Connection, type ConnectionFlags } from '../connection.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
@@ -28,16 +29,20 @@ export async function connect({ node, target: text, isSsh }: ConnectOptions, fla
   const socket = await dial(proxy, wayTo(place.host, { ...target, port: place.sshPort ?? target.port }));
 
   try {
-    await Promise.all([
-      pipeline(process.stdin, socket),
-      pipeline(socket, process.stdout).then(() => closeSync(process.stdout.fd)), // Node itself never closes it, and whoever reads would wait for more
-    ]);
+    await Promise.all([pipeline(process.stdin, socket), pipeToStdout(socket)]);
   } catch {
     throw new Problem(`the connection to ${place.host} was cut`);
   } finally {
     socket.destroy();
     process.stdin.destroy();
   }
+}
+
+async function pipeToStdout(socket: Socket): Promise<void> {
+  socket.pipe(process.stdout, { end: false });
+  await finished(socket, { writable: false });
+  await new Promise((resolve) => { process.stdout.write('', resolve); });
+  closeSync(process.stdout.fd); // Node itself never does, and whoever reads would wait for more
 }
 
 /** The same for exactly these words, without looking at anything else on the command line. Null: they are others. */
@@ -63,7 +68,8 @@ async function placeOf(connection: Connection, node: string, wantsPort: boolean)
   const { nodePlace } = await import('./places.ts');
   const { createClient } = await import('../client.ts');
   try {
-    return await nodePlace(createClient(connection), node);
+    const { host, sshPort } = await nodePlace(createClient(connection), node);
+    return { host, sshPort: wantsPort ? sshPort : null };
   } catch (error) {
     // Whoever has the key of the proxy only may go in, and may not ask: ports are as usual then.
     if (isHostName(node) && problemOf(error, connection.url).status === EXIT.auth) return { host: node, sshPort: null };

@@ -31,6 +31,7 @@ export async function dial(proxy: Proxy, way: Way, signal?: AbortSignal): Promis
   signal?.addEventListener('abort', abort, { once: true });
   const timer = setTimeout(() => socket.destroy(new Problem(`the proxy ${proxy.url} does not answer: try again shortly`)), ANSWER_MS_MAX);
   try {
+    if (signal?.aborted === true) abort();
     socket.write(request(proxy, way));
     const answer = await answerOf(socket, proxy);
     if (answer.status < 200 || answer.status > 299) throw refusal(answer, await refusalText(socket, answer), proxy);

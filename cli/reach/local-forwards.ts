@@ -35,7 +35,12 @@ export interface LocalForwards {
 export async function startForwards(wanted: readonly Forward[], options: ForwardOptions): Promise<LocalForwards> {
   const servers: Server[] = [];
   const sockets = new Set<Socket>();
+  let isClosed = false;
+  const failed = (line: string): void => {
+    if (!isClosed) options.failed(line); // what is cut at the end was meant to be
+  };
   const close = (): void => {
+    isClosed = true;
     for (const server of servers) server.close();
     for (const socket of sockets) socket.destroy();
   };
@@ -45,10 +50,10 @@ export async function startForwards(wanted: readonly Forward[], options: Forward
       const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
-        void serve(socket, target, options);
+        void serve(socket, target, { ...options, failed });
       });
       server.maxConnections = CONNECTIONS_MAX;
-      server.on('drop', () => options.failed(`${targetText(listen)}: there are ${CONNECTIONS_MAX} connections already`));
+      server.on('drop', () => failed(`${targetText(listen)}: there are ${CONNECTIONS_MAX} connections already`));
       servers.push(server);
       forwards.push({ listen: { host: listen.host, port: await listening(server, listen) }, target });
     }

@@ -19,10 +19,11 @@ export interface RunningEdge {
   readonly ended: Promise<Ended>;
 }
 
-/** Starts it. Nothing of this machine's own settings reaches it. */
-export function startEdge(args: readonly string[], env: Readonly<Record<string, string>>, stdin = ''): RunningEdge {
+/** Starts it. Nothing of this machine's own settings reaches it. With null for `stdin` that stays open. */
+export function startEdge(args: readonly string[], env: Readonly<Record<string, string>>, stdin: string | null = ''): RunningEdge {
   const child = spawn(process.execPath, [EDGE, ...args], { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.end(stdin);
+  child.stdin.on('error', () => {}); // it may end before it has read all
+  if (stdin !== null) child.stdin.end(stdin);
   const ended = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(([[status], stdout, stderr]): Ended => ({ status: status as number | null, stdout, stderr }));
   return { process: child, ended };
 }
