@@ -17,7 +17,7 @@ const PROGRAMS = ['edge', 'edge-admin'] as const;
 const AGENT = 'edge-agent.cjs';
 
 /** The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at each call on machines with another. */
-const NODE_MIN = '24.6';
+const NODE_MIN = '24.7';
 
 /** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
 const VIEWER = 'asyncapi-viewer';

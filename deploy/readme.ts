@@ -5,6 +5,7 @@ import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../
 import { UNACKNOWLEDGED_MAX } from '../actors/node/delivery.ts';
 import { OPEN_EXECUTIONS_MAX } from '../actors/node/state.ts';
 import { BATCH_EVENTS_MAX, PUBLISH_MS_MAX } from '../actors/published-event.ts';
+import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND } from '../actors/ssh/login.ts';
 import { ANSWER_BYTES_MAX } from '../actors/webhook/delivery.ts';
 import { RETRY_WAIT_MS_MAX } from '../actors/webhook/retry.ts';
 import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX } from '../actors/webhook/state.ts';
@@ -15,11 +16,13 @@ import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
 import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
 import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
 import { ADMIN_SETTING_THEMES } from '../config.ts';
+import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../persistence/committer/ssh-rows.ts';
 import { WEBHOOKS_MAX } from '../persistence/committer/webhook-rows.ts';
 import { QUERY_MS_MAX } from '../persistence/database.ts';
 import { LEASE_MS } from '../persistence/leases.ts';
 import { BATCH_BYTES_MAX } from '../persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS } from '../persistence/publishing/channels.ts';
+import { HASHES_WAITING_MAX } from '../persistence/ssh/passwords.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { COMMAND_TEXT_BYTES_MAX, FRAME_BYTES_MAX, RECONNECT_MS_MAX, SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
 import { FRAMES_PER_SECOND_MAX, UNSTORED_BYTES_MAX } from '../transport/sessions/limits.ts';
@@ -50,6 +53,11 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['UNSTORED_BYTES_MAX', bytes(UNSTORED_BYTES_MAX), 'Output of all agents together that an admin has read and not stored yet; above it they wait.'],
   ['SESSION_SILENCE_MS_MAX', seconds(SESSION_SILENCE_MS_MAX), 'Silence after which a connection counts as dead.'],
   ['RECONNECT_MS_MAX', seconds(RECONNECT_MS_MAX), 'Longest wait of an agent before it tries to connect again.'],
+  ['SSH_USERNAMES_MAX', number(SSH_USERNAMES_MAX), 'SSH usernames of one node.'],
+  ['SSH_PUBLIC_KEYS_MAX', number(SSH_PUBLIC_KEYS_MAX), 'Keys of one SSH username.'],
+  ['SSH_ATTEMPTS_BURST_MAX', number(SSH_ATTEMPTS_BURST_MAX), 'SSH logins in a row that are looked at for one node; beyond it they are refused at once.'],
+  ['SSH_ATTEMPTS_PER_SECOND', number(SSH_ATTEMPTS_PER_SECOND), 'How many more of them a second.'],
+  ['HASHES_WAITING_MAX', number(HASHES_WAITING_MAX), 'Passwords that wait to be hashed or verified, on one admin; beyond it they are refused.'],
   ['WEBHOOKS_MAX', number(WEBHOOKS_MAX), 'Webhooks in all.'],
   ['WINDOW_DELIVERIES_MAX', number(WINDOW_DELIVERIES_MAX), 'Unfinished deliveries of one webhook that are held in memory; more wait in the database.'],
   ['REDELIVERIES_MAX', number(REDELIVERIES_MAX), 'Deliveries of one webhook that wait to be sent again by hand.'],

@@ -1,4 +1,4 @@
-/** SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some 30 ms of a processor and 19 MiB. */
+/** SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some tens of ms of a processor, and 19 MiB. */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Passwords } from '../../actors/kit/ports.ts';
@@ -19,7 +19,7 @@ const VERSION = 19;
 /** Hashes at a time: two of the four threads that Node also resolves names and reads files with. */
 export const HASHING_MAX = 2;
 
-/** Hashes that wait for those, at most: two seconds of work. Beyond, who asks is turned away. */
+/** Hashes that wait for those, at most: some two seconds of work. Beyond, who asks is turned away. */
 export const HASHES_WAITING_MAX = 64;
 
 /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`, both in base64 without padding (PHC string format). */
