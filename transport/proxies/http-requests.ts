@@ -90,6 +90,7 @@ function pairs(rawHeaders: readonly string[]): (readonly [string, string])[] {
 }
 
 function headProblem(head: RequestHead, pseudonym: string): Unfit | null {
+  if (head.httpVersion !== '1.1' && head.httpVersion !== '1.0') return malformed('The request must be of HTTP 1.1 or 1.0.'); // Node takes a line without a version, too
   if (head.rawHeaders.length / 2 > HEADER_LINES_MAX) return unfit('malformed', 431, `A request may have ${HEADER_LINES_MAX} header lines.`);
   if (values(head, 'host').length > 1) return malformed('The header Host comes twice.');
   const passed = values(head, 'via').flatMap((value) => value.split(',').map((hop) => hop.trim().split(/\s+/u)[1]));

@@ -13,6 +13,10 @@ export function reset(stream: Duplex): void {
     stream.destroy(new Error('the tunnel was cut'));
     return;
   }
+  if (stream.writableEnded && !stream.writableFinished && stream.writableLength === 0) {
+    stream.once('finish', () => reset(stream)); // libuv resets no socket while it shuts it down, and Node would lose it: never closed, and no `close` (EINVAL of uv_tcp_close_reset)
+    return;
+  }
   try {
     stream.resetAndDestroy();
   } catch { // TLS and pipes know no reset
