@@ -2,13 +2,16 @@
 import { parseArgs } from 'node:util';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
+import { connections } from './cases/connections.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
 import { sessions } from './cases/sessions.ts';
+import { ssh } from './cases/ssh.ts';
 import { sustained } from './cases/sustained.ts';
+import { tunnel } from './cases/tunnel.ts';
 import { watch } from './cases/watch.ts';
 import { webhooks } from './cases/webhooks.ts';
 import { createReport } from './method/report.ts';
@@ -24,18 +27,21 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
+  tunnel: { about: 'bytes through admin and agent, and through the agent\'s own proxy', run: tunnel },
+  connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
+  ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 
-const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--json] [--floor-only] [--install] [--profile DIR]
+const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
 
 ${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`).join('\n')}
 
---nodes may be given several times. --install lets \`peers\` install what is missing. --profile writes CPU profiles of the admin.`;
+--nodes may be given several times. --install installs peers that are missing. --mib is the size of a transfer. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, profile: { type: 'string' },
+    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, mib: { type: 'string' }, profile: { type: 'string' },
     json: { type: 'boolean', default: false }, 'floor-only': { type: 'boolean', default: false }, install: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
   },
 });
@@ -56,6 +62,7 @@ try {
     nodes: values.nodes.flatMap((text) => text.split(',').map((part) => positive(part, '--nodes'))),
     repeats: values.repeats === undefined ? undefined : positive(values.repeats, '--repeats'),
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
+    mib: values.mib === undefined ? undefined : positive(values.mib, '--mib'),
     floorOnly: values['floor-only'], install: values.install, profileDir: values.profile,
   });
 } finally {

@@ -1,23 +1,17 @@
 /** `agent`: what the real agent program takes while nothing is asked of it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BENCH_DIR, startBenchServer } from '../fleet/database.ts';
+import { startBenchServer } from '../fleet/database.ts';
 import { awaitCalm } from '../method/machine.ts';
 import { rssBytes, treeCpuMs, treeOf } from '../method/usage.ts';
 import { startWorker } from '../method/worker.ts';
 import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.ts';
+import { startAgent } from '../product/agent-program.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
 /** Length of the look, in s, after a rest in which the start is over. */
 const SECONDS = 60;
 const REST_MS = 10_000;
-
-/** Patience with the enrolment, in ms. */
-const HEALTHY_MS_MAX = 20_000;
 
 /** Targets. Source: the issue, "Speed and memory". */
 const RSS_MIB_MAX = 80;
@@ -26,22 +20,17 @@ const CPU_PERCENT_MAX = 0.5;
 /** Memory and processor of an idle agent, and of the floor, at the same time: neither does enough to disturb the other. */
 export async function agent(options: CaseOptions): Promise<void> {
   const postgres = await startBenchServer();
-  const dataDir = await mkdtemp(join(BENCH_DIR, 'agent-'));
   const floorServer = await startWorker(new URL('../floor/idle-agent.ts', import.meta.url));
   const floor = await startWorker(new URL('../floor/idle-agent.ts', import.meta.url));
   let admin: AdminProcess | undefined;
   try {
     await floor.ask('dial', await floorServer.ask('listen'));
     admin = await startAdmin(await newAdminPlace(await postgres.create('product')));
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../cli/edge-agent.ts'), 'up'], {
-      stdio: ['ignore', 'ignore', 'inherit'], env: { PATH: process.env['PATH'], ENROLLMENT_KEY: await enrollmentKey(admin), AGENT_DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
-    });
-    process.once('exit', () => child.kill('SIGKILL'));
+    const agent = await startAgent(admin);
     try {
-      await healthy(admin);
       await delay(REST_MS);
       const calm = await awaitCalm();
-      const pid = child.pid ?? 0;
+      const { pid } = agent;
       const seconds = options.seconds ?? SECONDS;
       const before = [treeCpuMs(floor.pid), treeCpuMs(pid)];
       await delay(seconds * 1_000);
@@ -53,27 +42,12 @@ export async function agent(options: CaseOptions): Promise<void> {
         verdict: verdict(calm.quiet, ourMib <= RSS_MIB_MAX && (ourCpu ?? 0) <= CPU_PERCENT_MAX),
       });
     } finally {
-      child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
+      await agent.stop();
     }
   } finally {
     await floor.end();
     await floorServer.end();
     await admin?.stop();
     await postgres.stop();
-    await rm(dataDir, { recursive: true, force: true });
   }
-}
-
-async function enrollmentKey({ http }: AdminProcess): Promise<string> {
-  await http.call('POST', '/clusters', { name: 'bench' });
-  return (await http.call<{ key: string }>('POST', '/clusters/bench/enrollment_keys', {})).key;
-}
-
-async function healthy({ http }: AdminProcess): Promise<void> {
-  for (const until = Date.now() + HEALTHY_MS_MAX; Date.now() < until; await delay(100)) {
-    const nodes = await http.call<{ status: string }[]>('GET', '/nodes');
-    if (nodes[0]?.status === 'healthy') return;
-  }
-  throw new Error(`the agent was not healthy within ${HEALTHY_MS_MAX / 1_000} s`);
 }

@@ -10,12 +10,14 @@ export interface CaseOptions {
   readonly nodes: readonly number[];
   /** Counted rounds; undefined: the case's own. */
   readonly repeats: number | undefined;
+  /** Bytes that are moved at a time, in MiB; undefined: the case's own. */
+  readonly mib: number | undefined;
   /** Length of a sustained load, in s; undefined: the case's own. */
   readonly seconds: number | undefined;
   /** Leaves the product out. */
   readonly floorOnly: boolean;
   /** Allows the installation of missing peers, below the bench's own directory or by apt. */
   readonly install: boolean;
-  /** Where CPU profiles of the admin are written; undefined: none are taken. */
+  /** Where CPU profiles of the admin, and of the agent where it has a part, are written; undefined: none are taken. */
   readonly profileDir: string | undefined;
 }

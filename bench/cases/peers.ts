@@ -20,7 +20,7 @@ const REPEATS = 3;
 
 /** First real processes on 200 hosts, then answers of many nodes (`--nodes`). Peers that are not installed are named and left out. */
 export async function peers(options: CaseOptions): Promise<void> {
-  const missing = await missingPackages(options.install);
+  const missing = await missingPackages(options.install, ['clush', 'ansible', 'sshd', 'ssh', 'nats-server']);
   if (missing.length > 0) options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
   await processes(options);
   await answers(options);

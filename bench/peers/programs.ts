@@ -11,7 +11,9 @@ const run = promisify(execFile);
 export const PEERS_DIR = join(BENCH_DIR, 'peers');
 
 /** Program → Debian package. */
-const PACKAGES = { clush: 'clustershell', ansible: 'ansible-core', sshd: 'openssh-server', ssh: 'openssh-client', 'nats-server': 'nats-server' } as const;
+const PACKAGES = {
+  clush: 'clustershell', ansible: 'ansible-core', sshd: 'openssh-server', ssh: 'openssh-client', 'nats-server': 'nats-server', microsocks: 'microsocks', cc: 'gcc',
+} as const;
 /** A program of a peer that the system's packages bring. */
 export type Program = keyof typeof PACKAGES;
 
@@ -27,16 +29,16 @@ export async function findProgram(program: Program): Promise<string | undefined>
   return undefined;
 }
 
-/** Installs what is missing with apt, when `allowed`. Returns the packages that are still missing. */
-export async function missingPackages(allowed: boolean): Promise<string[]> {
-  const missing = await notFound();
+/** Installs what is missing of these programs with apt, when `allowed`. Returns the packages that are still missing. */
+export async function missingPackages(allowed: boolean, programs: readonly Program[]): Promise<string[]> {
+  const missing = await notFound(programs);
   if (missing.length === 0 || !allowed) return missing;
   await run('apt-get', ['install', '-y', '--no-install-recommends', ...missing], { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, maxBuffer: 16_777_216 });
-  return notFound();
+  return notFound(programs);
 }
 
-async function notFound(): Promise<string[]> {
+async function notFound(programs: readonly Program[]): Promise<string[]> {
   const missing: string[] = [];
-  for (const program of Object.keys(PACKAGES) as Program[]) if (await findProgram(program) === undefined) missing.push(PACKAGES[program]);
+  for (const program of programs) if (await findProgram(program) === undefined) missing.push(PACKAGES[program]);
   return missing;
 }

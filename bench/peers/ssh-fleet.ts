@@ -6,11 +6,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { treeOf } from '../method/usage.ts';
+import { answering } from './answering.ts';
 import { PEERS_DIR } from './programs.ts';
 
 const run = promisify(execFile);
@@ -18,11 +18,10 @@ const run = promisify(execFile);
 /** Made for the run and removed after it. */
 const ACCOUNT = 'edge-bench';
 
-/** Patience with sshd, in ms. */
-const START_MS_MAX = 5_000;
-
 /** A running sshd and its client side. */
 export interface SshFleet {
+  /** Of sshd, the parent of its connections. */
+  readonly pid: number;
   readonly account: string;
   /** ssh_config whose connections end with each command, and one whose connections stay open. */
   readonly coldConfig: string;
@@ -49,7 +48,7 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
   await chown(home, Number(stdout), Number(stdout));
   await writeFile(join(directory, 'sshd_config'), [
     `ListenAddress 127.0.0.1:${port}`, `HostKey ${join(directory, 'host_key')}`, `PidFile ${join(directory, 'sshd.pid')}`, `AllowUsers ${ACCOUNT}`,
-    'MaxStartups 2000', 'MaxSessions 100', 'UsePAM no', 'StrictModes no', 'UseDNS no', 'PasswordAuthentication no', '',
+    'MaxStartups 2000', 'MaxSessions 100', 'UsePAM no', 'StrictModes no', 'UseDNS no', 'PasswordAuthentication no', 'Subsystem sftp internal-sftp', '',
   ].join('\n'));
   await mkdir(join(directory, 'cm'));
   const common = ['Host n*', '  HostName 127.0.0.1', `  Port ${port}`, `  User ${ACCOUNT}`, `  IdentityFile ${join(directory, 'client_key')}`, '  StrictHostKeyChecking no', '  UserKnownHostsFile /dev/null', '  LogLevel ERROR'];
@@ -69,17 +68,7 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
     await end();
     throw error;
   });
-  return { account: ACCOUNT, coldConfig: join(directory, 'cold'), warmConfig: join(directory, 'warm'), inventory: join(directory, 'inventory'), directory, end };
-}
-
-async function answering(port: number): Promise<void> {
-  for (const until = Date.now() + START_MS_MAX; Date.now() < until; await delay(50)) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(() => true, () => false);
-    socket.destroy();
-    if (isOpen) return;
-  }
-  throw new Error(`sshd did not answer on port ${port}`);
+  return { pid: server.pid ?? 0, account: ACCOUNT, coldConfig: join(directory, 'cold'), warmConfig: join(directory, 'warm'), inventory: join(directory, 'inventory'), directory, end };
 }
 
 function endProcess(pid: number): void {

@@ -13,6 +13,8 @@ const SAMPLING_US = 250;
 export interface Inspector {
   /** Collects all garbage now. */
   collectGarbage(): Promise<void>;
+  /** Bytes of living objects on the heap and outside of it (buffers). Right after a collection these are those that are held. */
+  heldBytes(): Promise<number>;
   /** Profiles the process while `work` runs and writes a `.cpuprofile`, which browsers' developer tools open. */
   profile<T>(file: string, work: () => Promise<T>): Promise<T>;
   close(): void;
@@ -39,6 +41,10 @@ export async function openInspector(pid: number, port: number): Promise<Inspecto
       await ask('HeapProfiler.collectGarbage');
       await ask('HeapProfiler.collectGarbage'); // finalisers of the first round free the rest
     },
+    heldBytes: async () => {
+      const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await ask<{ usedSize: number; embedderHeapUsedSize?: number; backingStorageSize?: number }>('Runtime.getHeapUsage');
+      return usedSize + embedderHeapUsedSize + backingStorageSize;
+    },
     profile: async (file, work) => {
       await ask('Profiler.enable');
       await ask('Profiler.setSamplingInterval', { interval: SAMPLING_US });
@@ -60,4 +66,13 @@ async function debuggerUrl(port: number): Promise<string> {
     await delay(20);
   }
   throw new Error(`no inspector on port ${port} within ${OPEN_MS_MAX} ms`);
+}
+
+/** Profiles several processes while `work` runs. */
+export async function profiledTogether(targets: readonly { readonly program: { inspect(): Promise<Inspector> }; readonly file: string }[], work: () => Promise<unknown>): Promise<void> {
+  const [target, ...others] = targets;
+  if (target === undefined) return void await work();
+  const inspector = await target.program.inspect();
+  await inspector.profile(target.file, () => profiledTogether(others, work));
+  inspector.close();
 }
