@@ -26,6 +26,8 @@ export class Connection {
   reportedMs: number;
   /** Set by hello; before it only hello is accepted. */
   greeted = false;
+  /** Set by welcome; before it the agent accepts nothing else. */
+  welcomed = false;
   /** The version that the agent speaks; known from its hello. */
   protocol = 1;
   lateTold = false;

@@ -41,7 +41,7 @@ export interface Sessions extends SessionLink {
   /** Takes over an authenticated socket. */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
   count(): number;
-  /** Sends to whatever session the node has. False: it has none here, or its agent does not know such frames. */
+  /** Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not know such frames. */
   sendToNode(node: NodeId, frame: AdminFrameBody): boolean;
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
   heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
@@ -66,7 +66,7 @@ export function createSessions(ports: SessionPorts): Sessions {
 
   function sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
     const connection = ofNode.get(node);
-    return connection !== undefined && transmit(connection, frame);
+    return connection?.welcomed === true && transmit(connection, frame); // an agent takes anything before its welcome for a broken admin
   }
 
   function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void {
@@ -159,6 +159,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   function transmit(connection: Connection, frame: AdminFrameBody): boolean {
     if (connection.protocol < PROTOCOL_VERSION_REACH && REACH.has(frame.type)) return false;
     counters.framesOut += 1;
+    if (frame.type === 'welcome') connection.welcomed = true;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
     else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
     if (connection.send(frame.type === 'welcome' ? { ...frame, protocol: Math.min(frame.protocol, connection.protocol) } : frame)) return true;

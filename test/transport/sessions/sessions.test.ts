@@ -3,11 +3,12 @@ import test from 'ava';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { FRAME_BYTES_MAX, HELLO_MS_MAX, OUTPUT_PART_BYTES_MAX, SESSION_SILENCE_MS_MAX } from '../../../transport/protocol/limits.ts';
+import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, REPORT_LATE_MS, SWEEP_MS } from '../../../transport/sessions/limits.ts';
 import { execution, HEALTHY, NODE, REGISTRATION, result, SETTINGS } from '../../actors/world.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/until.ts';
-import { openGate, type Agent } from './rig.ts';
+import { openGate, type Agent, type Rig } from './rig.ts';
 
 test('each frame of an agent is a message to its node, with its session', async (t) => {
   const rig = await openGate(t);
@@ -325,12 +326,25 @@ test('who was heard is told once, also of sessions that have ended since', async
   t.deepEqual(rig.sessions.heard(), []);
 });
 
+test('an agent hears nothing before its welcome: whoever wants something of its node is told that there is no session yet', async (t) => {
+  const rig = await openGate(t);
+  const agent = await rig.live();
+
+  t.false(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
+  t.is(rig.sessions.tails.open(NODE, execution(1), 0, () => undefined), null);
+  await welcomed(rig, agent);
+  t.true(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
+  await until('it is told', () => agent.frames.length === 2);
+  t.deepEqual(agent.frames.map((frame) => frame.type), ['welcome', 'cancel']);
+});
+
 test('the live output of an execution goes to whoever asked for it, until it ends or they stop; another node\'s goes to nobody', async (t) => {
   const rig = await openGate(t);
   const agent = await rig.live();
+  await welcomed(rig, agent);
   const pieces: unknown[] = [];
   const stop = rig.sessions.tails.open(NODE, execution(1), 10, (piece) => void pieces.push(piece));
-  await until('the agent is asked', () => agent.frames.length === 1);
+  await until('the agent is asked', () => agent.frames.length === 2);
 
   agent.send({ type: 'tail-output', execution: execution(1), offset: 10, text: 'ab', end: false });
   agent.send({ type: 'tail-output', execution: execution(2), offset: 0, text: 'no', end: false });
@@ -339,15 +353,15 @@ test('the live output of an execution goes to whoever asked for it, until it end
   stop?.();
 
   t.deepEqual(pieces, [{ offset: 10, text: 'ab', end: false }, { offset: 12, text: '', end: true }]);
-  t.deepEqual(agent.frames.map((frame) => frame.type), ['tail'], 'an ended stream is not stopped');
+  t.deepEqual(agent.frames.slice(1).map((frame) => frame.type), ['tail'], 'an ended stream is not stopped');
 
   const stopOther = rig.sessions.tails.open(NODE, execution(3), 0, () => t.fail('it was stopped'));
   stopOther?.();
-  await until('the agent is told to stop', () => agent.frames.length === 3);
+  await until('the agent is told to stop', () => agent.frames.length === 4);
   agent.send({ type: 'tail-output', execution: execution(3), offset: 0, text: 'late', end: false });
   agent.send({ type: 'ping' });
-  await until('it is answered', () => agent.frames.length === 4);
-  t.deepEqual(agent.frames.slice(1).map((frame) => frame.type), ['tail', 'untail', 'pong']);
+  await until('it is answered', () => agent.frames.length === 5);
+  t.deepEqual(agent.frames.slice(2).map((frame) => frame.type), ['tail', 'untail', 'pong']);
   t.is(rig.sessions.tails.open(execution(9) as never, execution(1), 0, () => undefined), null, 'a node without a session');
 });
 
@@ -379,3 +393,10 @@ test.serial('sockets are paused while too much output waits to be stored, are no
   await until('all are answered', () => agents.every((agent) => agent.frames.length === 300));
   t.is(rig.sessions.counters.cut, 0);
 });
+
+/** The node has stored that its agent is there. */
+async function welcomed(rig: Rig, agent: Agent): Promise<void> {
+  const session = rig.messages('agent-connected').at(-1)?.session;
+  rig.sessions.send(session as never, { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'a', settings: SETTINGS.agent });
+  await until('the welcome', () => agent.frames.length === 1);
+}
