@@ -38,6 +38,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   ncat: 'ncat',
   ps: 'procps',
   setpriv: 'util-linux',
+  useradd: 'passwd',
 };
 
 /** Modules of Python by their name, and the package. */
