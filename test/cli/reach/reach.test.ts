@@ -7,8 +7,11 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
+import { certificates } from '../../support/certificates.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
+import type { AgentProgram } from '../../support/fleet/agent-program.ts';
 import { freePort } from '../../support/fleet/admin-program.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -19,9 +22,14 @@ import { ALIAS, createReachRig, type ReachRig } from './reach-rig.ts';
 const scope = createScope();
 const fleet = sharedFleet(test, { agents: 1, agentEnv: { AGENT_ALIASES: ALIAS, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.2' } });
 let rig: ReachRig;
+let gone: AgentProgram;
 
 test.serial.before(async () => {
   rig = await createReachRig(scope, fleet());
+  gone = await fleet().addAgent({ AGENT_ALIASES: 'gone' });
+  await gone.live();
+  await fleet().reaches(gone, 'healthy');
+  await gone.kill(); // it takes its time to be noticed
 });
 
 test.after.always('its files go', () => scope.end());
@@ -220,16 +228,24 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
   }
 });
 
-test.serial('a machine that is not connected is told in one line', async (t) => {
-  const agent = await fleet().addAgent({ AGENT_ALIASES: 'away' });
-  await agent.live();
-  await fleet().reaches(agent, 'healthy');
-  await agent.kill();
+test.serial('a proxy behind TLS is reached when its certificate is good, and not otherwise', async (t) => {
+  const port = await listening(t, hashing());
+  const made = await certificates(rig.directory);
+  const { hostname, port: proxyPort } = new URL(rig.env['EDGE_PROXY_URL'] ?? '');
+  const front = createTlsServer({ cert: readFileSync(made.server), key: readFileSync(made.serverKey), allowHalfOpen: true }, (socket) => {
+    const proxy = connect({ host: hostname, port: Number(proxyPort), allowHalfOpen: true }).on('error', () => socket.destroy());
+    socket.on('error', () => proxy.destroy()).pipe(proxy).pipe(socket);
+  });
+  const frontPort = await listening(t, front.on('tlsClientError', () => {}));
+  const env = { EDGE_PROXY_URL: `https://localhost:${frontPort}` };
+  const content = randomBytes(1_000_000);
 
-  const { status, stderr } = await rig.edge('connect', `away.fleet.edge.internal`, '22');
+  const trusted = await rig.run(process.execPath, ['cli/edge.ts', 'connect', rig.host, String(port)], content, { ...env, NODE_EXTRA_CA_CERTS: made.ca });
+  const unknown = await rig.start(['connect', rig.host, String(port)], env).ended;
 
-  t.is(status, 1);
-  t.regex(stderr, /^edge: [^\n]*(?:not connected|offline|away)[^\n]*\n$/u);
+  t.deepEqual(trusted, { status: 0, stdout: createHash('sha256').update(content).digest('hex'), stderr: '' });
+  t.is(unknown.status, 1);
+  t.regex(unknown.stderr, /^edge: cannot reach the proxy https:\/\/localhost:\d+ \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)[^\n]*\n$/u);
 });
 
 test.serial('what edge login was told about the proxy is used by the next commands, for this service only', async (t) => {
@@ -252,4 +268,14 @@ test.serial('what edge login was told about the proxy is used by the next comman
   t.deepEqual(stillConnected, connected);
   t.is(elsewhere.status, 3);
   t.deepEqual(JSON.parse(readFileSync(join(directory, 'edge', 'config.json'), 'utf8')) as object, { url, key, proxy_url: proxyUrl, proxy_key: proxyKey });
+});
+
+test.serial('a machine that is not connected is told in one line', async (t) => {
+  const { status, stderr } = await rig.edge('connect', 'gone.fleet.edge.internal', '22');
+
+  t.is(status, 1);
+  t.regex(stderr, /^edge: [^\n]*not connected[^\n]*\n$/u);
+
+  await fleet().reaches(gone, 'unreachable');
+  for (const words of [['ssh', 'gone', '--', 'true'], ['cp', 'gone:x', '.']]) t.deepEqual(await rig.edge(...words), { status: 1, stdout: '', stderr: 'edge: gone.fleet.edge.internal is not connected now: try again when that machine is back\n' });
 });
