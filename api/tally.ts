@@ -12,8 +12,8 @@ export interface TallyLimits {
 
 /** Counts by address. */
 export interface Tally {
-  /** Counts one more. 0 while within limits, else the ms until the window ends. */
-  add(address: string): number;
+  /** Counts one more, or so many. 0 while within limits, else the ms until the window ends. */
+  add(address: string, amount?: number): number;
   /** What `add` would answer, without counting. */
   wait(address: string): number;
 }
@@ -34,16 +34,16 @@ export function createTally({ perWindowMax, windowMs, entriesMax }: TallyLimits,
   const waitOf = (count: number, sinceMs: number, nowMs: number) => (count <= perWindowMax ? 0 : sinceMs + windowMs - nowMs);
 
   return {
-    add(address) {
+    add(address, amount = 1) {
       const nowMs = clock.nowMs();
       const known = current(address, nowMs);
       if (known !== undefined) {
-        known.count += 1;
+        known.count += amount;
         return waitOf(known.count, known.sinceMs, nowMs);
       }
       windows.delete(address); // so that insertion order stays the order of age
       if (windows.size >= entriesMax) windows.delete(windows.keys().next().value ?? '');
-      windows.set(address, { sinceMs: nowMs, count: 1 });
+      windows.set(address, { sinceMs: nowMs, count: amount });
       return 0;
     },
     wait(address) {

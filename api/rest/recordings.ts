@@ -7,6 +7,7 @@ import { decodeRecordingDescription, RECORDING_HEADER, RECORDING_SLACK_BYTES, RE
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
 import { inspectCast } from '../asciicast.ts';
 import type { OperationPorts } from '../operation.ts';
+import { createTally } from '../tally.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
 import { bearerOf } from './requests.ts';
@@ -17,26 +18,46 @@ const UPLOADS_MAX = 8;
 /** When those should, in seconds. */
 const RETRY_SECONDS = 2;
 
+/**
+ * Compressed bytes of recordings that one node may store in an hour: some 500 of the default size, full to the end. A token that
+ * was stolen cannot fill the disk of the database in an afternoon. And nodes that are remembered for it.
+ */
+const NODE_BYTES_PER_HOUR_MAX = 268_435_456;
+const NODES_REMEMBERED_MAX = 20_000;
+const HOUR_MS = 3_600_000;
+
 /** What uploads need of the outside. */
 export type RecordingPorts = Pick<OperationPorts, 'reads' | 'records' | 'vault' | 'clock'>;
 
 const NO_TOKEN = refuse('unauthorized', 'This takes the API token of a node.').refusal;
 const BUSY: Refusal = { code: 'service_unavailable', message: 'Other recordings are being stored. Try again shortly.', retryAfterSeconds: RETRY_SECONDS };
+const TOO_MUCH = refuse('rate_limited', 'This node has stored as many recordings as it may within an hour.').refusal;
 const NOT_GZIP_TYPE = refuse('unsupported_media_type', `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`).refusal;
 const TOO_LARGE = refuse('payload_too_large', 'The recording unpacks to more than SSH_RECORDING_MAX_BYTES.').refusal;
 const TAKEN = refuse('conflict', 'There is another recording of this id.').refusal;
 const PROBLEMS = { too_large: TOO_LARGE, not_gzip: invalid('body', 'must be gzip'), not_asciicast: invalid('body', 'must be an asciicast, version 2, in UTF-8') } as const;
 
-/** Offers the upload route. `bytesMax` bounds a recording's text, in bytes. */
-export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, bytesMax: number): void {
+/** How much is taken, in bytes. */
+export interface RecordingLimits {
+  /** Text of one recording. */
+  readonly bytesMax: number;
+  /** Compressed, of one node. Default: 256 MiB. */
+  readonly nodeBytesPerHourMax?: number;
+}
+
+/** Offers the upload route. */
+export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits): void {
   const limit = bytesMax + RECORDING_SLACK_BYTES;
   const uploading = new Map<FastifyRequest, NodeId>();
+  const storedBytes = createTally({ perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX }, ports.clock);
 
   /** Before the body is read: whoever may not, or not now, costs little. */
   async function admit(request: FastifyRequest): Promise<Refusal | null> {
     const token = bearerOf(request.headers.authorization);
     const found = token === null || token === '' ? null : await ports.reads.nodeByToken(ports.vault.sha256(token));
     if (found === null) return NO_TOKEN;
+    const waitMs = storedBytes.wait(found.node);
+    if (waitMs > 0) return { ...TOO_MUCH, retryAfterSeconds: Math.ceil(waitMs / 1_000) };
     // One at a time of a node: a few slow ones cannot keep the others out.
     if (uploading.size >= UPLOADS_MAX || [...uploading.values()].includes(found.node)) return BUSY;
     uploading.set(request, found.node);
@@ -75,6 +96,7 @@ export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, byt
     if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
 
     const outcome = await ports.records.storeRecording({ id: id.data, node, description, content: request.body, sizeBytes: inspected.sizeBytes, atMs: ports.clock.nowMs() });
+    if (outcome === 'stored') storedBytes.add(node, request.body.length);
     switch (outcome) {
       case 'stored': return sendData(reply, 201, { id: id.data });
       case 'known': return sendData(reply, 200, { id: id.data });

@@ -14,7 +14,7 @@ import { offerEnrollment } from './enroll.ts';
 import { answerBrokenHttp, answerFailures, sendFailure } from './failures.ts';
 import { offerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
-import { offerRecordings } from './recordings.ts';
+import { offerRecordings, type RecordingLimits } from './recordings.ts';
 import { requestIdOf } from './requests.ts';
 import { offerOperations } from './routes.ts';
 import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
@@ -46,8 +46,8 @@ export interface ApiSettings {
   readonly gate: GateSettings;
   /** Largest body, in bytes; above it 413. */
   readonly bodyBytesMax: number;
-  /** Largest text of a recording of an SSH session, in bytes. */
-  readonly recordingBytesMax: number;
+  /** Of SSH sessions. */
+  readonly recordings: RecordingLimits;
   readonly docsEnabled: boolean;
   readonly version: string;
 }
@@ -109,7 +109,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   readJsonBodies(app);
   offerHealth(app, () => ports.checkHealth());
   offerEnrollment(app, ports);
-  offerRecordings(app, ports, settings.recordingBytesMax);
+  offerRecordings(app, ports, settings.recordings);
   offerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName });
   for (const mount of mounts) mount({ app, call, gate, log, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });

@@ -83,7 +83,7 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
 function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
   return {
     bodyBytesMax: 65_536,
-    recordingBytesMax: 65_536,
+    recordings: { bytesMax: 65_536 },
     docsEnabled: true,
     version: '0.0.0-test',
     ...settings,

@@ -37,7 +37,7 @@ export async function serve(t: ExecutionContext, { mounts = () => [], gate = {} 
   const served = { world, log, asked, answer: (): Result<unknown> => refuse('not_found', 'Resource not found') } as unknown as { -readonly [Key in keyof Served]: Served[Key] };
   const api = createApi({
     ports: portsOf(world, served), log, mounts: mounts(world, realClock),
-    settings: { gate: { ...GATE, ...gate }, bodyBytesMax: 1_048_576, recordingBytesMax: 1_048_576, docsEnabled: false, version: '0.0.0-test' },
+    settings: { gate: { ...GATE, ...gate }, bodyBytesMax: 1_048_576, recordings: { bytesMax: 1_048_576 }, docsEnabled: false, version: '0.0.0-test' },
   });
   served.api = api;
   served.url = await api.listen('127.0.0.1', 0);
