@@ -5,6 +5,11 @@ import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../
 import { UNACKNOWLEDGED_MAX } from '../actors/node/delivery.ts';
 import { OPEN_EXECUTIONS_MAX } from '../actors/node/state.ts';
 import { BATCH_EVENTS_MAX, PUBLISH_MS_MAX } from '../actors/published-event.ts';
+import { SSH_LIMITS } from '../agent/ssh/limits.ts';
+import { SPOOL_BYTES_MAX } from '../agent/ssh/spool.ts';
+import { CONNECT_MS_MAX, CONNECTIONS_MAX, HANDSHAKE_MS_MAX } from '../transport/proxies/limits.ts';
+import { TUNNEL_IDLE_MS } from '../transport/protocol/limits.ts';
+import { TUNNEL_STREAMS_MAX } from '../transport/protocol/tunnel.ts';
 import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND } from '../actors/ssh/login.ts';
 import { ANSWER_BYTES_MAX } from '../actors/webhook/delivery.ts';
 import { RETRY_WAIT_MS_MAX } from '../actors/webhook/retry.ts';
@@ -53,9 +58,16 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['UNSTORED_BYTES_MAX', bytes(UNSTORED_BYTES_MAX), 'Output of all agents together that an admin has read and not stored yet; above it they wait.'],
   ['SESSION_SILENCE_MS_MAX', seconds(SESSION_SILENCE_MS_MAX), 'Silence after which a connection counts as dead.'],
   ['RECONNECT_MS_MAX', seconds(RECONNECT_MS_MAX), 'Longest wait of an agent before it tries to connect again.'],
+  ['TUNNEL_STREAMS_MAX', number(TUNNEL_STREAMS_MAX), 'Connections to one machine at once, through one admin.'],
+  ['CONNECTIONS_MAX', number(CONNECTIONS_MAX), 'Clients of one proxy at once; beyond it the oldest that has not shown its password makes room.'],
+  ['HANDSHAKE_MS_MAX', seconds(HANDSHAKE_MS_MAX), 'A client of a proxy that has not asked by then is cut.'],
+  ['CONNECT_MS_MAX', seconds(CONNECT_MS_MAX), 'A target of a proxy that does not answer by then is given up.'],
+  ['TUNNEL_IDLE_MS', seconds(TUNNEL_IDLE_MS), 'A tunnel without a connection is closed after this, and opened again when somebody wants in.'],
+  ['SPOOL_BYTES_MAX', bytes(SPOOL_BYTES_MAX), 'Recordings that wait on a machine for an admin; beyond it none are made.'],
+  ['connectionsMax', number(SSH_LIMITS.connectionsMax), 'SSH connections to one machine at once, and 16 of one username.'],
   ['SSH_USERNAMES_MAX', number(SSH_USERNAMES_MAX), 'SSH usernames of one node.'],
   ['SSH_PUBLIC_KEYS_MAX', number(SSH_PUBLIC_KEYS_MAX), 'Keys of one SSH username.'],
-  ['SSH_ATTEMPTS_BURST_MAX', number(SSH_ATTEMPTS_BURST_MAX), 'SSH logins in a row that are looked at for one node; beyond it they are refused at once.'],
+  ['SSH_ATTEMPTS_BURST_MAX', number(SSH_ATTEMPTS_BURST_MAX), 'SSH logins in a row that come to nothing, at one node; beyond it they are refused without a look.'],
   ['SSH_ATTEMPTS_PER_SECOND', number(SSH_ATTEMPTS_PER_SECOND), 'How many more of them a second.'],
   ['HASHES_WAITING_MAX', number(HASHES_WAITING_MAX), 'Passwords that wait to be hashed or verified, on one admin; beyond it they are refused.'],
   ['WEBHOOKS_MAX', number(WEBHOOKS_MAX), 'Webhooks in all.'],
