@@ -7,7 +7,7 @@ import { answer, step, unchanged } from '../kit/step.ts';
 import { ok } from '../refusal.ts';
 import { instant } from '../resources.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
-import { spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, withGrants } from '../ssh/login.ts';
+import { refund, spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, withGrants } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
 import { remember } from './administration.ts';
 import type { NodeMessage } from './messages.ts';
@@ -68,7 +68,7 @@ export function verified(state: NodeState, session: LiveSession, { attempt, outc
   if (outcome === null) return step(inSession(state, session, ssh), []);
   if (tried.isProbe && outcome.grant !== null) return step(inSession(state, session, ssh), [], [verdict(session.id, attempt, outcome.grant)]);
   const final = nowMs - tried.atMs > SSH_DECIDED_MS_MAX ? { ...outcome, grant: null } : outcome;
-  const next = inSession(state, session, final.grant === null ? ssh : withGrants(ssh, [final.grant]));
+  const next = final.grant === null ? inSession(state, session, ssh) : inSession({ ...state, sshAllowance: refund(state.sshAllowance, tried.method) }, session, withGrants(ssh, [final.grant]));
   return step(next, [judged(state, { session: session.id, attempt, tried, outcome: final, atMs: nowMs })]);
 }
 

@@ -2,7 +2,7 @@
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 
-/** Attempts of one node that are looked at in a row, and how many more a second: each may cost a password hash, and an event. Source: a person with many keys makes ten, a fleet tool on one node some dozens. */
+/** Attempts at one node that are looked at in a row, and how many more a second, of those that come to nothing: each may cost a password hash, and an event. Source: a person with many keys makes ten, a fleet tool at one node some dozens. */
 export const SSH_ATTEMPTS_BURST_MAX = 120;
 export const SSH_ATTEMPTS_PER_SECOND = 2;
 
@@ -59,6 +59,11 @@ export function withGrants({ attempts, grants }: SshSession, more: readonly SshG
     all.set(key, grant);
   }
   return { attempts, grants: new Map([...all].slice(-SSH_GRANTS_MAX)) };
+}
+
+/** What is left after a login: its own attempt does not count, nor the probe that a client makes before it signs with a key. */
+export function refund({ left, atMs }: SshAllowance, method: SshTried['method']): SshAllowance {
+  return { left: Math.min(SSH_ATTEMPTS_BURST_MAX, left + (method === 'public_key' ? 2 : 1)), atMs };
 }
 
 /** What is left after one more attempt; null when there were too many. */

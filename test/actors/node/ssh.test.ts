@@ -130,6 +130,23 @@ test(`no more than ${SSH_GRANTS_MAX} grants are remembered, the latest ones`, (t
   t.deepEqual(effect?.type === 'check-ssh-grants' ? effect.grants : null, Array.from({ length: SSH_GRANTS_MAX }, (_, index) => grant(300 - SSH_GRANTS_MAX + index)));
 });
 
+test('who gets in uses up nothing, with as many logins a second as they like; who only probes does', (t) => {
+  let state = liveNode();
+  for (let attempt = 1; attempt <= 10 * SSH_ATTEMPTS_BURST_MAX; attempt += 2) {
+    const probed = after(state, attempted(attempt, key('none')), verified(attempt, YES));
+    const signed = after(probed.state, attempted(attempt + 1), verified(attempt + 1, YES));
+    t.deepEqual([verdicts(probed.effects), verdicts(signed.changes[0]?.onceStored ?? [])], [[[session(1), attempt, true]], [[session(1), attempt + 1, true]]]);
+    state = signed.state;
+  }
+  const outcomes = Array.from({ length: SSH_ATTEMPTS_BURST_MAX + 1 }, (_, index) => {
+    const probed = after(state, attempted(index + 1, key('none')), verified(index + 1, YES));
+    state = probed.state;
+    return verdicts(probed.effects).length;
+  });
+
+  t.is(outcomes.filter((told) => told === 1).length, SSH_ATTEMPTS_BURST_MAX);
+});
+
 test(`${SSH_ATTEMPTS_VERIFYING_MAX} attempts are verified at a time, and a new session starts with none`, (t) => {
   const attempts = Array.from({ length: SSH_ATTEMPTS_VERIFYING_MAX }, (_, index) => attempted(index + 1));
   const { state } = after(liveNode(), ...attempts);
