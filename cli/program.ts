@@ -46,7 +46,7 @@ function createProgram(): Program {
     .addOption(new Option('-o, --output <format>', 'format of data').choices(FORMATS).default('table'))
     .option('--url <url>', `where the service is (default: EDGE_URL, what edge login remembers, or ${DEFAULT_URL})`)
     .option('--key <key>', 'key of the service (default: EDGE_API_KEY, or what edge login remembers)')
-    .addHelpText('after', '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help has its own.')
+    .addHelpText('after', '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help and edge ssh --help have their own.')
     .showSuggestionAfterError()
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
