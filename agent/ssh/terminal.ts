@@ -33,12 +33,18 @@ export async function startTerminal(account: Account, term: string, size: Termin
   }) as PtyInsides;
   const { fd, pid, _socket: output } = pty;
   giveTo(account, pty.ptsName);
-  keepOpenUntilRead(output);
   let isOver = false;
   let isHungUp = false;
+  let isClosed = false;
 
   outlet.from(output, 'out', seen);
   const input = new TerminalInput(fd, () => channel.resume());
+  // A program may close its terminal and live on: the descriptor's number is the next file's then, such as the terminal of somebody else.
+  keepOpenUntilRead(output, () => {
+    isClosed = true;
+    input.close();
+    channel.resume();
+  });
   channel.on('data', (data: Buffer) => { if (!input.take(data)) channel.pause(); });
   pty.onExit(({ exitCode, signal }) => {
     isOver = true;
@@ -49,7 +55,7 @@ export async function startTerminal(account: Account, term: string, size: Termin
 
   return {
     signal: (name) => { if (!isOver) send(pid, name); },
-    resize: (columns, rows) => { if (!isOver && !isHungUp) pty.resize(columns, rows); },
+    resize: (columns, rows) => { if (!isOver && !isHungUp && !isClosed) pty.resize(columns, rows); },
     hangUp(ms, over) {
       if (isOver) return over();
       isHungUp = true;
@@ -69,17 +75,21 @@ function giveTo(account: Account, path: string): void {
 
 /**
  * node-pty destroys the stream 200 ms after the program ended, also when it is paused because the client is slow: the last output would be lost.
- * Here the wait begins anew with every piece and while it is paused.
+ * Here the wait begins anew with every piece and while it is paused. `closing` is called right before the descriptor is closed.
  */
-function keepOpenUntilRead(output: ReadStream): void {
+function keepOpenUntilRead(output: ReadStream, closing: () => void): void {
   const destroy = output.destroy.bind(output);
   let isWanted = false;
   output.destroy = () => {
     if (isWanted) return output;
     isWanted = true;
     const look = () => {
-      if (output.isPaused()) timer.refresh();
-      else destroy();
+      if (output.isPaused()) {
+        timer.refresh();
+      } else {
+        closing();
+        destroy();
+      }
     };
     const timer = setTimeout(look, TERMINAL_SILENCE_MS_MAX);
     output.on('data', () => timer.refresh());

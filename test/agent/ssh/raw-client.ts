@@ -45,6 +45,18 @@ export async function execRaw(client: RawClient, command: string): Promise<Clien
   });
 }
 
+/** Opens a shell with a terminal of 24 by 80. */
+export async function shellRaw(client: RawClient): Promise<{ readonly channel: ClientChannel; readonly seen: () => string }> {
+  return new Promise((resolve, reject) => {
+    client.shell({ term: 'xterm', rows: 24, cols: 80 }, (error, channel) => {
+      if (error) return reject(error);
+      let seen = '';
+      channel.on('data', (data: Buffer) => { seen += String(data); });
+      resolve({ channel, seen: () => seen });
+    });
+  });
+}
+
 function parsedKey(path: string): ssh2.ParsedKey {
   const parsed = ssh2.utils.parseKey(readFileSync(path));
   if (parsed instanceof Error) throw parsed;
