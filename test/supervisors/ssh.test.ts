@@ -23,7 +23,7 @@ function losing(real: Committer, kind: Write['kind'], isStored: boolean): Commit
   };
 }
 
-async function ada(grove: Grove): Promise<{ readonly node: NodeId; readonly id: string; show(attempt: number): void }> {
+async function ada(grove: Grove): Promise<{ readonly node: NodeId; readonly id: string; readonly show: (attempt: number) => void }> {
   const { nodes: [node = '' as NodeId] } = await grove.plant(1);
   const key = newKey();
   const id = v7();
