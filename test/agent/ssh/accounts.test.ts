@@ -59,7 +59,7 @@ test('its terminal is its own', async (t) => {
   t.teardown(() => { terminal.kill(); });
   let seen = '';
   terminal.onData((text) => { seen += text; });
-  await until('the prompt', () => /\$ $/u.test(seen));
+  await until('the prompt', () => seen.endsWith('$ '));
 
   terminal.write('echo "<$0 $(id -u) $(id -G) $(stat -c %u "$(tty)") $PWD>"; : > "$(tty)" && echo open"ed"; exit\r');
   await until('the answer', () => seen.includes('opened'));
