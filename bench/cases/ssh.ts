@@ -30,6 +30,9 @@ const ATTEMPTS_PER_LOGIN = 2;
 const MIB = 1_024;
 const COPY_REPEATS = 3;
 
+/** The server's processes of a session end a moment after its client; their processor time is known then. In ms. */
+const SESSION_END_MS = 300;
+
 /** Target, of sshd's speed, for logins and for copies. Source: the issue, "Speed". */
 const RATIO_MIN = 0.5;
 
@@ -155,6 +158,7 @@ async function measured({ pids }: Host, work: () => Promise<void>, more: (second
   const began = performance.now();
   await work();
   const seconds = (performance.now() - began) / 1_000;
+  await delay(SESSION_END_MS);
   const used = pids.map((pid, index) => cpuWithChildrenMs(pid) - (before[index] ?? 0));
   return { seconds, readings: { ...more(seconds), cpu_ms: used.reduce((sum, ms) => sum + ms, 0) } };
 }

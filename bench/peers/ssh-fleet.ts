@@ -18,6 +18,9 @@ const run = promisify(execFile);
 /** Made for the run and removed after it. */
 const ACCOUNT = 'edge-bench';
 
+/** Patience with what is connected when it ends, in ms. */
+const END_MS_MAX = 5_000;
+
 /** A running sshd and its client side. */
 export interface SshFleet {
   /** Of sshd, the parent of its connections. */
@@ -38,6 +41,7 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
   await chmod(directory, 0o755);
   const home = join(directory, 'home');
   await mkdir(join(home, '.ssh'), { recursive: true });
+  await run('userdel', [ACCOUNT]).catch(() => undefined); // left by a bench that was killed, or none is there
   await run('useradd', ['-M', '-d', home, '-s', '/bin/sh', ACCOUNT]);
   await run('usermod', ['-p', '*', ACCOUNT]);
   await mkdir('/run/sshd', { recursive: true }); // sshd's own, where no service made it
@@ -60,8 +64,9 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
   const end = async (): Promise<void> => {
     for (const pid of treeOf(server.pid ?? 0)) endProcess(pid); // sessions too: clients that stay connected end with them
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
-    await delay(500); // what was connected has gone
-    await run('userdel', [ACCOUNT]).catch(() => undefined); // a process of it may still be ending; the next run's useradd says so
+    for (const until = Date.now() + END_MS_MAX; Date.now() < until; await delay(100)) { // processes of the account may still be ending
+      if (await run('userdel', [ACCOUNT]).then(() => true, () => false)) break;
+    }
     await rm(directory, { recursive: true, force: true });
   };
   await answering(port).catch(async (error: unknown) => {
