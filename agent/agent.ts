@@ -12,6 +12,7 @@ import type { DataDirectory } from './data-directory.ts';
 import { webSocketDial } from './dial.ts';
 import { enroll } from './enrollment.ts';
 import { Executor } from './executor.ts';
+import { withFreePorts } from './free-ports.ts';
 import { diskService, healthReport } from './health.ts';
 import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
@@ -51,7 +52,8 @@ export interface AgentOptions {
 type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
 
 /** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
-export async function runAgent(options: AgentOptions): Promise<ExitStatus> {
+export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
+  const options = { ...given, config: await withFreePorts(given.config) };
   const { config, log, signal } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   try {
