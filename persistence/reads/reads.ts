@@ -19,6 +19,7 @@ import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
+import { createTurns } from './turns.ts';
 import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -31,6 +32,10 @@ export interface ReadsOptions {
   readonly domain: string;
   readonly ranges: RangeSettings;
 }
+
+/** Recordings that are unpacked at once, and that may wait for it: some 100 ms each at the default size. */
+const RECORDINGS_AT_ONCE_MAX = 2;
+const RECORDINGS_WAITING_MAX = 16;
 
 /** Every list by its name. */
 const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
@@ -50,7 +55,7 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
   const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
-  const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool) };
+  const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool), recordingTurns: createTurns('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX) };
   const found = lookUps(orm, pool, vault);
   return {
     ...found,

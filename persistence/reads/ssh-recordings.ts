@@ -34,7 +34,11 @@ interface Row extends Omit<SshRecordingResource, 'cast' | 'started_at' | 'insert
   readonly content: Buffer | null;
 }
 
-async function resources({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {
+async function resources(reading: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {
+  return single ? reading.recordingTurns(() => recordings(reading, ids, true)) : recordings(reading, ids, false);
+}
+
+async function recordings({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {
   const rows = await rowsOf<Row>(pool, 'reading recordings', sql`
     select r.id, r.node_id, r.cluster_name, r.ssh_username_id, r.username, r.command, r.started_at, r.duration_ms, r.width, r.height, r.truncated, r.size_bytes,
       case when ${single}::boolean then r.content end as content, r.inserted_at
