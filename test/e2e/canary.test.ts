@@ -44,14 +44,16 @@ test('no secret is in any answer, log, event, row, process list or environment o
   t.timeout(120_000);
   const databasePassword = `database-password-${randomBytes(12).toString('hex')}`;
   const encryptionKey = randomBytes(32);
+  // Its own: clients of other tests show that of all fleets on their command lines.
+  const keys = { ...FLEET_KEYS, PROXY_KEY: `proxy-key-${randomBytes(12).toString('hex')}` };
   const fleet = await startFleet(t, {
     agents: 2,
-    env: { ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' },
+    env: { PROXY_KEY: keys.PROXY_KEY, ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' },
     agentEnv: { LOG_LEVEL: 'debug' },
     databasePassword,
   });
   const secrets: Secret[] = [
-    ...Object.entries(FLEET_KEYS).map(([name, value]) => ({ name, value })),
+    ...Object.entries(keys).map(([name, value]) => ({ name, value })),
     { name: 'ENCRYPTION_KEY', value: encryptionKey },
     { name: 'the password of the database', value: databasePassword },
     ...fleet.agents.flatMap((agent) => identitySecrets(agent.dataDirectory)),
