@@ -8,3 +8,7 @@ export const TUNNEL_SWEEP_MS = 1_000;
 
 /** The agent has this long to connect to the target and say so, in ms: longer than its own limit, so that its own words come through. */
 export const STREAM_OPEN_MS_MAX = 20_000;
+
+/** Frames without bytes of a stream that an agent may send on a tunnel in a second, and at once. Several times what 2,000 new connections a second and 1 GB/s need. */
+export const FRAMES_PER_SECOND_MAX = 20_000;
+export const FRAMES_BURST_MAX = 40_000;

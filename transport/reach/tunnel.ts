@@ -6,6 +6,7 @@ import { FAILURE_HEADER, MESSAGE_HEADER, STREAM_WINDOW_BYTES, TUNNEL_FRAME_BYTES
 import type { TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../streams/dialled.ts';
 import type { Dialled } from '../streams/dialled.ts';
+import { createFrameQuota } from './frame-quota.ts';
 import { STREAM_OPEN_MS_MAX } from './limits.ts';
 
 /** Where a stream goes once it is at the machine. `host` of a `self` stream is only for its logs. */
@@ -38,6 +39,8 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
   let heardMs = nowMs();
   let beatMs = nowMs();
 
+  const mayGoOn = createFrameQuota(nowMs());
+  bytes.on('data', (chunk: Buffer) => { if (!mayGoOn(chunk, nowMs())) cut(); });
   const session: ClientHttp2Session = connect('http://tunnel', {
     createConnection: () => bytes,
     maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
@@ -69,6 +72,7 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
       streams += 1;
       const stream = session.request({ [constants.HTTP2_HEADER_METHOD]: 'CONNECT', [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target), [USE_HEADER]: target.use }, { endStream: false });
       stream.once('close', ended);
+      stream.once('headers', cut); // interim answers, which no agent sends
       return answered(stream, signal);
     },
     get streams() {

@@ -9,7 +9,7 @@ const MERGED_BYTES_MAX = 16_384;
 const UNSENT_BYTES_MAX = 131_072;
 
 /**
- * The stream of an open socket, which it owns from now on. A text message breaks it. Ending it closes the socket; a socket that
+ * The stream of an open socket, which it owns from now on. A text message breaks it, and so does an empty one. Ending it closes the socket; a socket that
  * closes ends it, and one that breaks destroys it with an error.
  *
  * Of what came and was not read yet it holds `unreadBytesMax`; above that the socket waits. For HTTP/2 that must be the window of
@@ -37,7 +37,8 @@ class WebSocketStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.send(chunk, BINARY, done);
+    if (chunk.length === 0) done();
+    else this.#socket.send(chunk, BINARY, done);
   }
 
   /** The last message tells when all have left. */
@@ -73,7 +74,7 @@ class WebSocketStream extends Duplex {
   }
 
   #arrived(data: Buffer, isBinary: boolean): void {
-    if (!isBinary) this.destroy(new Error('a text message in a stream of bytes'));
+    if (!isBinary || data.length === 0) this.destroy(new Error('a message without bytes in a stream of bytes')); // nobody counts those
     else if (!this.push(data)) this.#socket.pause();
   }
 
