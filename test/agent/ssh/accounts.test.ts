@@ -11,6 +11,9 @@ import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { collect, startSshRig } from './ssh-rig.ts';
 
+const accountsFile = join(import.meta.dirname, '../../../agent/ssh/accounts.ts');
+const rigFile = join(import.meta.dirname, 'ssh-rig.ts');
+
 const peers = await peerTest('ssh', 'ssh-keygen', 'setpriv', 'useradd', 'sftp');
 const isRoot = process.getuid?.() === 0;
 const run = promisify(execFile);
@@ -109,8 +112,8 @@ test('an agent that is not root stays who it is, whoever logs in', async (t) => 
   chmodSync(directory, 0o777);
   const program = `
     import { createServer } from 'node:net';
-    import { accountsOfMachine } from '${join(import.meta.dirname, '../../../agent/ssh/accounts.ts')}';
-    import { startSshRig } from '${join(import.meta.dirname, 'ssh-rig.ts')}';
+    import { accountsOfMachine } from ${JSON.stringify(accountsFile)};
+    import { startSshRig } from ${JSON.stringify(rigFile)};
     const rig = await startSshRig({ teardown() {} }, { accounts: accountsOfMachine() });
     const key = await rig.key('ed25519');
     rig.user('root', [key]);

@@ -14,6 +14,9 @@ import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { withAlice } from './ssh-rig.ts';
 
+const spoolFile = join(import.meta.dirname, '../../../agent/ssh/spool.ts');
+const recorderFile = join(import.meta.dirname, '../../../agent/ssh/recorder.ts');
+
 const test = await peerTest('ssh', 'ssh-keygen');
 
 const ALL: SshRecordingSettings = { mode: 'all', bytes_max: 1_000_000, ms_max: 60_000 };
@@ -111,8 +114,8 @@ test('nothing is recorded that was not asked for, nor without room, which health
 test('the recording of an agent that was killed is finished by the next one, as far as it came', async (t) => {
   const path = directory(t);
   const program = `
-    import { openSpool } from '${join(import.meta.dirname, '../../../agent/ssh/spool.ts')}';
-    import { beginRecording } from '${join(import.meta.dirname, '../../../agent/ssh/recorder.ts')}';
+    import { openSpool } from ${JSON.stringify(spoolFile)};
+    import { beginRecording } from ${JSON.stringify(recorderFile)};
     const recorder = beginRecording({ spool: openSpool('${path}'), settings: () => (${JSON.stringify(ALL)}) }, ${JSON.stringify(SHELL)});
     recorder.output('out', Buffer.from('before the end'));
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), 6_000);

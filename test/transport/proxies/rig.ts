@@ -12,6 +12,7 @@ import { listening } from '../streams/pairs.ts';
 /** What is let in. */
 export const PASSWORD = 'pass:wörd with spaces';
 
+/** Running proxies of a test, and what they asked for. */
 export interface ProxyRig {
   readonly proxies: Proxies;
   readonly httpPort: number;
@@ -25,6 +26,7 @@ export interface ProxyRig {
   readonly aborted: DialRequest[];
 }
 
+/** What a test may change. */
 export interface RigOptions {
   readonly limits?: Partial<ProxyLimits>;
   /** Nobody needs a password. */

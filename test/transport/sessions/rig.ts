@@ -10,7 +10,7 @@ import { systemClock } from '../../../transport/clock.ts';
 import { decodeAdminFrame } from '../../../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
-import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
+import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { createSessionGate, type GatePorts } from '../../../transport/sessions/gate.ts';
 import { createSessions, type Sessions } from '../../../transport/sessions/sessions.ts';
 import { CLUSTER, HEALTHY, NODE, REGISTRATION, SETTINGS } from '../../actors/world.ts';
@@ -150,3 +150,10 @@ export const UPGRADE = [
 
 /** The ids that the gate gives to TOKEN. */
 export const GATED: { readonly node: NodeId; readonly cluster: ClusterId } = { node: NODE, cluster: CLUSTER };
+
+/** The node has stored that its agent is there. */
+export async function welcomed(rig: Rig, agent: Agent): Promise<void> {
+  const session = rig.messages('agent-connected').at(-1)?.session;
+  rig.sessions.send(session as never, { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'a', settings: SETTINGS.agent });
+  await until('the welcome', () => agent.frames.length === 1);
+}

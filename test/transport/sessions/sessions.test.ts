@@ -3,12 +3,11 @@ import test from 'ava';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { FRAME_BYTES_MAX, HELLO_MS_MAX, OUTPUT_PART_BYTES_MAX, SESSION_SILENCE_MS_MAX } from '../../../transport/protocol/limits.ts';
-import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, REPORT_LATE_MS, SWEEP_MS } from '../../../transport/sessions/limits.ts';
 import { execution, HEALTHY, NODE, REGISTRATION, result, SETTINGS } from '../../actors/world.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/until.ts';
-import { openGate, type Agent, type Rig } from './rig.ts';
+import { openGate, welcomed, type Agent } from './rig.ts';
 
 test('each frame of an agent is a message to its node, with its session', async (t) => {
   const rig = await openGate(t);
@@ -393,10 +392,3 @@ test.serial('sockets are paused while too much output waits to be stored, are no
   await until('all are answered', () => agents.every((agent) => agent.frames.length === 300));
   t.is(rig.sessions.counters.cut, 0);
 });
-
-/** The node has stored that its agent is there. */
-async function welcomed(rig: Rig, agent: Agent): Promise<void> {
-  const session = rig.messages('agent-connected').at(-1)?.session;
-  rig.sessions.send(session as never, { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'a', settings: SETTINGS.agent });
-  await until('the welcome', () => agent.frames.length === 1);
-}
