@@ -76,11 +76,11 @@ test('files that it sends are its own, and it reads no others', async (t) => {
   writeFileSync(secret, 'secret', { mode: 0o600 });
   const options = rig.options(key).map((word) => word === '-p' ? '-P' : word);
 
-  const end = await collect(spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }), `-get ${secret} ${secret}.copy\nput ${secret} sent\nls -ln sent\n`);
+  const end = await collect(spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }), `-get ${secret} ${secret}.copy\nput ${secret} sent\nls -l sent\n`);
 
   t.is(end.status, 0, end.stderr);
   t.regex(end.stderr, /Permission denied|not found/u);
-  t.regex(end.stdout, new RegExp(`-rw\\S+\\s+\\S+ ${who.uid}\\s+${who.gid} .*sent`, 'u'));
+  t.regex(end.stdout, new RegExp(`-rw\\S+\\s+\\S+ ${who.name}\\s+${who.name} .*sent`, 'u'));
 });
 
 test('an account that lets nobody in says so itself, also to those who want files', async (t) => {
