@@ -58,7 +58,7 @@ export type Launcher = (account: Account, program: Program, origin: Origin, vari
 
 /**
  * Everything that becomes another account is started by setpriv of util-linux: libuv drops all supplementary groups, node-pty keeps those of root, and
- * setpriv takes 1 ms where a Node program that does the same takes 40 ms (measured). It replaces itself by the program, so that process id and exit status are the program's own.
+ * setpriv takes 2 ms where a Node program that does the same takes 45 ms (measured). It replaces itself by the program, so that process id and exit status are the program's own.
  */
 export function createLauncher(options: LauncherOptions): Launcher {
   const setpriv = SETPRIV_PATHS.find((path) => existsSync(path)) ?? null;
