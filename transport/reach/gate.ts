@@ -6,6 +6,7 @@ import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../protocol/t
 import { TUNNEL_SUBPROTOCOL } from '../protocol/version.ts';
 import { webSocketStream } from '../streams/web-socket-stream.ts';
 import type { Tunnels } from './tunnels.ts';
+import { createYoungCollector } from './young-garbage.ts';
 
 /** Handles upgrades of the tunnel path. A token that nobody waits for gets 401, whatever else is right. */
 export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
@@ -13,13 +14,14 @@ export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>): (
     noServer: true, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, clientTracking: false,
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
   });
+  const passed = createYoungCollector();
   return (request, socket, head) => {
     const token = /^Bearer ([\w-]{22,128})$/iu.exec(request.headers.authorization ?? '')?.[1];
     const node = token === undefined ? null : tunnels.redeem(token);
     if (node === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
-      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX));
+      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, passed));
     });
   };
 }

@@ -14,18 +14,20 @@ const UNSENT_BYTES_MAX = 131_072;
  *
  * Of what came and was not read yet it holds `unreadBytesMax`; above that the socket waits. For HTTP/2 that must be the window of
  * the connection: Node reads nothing while a write of its own is under way, so two ends that write and hold less than that wait
- * for each other for ever (measured: 200 streams both ways stood still within a second).
+ * for each other for ever (measured: 200 streams both ways stood still within a second). `passed` is told of all bytes, either way.
  */
-export function webSocketStream(socket: WebSocket, unreadBytesMax: number): Duplex {
-  return new WebSocketStream(socket, unreadBytesMax);
+export function webSocketStream(socket: WebSocket, unreadBytesMax: number, passed: (bytes: number) => void = ignore): Duplex {
+  return new WebSocketStream(socket, unreadBytesMax, passed);
 }
 
 class WebSocketStream extends Duplex {
   readonly #socket: WebSocket;
+  readonly #passed: (bytes: number) => void;
 
-  constructor(socket: WebSocket, unreadBytesMax: number) {
+  constructor(socket: WebSocket, unreadBytesMax: number, passed: (bytes: number) => void) {
     super({ readableHighWaterMark: unreadBytesMax, writableHighWaterMark: UNSENT_BYTES_MAX, emitClose: true });
     this.#socket = socket;
+    this.#passed = passed;
     socket.binaryType = 'nodebuffer';
     socket.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary));
     socket.on('error', (error) => this.destroy(error));
@@ -37,6 +39,7 @@ class WebSocketStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#passed(chunk.length);
     if (chunk.length === 0) done();
     else this.#socket.send(chunk, BINARY, done);
   }
@@ -69,13 +72,15 @@ class WebSocketStream extends Duplex {
   }
 
   #send(chunks: readonly Buffer[], bytes: number, done?: (error?: Error | null) => void): void {
+    this.#passed(bytes);
     const [only] = chunks;
     this.#socket.send(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes), BINARY, done);
   }
 
   #arrived(data: Buffer, isBinary: boolean): void {
-    if (!isBinary || data.length === 0) this.destroy(new Error('a message without bytes in a stream of bytes')); // nobody counts those
-    else if (!this.push(data)) this.#socket.pause();
+    if (!isBinary || data.length === 0) return void this.destroy(new Error('a message without bytes in a stream of bytes')); // nobody counts those
+    this.#passed(data.length);
+    if (!this.push(data)) this.#socket.pause();
   }
 
   #closed(): void {
@@ -84,5 +89,7 @@ class WebSocketStream extends Duplex {
     if (!this.writableEnded) this.destroy();
   }
 }
+
+function ignore(): void {}
 
 const BINARY = { binary: true, compress: false } as const;
