@@ -74,10 +74,17 @@ interface Spawned {
 
 async function spawned(account: Account, pipes: PipePool, launch: Launch): Promise<Spawned> {
   const own = await pipes.take(account);
-  const child = spawn(launch.file, launch.words, {
-    cwd: launch.directory, env: launch.environment, detached: true, stdio: own === null ? ['pipe', 'pipe', 'pipe'] : [...own.theirs],
-  });
-  own?.handOver();
+  let child: ChildProcess;
+  try {
+    child = spawn(launch.file, launch.words, {
+      cwd: launch.directory, env: launch.environment, detached: true, stdio: own === null ? ['pipe', 'pipe', 'pipe'] : [...own.theirs],
+    });
+  } catch (error) { // of some problems Node tells by an event, of others so
+    for (const stream of own === null ? [] : [own.stdin, own.stdout, own.stderr]) stream.destroy();
+    throw new Error(systemProblem(error), { cause: error });
+  } finally {
+    own?.handOver();
+  }
   const failure = await new Promise<unknown>((resolve) => {
     child.once('error', resolve);
     if (child.pid !== undefined) resolve(null);

@@ -77,7 +77,7 @@ export class ShellSession {
     });
     session.on('shell', (accept) => this.#run(accept(), { type: 'shell' }));
     session.on('exec', (accept, reject, { command }) => {
-      if (command.length > COMMAND_CHARS_MAX || command.includes('\0')) return reject();
+      if (command.length > COMMAND_CHARS_MAX || command.includes('\0')) return (reject as typeof reject | undefined)?.();
       this.#run(accept(), { type: 'command', command });
     });
     session.on('subsystem', (accept, reject, { name }) => {
