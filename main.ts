@@ -135,7 +135,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     send: (node, frame) => sessions.sendToNode(node, frame),
     askOwner: (node, token) => wantTunnel(pool, adminId, node, token, urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
   });
-  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed') nodeRevoked(notice.node); });
+  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
   unwind.add('words of other admins', () => peers.stop());
 

@@ -51,7 +51,7 @@ export function enroll(state: ClusterState, record: ClusterRecord, message: Enro
   const change: Change = {
     write: writeOf(record, message, existing, spendsUse, nowMs),
     events,
-    notices: [{ type: 'node-changed', node: node.id }, { type: 'events-stored' }],
+    notices: [{ type: 'node-changed', node: node.id }, ...(existing.type === 'none' ? [] : [{ type: 'node-revoked' as const, node: node.id }]), { type: 'events-stored' }],
   };
   const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;
   return step({ ...state, record: grown }, [change], [...wake(message, existing), answer(message.asker, ok(answerOf(record, message, settings)))]);

@@ -51,7 +51,7 @@ test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
 test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not registered again', (t) => {
   const step = enroll({ existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false }, key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }) });
 
-  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: 0 } }], notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }] }] as never);
+  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: 0 } }], notices: [{ type: 'node-changed', node: NODE }, { type: 'node-revoked', node: NODE }, { type: 'events-stored' }] }] as never);
   t.deepEqual(step.effects, [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'revoked', reason: 'the node was enrolled again' } } }, welcome] as never);
   t.is(step.state.record?.nodeCount, 2);
 });
@@ -66,6 +66,7 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
     ['edge.node.reregistered', data],
     ['edge.node.version_changed', { ...data, previous_version: '0.9.0' }],
   ] as never);
+  t.true(step.changes[0]?.notices.some((notice) => notice.type === 'node-revoked')); // tunnels of the credential that is no more end also where no session is left
   t.is(step.effects[0]?.type, 'tell');
 });
 
