@@ -63,7 +63,7 @@ export const AGENT_SETTINGS = {
   AGENT_WIREGUARD_METRICS_PORT: reportedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
   AGENT_SSH_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether users whom the admin lets in can log in by SSH.' }),
-  AGENT_SSH_HOST: addresses().meta({ description: 'Addresses on which the SSH server listens. Admins reach it whatever they are.' }),
+  AGENT_SSH_HOST: addresses().meta({ description: 'Addresses on which the SSH server listens, besides loopback, by which admins reach it.' }),
   AGENT_PROXY_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether this machine has an HTTP and a SOCKS5 proxy of its own.' }),
   AGENT_PROXY_HOST: addresses().meta({ description: 'Addresses on which they listen.' }),
@@ -102,6 +102,16 @@ export function exitRulesOf(config: AgentConfig): ExitRules {
     servedPorts: Object.values(wantedPorts(config)),
   };
 }
+
+/** Where the SSH server listens: always on loopback too, as that is where admins come from. */
+export function sshHostsOf({ AGENT_SSH_HOST: hosts }: Pick<AgentConfig, 'AGENT_SSH_HOST'>): readonly string[] {
+  return hosts.some((host) => REACHED_BY_ADMINS.has(host)) ? hosts : [...hosts, LOOPBACK];
+}
+
+const LOOPBACK = '127.0.0.1';
+
+/** Addresses that hold one which the admin's forward mode dials. Source: agent/exits/dialler.ts. */
+const REACHED_BY_ADMINS: ReadonlySet<string> = new Set([LOOPBACK, '::1', '0.0.0.0', '::']);
 
 function wantedPorts(config: AgentConfig): AgentPorts {
   return {

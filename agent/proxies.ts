@@ -58,7 +58,7 @@ export async function startAgentProxies({ config, password, exit, log }: AgentPr
   });
   const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
   const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));
-  if (got.length > 0) log.info('The proxies of this machine listen', { ...Object.fromEntries(got), hosts: hosts.join(',') });
+  if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got)); // without the addresses: one may be of the VPN (R3)
   return {
     ports: Object.fromEntries(got),
     services: hosts.length === 0 ? [] : [{ name: 'http_proxy', problem: () => proxies.http.problem() }, { name: 'socks5_proxy', problem: () => proxies.socks5.problem() }],

@@ -190,7 +190,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
           port = await listen(listener, host, port);
           listeners.push(listener);
         } catch (error) {
-          problems.push(`SSH cannot listen on ${host} port ${port}: ${listenProblem(error)}`);
+          // Without the address: this is reported, and addresses of the VPN must not be (R3).
+          problems.push(`SSH cannot listen on port ${port}: ${listenProblem(error)}`);
+          log.debug('SSH cannot listen', { host, port, code: (error as NodeJS.ErrnoException).code });
         }
       }
       for (const problem of problems) log.error(`${problem[0]?.toUpperCase()}${problem.slice(1)}`);

@@ -1,6 +1,6 @@
 /** The settings of the agent that say who gets where through its machine. */
 import test from 'ava';
-import { AGENT_SETTINGS, exitRulesOf, registrationOf, type AgentConfig } from '../../agent/config.ts';
+import { AGENT_SETTINGS, exitRulesOf, registrationOf, sshHostsOf, type AgentConfig } from '../../agent/config.ts';
 import { readSettings } from '../../settings/environment.ts';
 
 function config(env: Readonly<Record<string, string>>): AgentConfig {
@@ -48,4 +48,12 @@ test('admins are told the ports that the servers got, and until then those that 
 
   t.deepEqual(registrationOf(free, '1.0.0').ports, { ...others, ssh_port: 40_022, http_proxy_port: 43_128, socks5_proxy_port: 41_080 });
   t.deepEqual(registrationOf(free, '1.0.0', { http_proxy_port: 5, ssh_port: 6 }).ports, { ...others, ssh_port: 6, http_proxy_port: 5, socks5_proxy_port: 41_080 });
+});
+
+test('the SSH server listens where admins come from, whatever else is said', (t) => {
+  const hosts = (text?: string) => sshHostsOf(config(text === undefined ? {} : { AGENT_SSH_HOST: text }));
+
+  t.deepEqual(hosts(), ['127.0.0.1']);
+  t.deepEqual(hosts('192.168.1.5,10.0.0.1'), ['192.168.1.5', '10.0.0.1', '127.0.0.1']);
+  for (const text of ['0.0.0.0', '::', '::1', '10.0.0.1,127.0.0.1']) t.deepEqual(hosts(text), text.split(','));
 });
