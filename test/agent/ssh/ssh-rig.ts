@@ -107,7 +107,11 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
         ...(key === null ? ['-o', 'PubkeyAuthentication=no'] : ['-o', 'IdentitiesOnly=yes', '-i', key, '-o', 'PasswordAuthentication=no']),
       ];
     },
-    start: (words, environment) => spawn('ssh', [...words], { env: { PATH: process.env['PATH'], HOME: directory, ...environment }, stdio: ['pipe', 'pipe', 'pipe'] }),
+    start(words, environment) {
+      const client = spawn('ssh', [...words], { env: { PATH: process.env['PATH'], HOME: directory, ...environment }, stdio: ['pipe', 'pipe', 'pipe'] });
+      client.stdin.on('error', () => {}); // a client that ended before it had read all
+      return client;
+    },
     ssh: async (words, input = '', environment) => collect(rig.start(words, environment), input),
   };
   return rig;
