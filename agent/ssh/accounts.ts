@@ -40,7 +40,10 @@ export function accountsOfMachine(): AccountOf {
 
 /** One line of passwd(5), or null when there is no such account. The file is asked first: it answers without a process. */
 async function lineOf(username: string): Promise<string | null> {
-  const file = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  const file = await readFile('/etc/passwd', 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''; // all accounts are elsewhere
+    throw new Error('the accounts of this machine cannot be read', { cause: error });
+  });
   return file.split('\n').find((line) => line.startsWith(`${username}:`)) ?? await asked(username);
 }
 

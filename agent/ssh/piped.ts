@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Connection } from 'ssh2';
 import { systemProblem } from '../problem.ts';
 import type { Account } from './accounts.ts';
-import { groupsOf, hangUp, send } from './hang-up.ts';
+import { groupsLeftBy, groupsOf, hangUp, send } from './hang-up.ts';
 import type { Launch } from './launch.ts';
 import { hasEnded, sendEnd } from './library.ts';
 import { EXIT_AWAITED_MS } from './limits.ts';
@@ -59,7 +59,7 @@ export async function startPiped(client: Connection, account: Account, pipes: Pi
     hangUp(ms, over) {
       isHungUp = true;
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
-      hangUp(groupsOf(pid), ms, over);
+      hangUp(isOver ? groupsLeftBy(pid) : groupsOf(pid), ms, over);
     },
   };
 }
