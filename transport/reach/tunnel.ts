@@ -20,6 +20,8 @@ export interface TunnelTarget {
 export interface Tunnel {
   /** Opens a stream; it is connected at the far end when this resolves. Never rejects. */
   open(target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
+  /** False once it takes no new streams: it ends, or has ended. */
+  readonly isOpen: boolean;
   /** Streams that are open or being opened. */
   readonly streams: number;
   /** For how long there was none, in ms. */
@@ -64,9 +66,11 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
     if (streams === 0) idleSinceMs = nowMs();
   }
 
+  const isOpen = (): boolean => !session.closed && !session.destroyed;
+
   return {
     open(target, signal) {
-      if (session.closed || session.destroyed) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
+      if (!isOpen()) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
       if (streams >= TUNNEL_STREAMS_MAX) return Promise.resolve(notDialled('overloaded', `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`));
       if (signal.aborted) return Promise.resolve(notDialled('timed_out', 'It took too long to connect.'));
       streams += 1;
@@ -74,6 +78,9 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
       stream.once('close', ended);
       stream.once('headers', cut); // interim answers, which no agent sends
       return answered(stream, signal);
+    },
+    get isOpen() {
+      return isOpen();
     },
     get streams() {
       return streams;

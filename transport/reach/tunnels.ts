@@ -77,8 +77,9 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
   }
 
+  /** One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile gets another. */
   function latest(node: NodeId): Tunnel | undefined {
-    return [...open.get(node) ?? []].at(-1);
+    return [...open.get(node) ?? []].findLast((tunnel) => tunnel.isOpen);
   }
 
   /** Asks the agent, once for all who wait. */

@@ -7,6 +7,7 @@ import { WebSocket } from 'ws';
 import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import type { Dialled } from '../../../transport/streams/dialled.ts';
+import { TUNNEL_SWEEP_MS } from '../../../transport/reach/limits.ts';
 import { wasCut } from '../../../transport/streams/reset.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/until.ts';
@@ -197,6 +198,23 @@ test('a tunnel that nobody used for a minute is closed, and the next connection 
   const next = streamOf(await reach(port));
   next.end('again');
   t.is(await text(next), 'again');
+  t.is(tokens.length, 2);
+});
+
+test('who comes while an unused tunnel says goodbye gets another', async (t) => {
+  const clock = createFakeClock();
+  let slept = 0; // one look after a minute: many in a row would take the agent for dead
+  const { reach, tokens } = await tunnelRig(t, { clock: { ...clock, nowMs: () => clock.nowMs() + slept } });
+  const port = await target(t, (socket) => { socket.end('here'); });
+  const first = streamOf(await reach(port));
+  first.end();
+  await over(first);
+
+  slept = TUNNEL_IDLE_MS;
+  clock.pass(TUNNEL_SWEEP_MS);
+  const second = streamOf(await reach(port)); // in that very moment
+
+  t.is(await text(second), 'here');
   t.is(tokens.length, 2);
 });
 
