@@ -129,7 +129,11 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
         return wanted(executions) ? executions : null;
       }),
     async reaches(agent, status) {
-      await until(`${status} of node ${agent.node}`, async () => (await node(agent)).status === status);
+      await until(`${status} of node ${agent.node}`, async () => {
+        const now = await node(agent);
+        if (now.status !== status) throw new Error(`it is ${JSON.stringify(now)}; its agent says: ${agent.program.output.slice(-1_000)}`);
+        return true;
+      });
     },
   };
 }
