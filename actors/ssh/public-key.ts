@@ -1,13 +1,8 @@
 /** Public keys as OpenSSH writes them: one line of algorithm, base64 and comment. Pure: a line is a key, or there is one sentence on why not. */
-import { createHash } from 'node:crypto';
 import { SSH_KEY_CHARS_MAX } from '../../transport/protocol/limits.ts';
+import { fingerprintOf, SSH_KEY_ALGORITHMS, type SshKeyAlgorithm } from '../../transport/protocol/ssh.ts';
 import { isCurvePoint, isEd25519Point, type CurveName } from './curves.ts';
 import { mistakeIn } from './public-key-mistakes.ts';
-
-/** Algorithms of keys that may log in. Source: spec.md, SSH public key. */
-export const SSH_KEY_ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'] as const;
-/** One of them. */
-export type SshKeyAlgorithm = (typeof SSH_KEY_ALGORITHMS)[number];
 
 /** Characters of a whole line with its comment, at most. */
 export const PUBLIC_KEY_LINE_CHARS_MAX = 8_192;
@@ -49,11 +44,6 @@ export function parsePublicKey(text: string): ParsedPublicKey {
   if (problem !== null) return wrong(problem);
   const canonical = Buffer.from(blob).toString('base64');
   return { ok: true, key: { algorithm, line: [algorithm, canonical, comment].join(' ').trimEnd(), fingerprint: fingerprintOf(blob) } };
-}
-
-/** The SHA-256 fingerprint of a blob, as `ssh-keygen -l` shows it. */
-export function fingerprintOf(blob: Uint8Array): string {
-  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/u, '')}`;
 }
 
 /** Algorithm, base64, and the rest. */

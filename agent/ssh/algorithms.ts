@@ -1,5 +1,6 @@
 /** What this server speaks: what OpenSSH of the last ten years and every kept library know, and nothing of SHA-1, CBC, or small groups. */
 import type { ServerConfig } from 'ssh2';
+import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
 
 /** For ssh2, in order of preference; the client's order counts. No compression: before the login it is an attack surface, after it rarely pays. */
 export const ALGORITHMS: NonNullable<ServerConfig['algorithms']> = {
@@ -11,7 +12,7 @@ export const ALGORITHMS: NonNullable<ServerConfig['algorithms']> = {
 };
 
 /** Keys that may log in: the algorithms that the admin stores. Source: spec, SSH public key. */
-export const KEY_TYPES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'];
+export const KEY_TYPES: readonly string[] = SSH_KEY_ALGORITHMS;
 
 /** Hashes that an RSA signature may use. Without one it is SHA-1. Source: RFC 8332. */
 export const RSA_HASHES = ['sha256', 'sha512'];

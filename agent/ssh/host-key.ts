@@ -1,7 +1,7 @@
 /** The key by which clients know this machine again: made once, kept for ever. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
+import { fingerprintOf } from '../../transport/protocol/ssh.ts';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
 
@@ -32,11 +32,6 @@ export function openHostKey(path: string): HostKey {
     return refused(path, 'is damaged: restore it, or remove it so that a new one is made, of which every client will warn');
   }
   return { ok: true, privateKey: stored, fingerprint: fingerprintOf(parsed.getPublicSSH()) };
-}
-
-/** As `ssh-keygen -l` writes it. `blob` is the public key in SSH's wire format. */
-export function fingerprintOf(blob: Buffer): string {
-  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/u, '')}`;
 }
 
 function refused(path: string, what: string): HostKey {

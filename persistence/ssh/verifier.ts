@@ -3,9 +3,8 @@ import type { Pool } from 'pg';
 import type { Log, Passwords, SshVerifier } from '../../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { SshOutcome } from '../../actors/ssh/login.ts';
-import { fingerprintOf } from '../../actors/ssh/public-key.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import type { SshCredential } from '../../transport/protocol/ssh.ts';
+import { fingerprintOf, type SshCredential } from '../../transport/protocol/ssh.ts';
 import { batched } from '../reads/batch.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 

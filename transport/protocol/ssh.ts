@@ -1,7 +1,18 @@
 /** What agent and admin say to each other about SSH logins. */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Uuid } from './ids.ts';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from './limits.ts';
+
+/** Algorithms of keys that may log in. Source: spec.md, SSH public key. */
+export const SSH_KEY_ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'] as const;
+/** One of them. */
+export type SshKeyAlgorithm = (typeof SSH_KEY_ALGORITHMS)[number];
+
+/** The SHA-256 fingerprint of a public key in SSH's wire format, as `ssh-keygen -l` shows it. */
+export function fingerprintOf(blob: Uint8Array): string {
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/u, '')}`;
+}
 
 /** A user name as a client typed it: any text of a bounded length. */
 export const SshUsernameTried = z.string().max(SSH_USERNAME_CHARS_MAX);
