@@ -23,7 +23,9 @@ export class LiveConnection {
   readonly #client: Connection;
   readonly #sessions = new Set<ShellSession>();
   readonly #whenIdle: (() => void)[] = [];
+  readonly #closed: () => void;
   #hangUpMs: number;
+  #isOver = false;
 
   /** Must be made before the login is answered, so that nothing of the client is missed. */
   constructor(options: LiveOptions) {
@@ -31,6 +33,7 @@ export class LiveConnection {
     this.username = options.username;
     this.grant = options.grant;
     this.#client = client;
+    this.#closed = options.closed;
     this.#hangUpMs = limits.hangUpMs;
     guardWindows(client, () => disconnect(client, DISCONNECT.byApplication, 'You sent more than the window allows'));
     client.on('session', (accept, reject) => {
@@ -40,21 +43,14 @@ export class LiveConnection {
     });
     carryForwards(client, options.exit, limits);
     openRemoteForwards(client, options.account, limits);
-    let isClosed = false;
-    const over = () => {
-      if (isClosed) return;
-      isClosed = true;
-      for (const session of this.#sessions) session.vanish(this.#hangUpMs);
-      options.closed();
-    };
-    client.on('end', over).on('close', over);
+    client.on('end', () => this.#over()).on('close', () => this.#over());
   }
 
   /** Ends it now: the client is told why, and what it runs gets HUP, and KILL after `hangUpMs`. */
   end(text: string, hangUpMs: number): void {
     this.#hangUpMs = Math.min(this.#hangUpMs, hangUpMs);
     disconnect(this.#client, DISCONNECT.byApplication, text);
-    for (const session of this.#sessions) session.vanish(this.#hangUpMs);
+    this.#over();
     const socket = socketOf(this.#client);
     const cut = setTimeout(() => socket.destroy(), GOODBYE_MS_MAX);
     socket.once('close', () => clearTimeout(cut));
@@ -63,6 +59,13 @@ export class LiveConnection {
   /** Resolves when no session of it has a process left to be ended. */
   async idle(): Promise<void> {
     if (this.#sessions.size > 0) await new Promise<void>((resolve) => { this.#whenIdle.push(resolve); });
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const session of this.#sessions) session.vanish(this.#hangUpMs);
+    this.#closed();
   }
 
   #left(session: ShellSession): void {

@@ -93,7 +93,8 @@ export function disconnect(client: Connection, reason: number, text: string): vo
     body.copy(packet, write.allocStartKEX);
     cipher.encrypt(write.finalize(packet, true));
   }
-  socketOf(client).end();
+  // Nothing that it still sends is heard: whoever was told goodbye must not start a program, nor try another password.
+  socketOf(client).removeAllListeners('data').resume().end();
 }
 
 /** Sends how a program ended, also behind its last byte, where ssh2 sends nothing any more. */

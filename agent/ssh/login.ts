@@ -59,7 +59,8 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
     if (problem === null) return context.accept();
     return disconnect(client, DISCONNECT.tooManyConnections, problem);
   }
-  const delayMs = isQuestion ? 0 : options.failed();
+  const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
+  const delayMs = isQuestion || isUnanswered ? 0 : options.failed();
   if (delayMs > 0) await new Promise((resolve) => { setTimeout(resolve, delayMs); });
   if (!isOpen(client)) return;
   if (isLast) tooMany(client);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { createRequire } from 'node:module';
@@ -168,4 +168,21 @@ test('the end of the server ends connections and processes within seconds', asyn
 
   t.true(performance.now() - beganMs < 4_000);
   await until('the process is gone', () => !lives(Number(pid)), 1_000);
+});
+
+test('whoever was told goodbye and stays on the line is not heard any more (E5)', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const insides = client as unknown as { _protocol: { _handlers: { DISCONNECT: () => void } }; _sock: Socket };
+  insides._protocol._handlers.DISCONNECT = () => {};
+  insides._sock.allowHalfOpen = true;
+  const [grant] = rig.server.grants();
+  const path = join(rig.directory, 'started');
+
+  rig.server.end([grant?.ssh_username_id ?? ''], []);
+  client.exec(`touch ${path}`, () => {});
+  const left = rig.server.grants();
+
+  t.deepEqual(left, []);
+  await t.throwsAsync(until('the program ran', () => existsSync(path), 500));
 });
