@@ -1,9 +1,12 @@
 /** Hears what the database notifies, and says when something may have been missed. */
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
 import { openDatabase } from '../../../persistence/database.ts';
 import { EVENTS_STORED, WEBHOOK_CHANGES } from '../../../persistence/publishing/names.ts';
 import { systemClock } from '../../../transport/clock.ts';
 import { createDatabase } from '../../support/database.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { deleteWebhook, storeEvent, storeWebhook } from './world.ts';
@@ -68,6 +71,39 @@ test('a lost connection is dialled again, and whatever it missed is looked for',
   await until('it hears again', () => heard.length === 5);
 
   t.is((await database.pool.query(listeners)).rowCount, 1);
+});
+
+test('a connection over which nothing comes any more, and that says so to nobody, is given up for another', async (t) => {
+  const connection = await createDatabase(t);
+  const sockets = new Set<Socket>();
+  const relay = createServer((near) => {
+    const far = connection.host.startsWith('/') ? connect(`${connection.host}/.s.PGSQL.${connection.port}`) : connect(connection.port, connection.host);
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      sockets.add(one);
+      one.on('error', () => {}).on('close', () => { other.destroy(); }).pipe(other);
+    }
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    relay.close();
+  });
+  const database = await openDatabase({ connection: { ...connection, host: '127.0.0.1', port: (relay.address() as AddressInfo).port }, poolMax: 4, log: silentLog });
+  t.teardown(() => database.close());
+  const clock = createFakeClock();
+  const listener = database.listen([EVENTS_STORED], clock);
+  t.teardown(() => listener.stop());
+  const heard: (string | null)[] = [];
+  listener.onNotice((_channel, payload) => { heard.push(payload); });
+  await until('it listens', () => heard.length === 1);
+
+  for (const socket of sockets) socket.unpipe().pause();
+  await until('it listens again', () => {
+    clock.pass(1_000);
+    return heard.length === 2;
+  });
+
+  t.deepEqual(heard, [null, null]);
 });
 
 test('stopped, it has no connection, and dials none', async (t) => {
