@@ -24,7 +24,7 @@ import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
-import { PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
+import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
@@ -212,14 +212,24 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 function hearPeers(database: Database, adminId: string, { sessions, tunnels }: { readonly sessions: Sessions; readonly tunnels: Tunnels }, log: Log): Listener {
   const listener = database.listen([PEER_WORDS], systemClock);
   listener.onNotice((_channel, payload) => {
+    if (payload === null) void endDeleted();
     const word = payload === null ? null : readPeerWord(payload);
-    if (word === null) return; // what was said while nobody listened is not worth anything any more
+    if (word === null) return;
     if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
     if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
     if (word.type !== 'tunnel-wanted' || word.to !== adminId || sessions.sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
     tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'));
   });
   return listener;
+
+  /** What was said while nobody listened is worth nothing any more, but that a node is gone. */
+  async function endDeleted(): Promise<void> {
+    try {
+      for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
+    } catch (error) {
+      log.warn({ error }, 'tunnels to nodes that were deleted meanwhile may still be open');
+    }
+  }
 }
 
 interface Publishing {

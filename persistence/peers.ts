@@ -42,3 +42,10 @@ export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: 
   await tellPeers(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
   return true;
 }
+
+/** Those of these nodes that were deleted: what an admin asks when it may have missed that it was told. */
+export async function deletedNodes(pool: Pool, nodes: readonly NodeId[]): Promise<readonly NodeId[]> {
+  const rows = await rowsOf<{ node: NodeId }>(pool, 'looking for nodes that are gone', sql`
+    select v.node from unnest(${nodes}::uuid[]) as v (node) where not exists (select from node n where n.id = v.node)`);
+  return rows.map(({ node }) => node);
+}

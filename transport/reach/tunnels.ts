@@ -46,6 +46,8 @@ export interface Tunnels {
   /** The node was deleted or its credential revoked: whatever is open to it ends now (E5). */
   end(node: NodeId): void;
   count(): number;
+  /** Those that have one. */
+  nodes(): readonly NodeId[];
   readonly counters: Readonly<TunnelCounters>;
   /** Takes no new streams and ends all tunnels. Whoever has streams drains them first. */
   close(): void;
@@ -167,6 +169,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
       for (const tunnel of open.get(node) ?? []) tunnel.destroy();
     },
     count: () => all().length,
+    nodes: () => [...open.keys()],
     close() {
       isClosing = true;
       for (const node of asked.keys()) settle(node, null);
