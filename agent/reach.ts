@@ -72,7 +72,7 @@ export async function startReach({ config, directory, token, proxyPassword, askA
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
       grants: () => ssh?.grants() ?? [],
     },
-    services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }, { name: 'ssh_recording', problem: () => spool.problem }])],
+    services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
     connected: (adminUrl) => uploads.start(adminUrl),
     async close() {
