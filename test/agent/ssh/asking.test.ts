@@ -1,0 +1,50 @@
+/** Verdicts about logins: each is worth something for the one attempt that waits for it. */
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { ASKED_MAX, createAsking } from '../../../agent/ssh/asking.ts';
+import type { SshVerdict } from '../../../transport/protocol/ssh.ts';
+
+const YES: SshVerdict = { accepted: true, grant: { ssh_username_id: randomUUID() as never, ssh_public_key_id: null } };
+const NO: SshVerdict = { accepted: false };
+const PASSWORD = { method: 'password', password: 'x' } as const;
+
+function rig() {
+  const asked: number[] = [];
+  return { asked, asking: createAsking((attempt) => { asked.push(attempt); return true; }) };
+}
+
+test('a verdict that comes again, late, or before it was asked for lets nobody in', async (t) => {
+  const { asking, asked } = rig();
+  for (const attempt of [1, 2, 3]) asking.verdict(attempt, YES); // nobody waits for them
+  const first = asking.verify('ada', PASSWORD);
+  asking.verdict(2, YES);
+  asking.verdict(1, NO);
+  t.deepEqual(await first, NO);
+
+  asking.verdict(1, YES); // as if it were recorded and sent again
+  const second = asking.verify('ada', PASSWORD);
+  asking.verdict(1, YES);
+  asking.verdict(2, NO);
+  t.deepEqual(await second, NO);
+  t.deepEqual(asked, [1, 2]);
+});
+
+test('of two who wait each hears his own', async (t) => {
+  const { asking } = rig();
+  const both = [asking.verify('ada', PASSWORD), asking.verify('ada', PASSWORD)];
+
+  asking.verdict(2, NO);
+  asking.verdict(1, YES);
+
+  t.deepEqual(await Promise.all(both), [YES, NO]);
+});
+
+test('where no admin can be asked, or too many wait, the answer is no at once', async (t) => {
+  t.is(await createAsking(() => false).verify('ada', PASSWORD), null);
+
+  const { asking } = rig();
+  const waiting = Array.from({ length: ASKED_MAX }, () => asking.verify('ada', PASSWORD));
+  t.is(await asking.verify('ada', PASSWORD), null);
+  for (let attempt = 1; attempt <= ASKED_MAX; attempt += 1) asking.verdict(attempt, NO);
+  t.is((await Promise.all(waiting)).length, ASKED_MAX);
+});
