@@ -4,7 +4,7 @@ import test from 'ava';
 import { ASKED_MAX, createAsking } from '../../../agent/ssh/asking.ts';
 import type { SshVerdict } from '../../../transport/protocol/ssh.ts';
 
-const YES: SshVerdict = { accepted: true, grant: { ssh_username_id: randomUUID() as never, ssh_public_key_id: null } };
+const YES: SshVerdict = { accepted: true, grant: { ssh_username_id: randomUUID(), ssh_public_key_id: null } };
 const NO: SshVerdict = { accepted: false };
 const PASSWORD = { method: 'password', password: 'x' } as const;
 
