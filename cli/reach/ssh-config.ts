@@ -1,5 +1,5 @@
 /** What `ssh` is told by its configuration, so that plain ssh, scp, sftp, rsync, git and editors get to nodes. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Environment } from '../connection.ts';
@@ -45,6 +45,8 @@ export function includeConfig(file: string): string | null {
   const line = includeLine(file);
   const before = existsSync(main) ? readFileSync(main, 'utf8') : '';
   if (before.split('\n').some((one) => one.trim() === line)) return null;
-  writeConfig(main, `${line}\n${before === '' ? '' : `\n${before}`}`);
+  const target = existsSync(main) ? realpathSync(main) : main; // where configurations are kept elsewhere it is a link
+  writeConfig(`${target}.new`, `${line}\n${before === '' ? '' : `\n${before}`}`);
+  renameSync(`${target}.new`, target); // a full disk must not take what is there
   return main;
 }

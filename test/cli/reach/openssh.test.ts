@@ -1,7 +1,7 @@
 /** Machines by OpenSSH and what builds on it: `edge ssh`, `edge cp`, and the configuration of `edge ssh-config`, from end to end. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -143,7 +143,8 @@ test.serial('who may not log in is told by ssh, with its own exit status', async
 test.serial('the configuration is written for its owner only, and read by ssh from the top of its own, once', async (t) => {
   const home = rig.env['HOME'] ?? '';
   mkdirSync(join(home, '.ssh'), { recursive: true });
-  writeFileSync(join(home, '.ssh', 'config'), 'Host other\n  Port 2222\n');
+  writeFileSync(join(home, 'dotfile'), 'Host other\n  Port 2222\n');
+  symlinkSync(join(home, 'dotfile'), join(home, '.ssh', 'config'));
 
   const written = await rig.edge('ssh-config', '--cluster', 'fleet', '--write');
   const included = await rig.edge('ssh-config', '--include');
@@ -155,7 +156,8 @@ test.serial('the configuration is written for its owner only, and read by ssh fr
   t.regex(written.stderr, /^edge: .* is written; ssh reads it with this line at the top of ~\/\.ssh\/config .*: Include ".*edge_config"\n/u);
   t.regex(included.stderr, /^edge: putting "Include .*\nedge: done; /u);
   t.regex(again.stderr, /it is there already/u);
-  t.is(readFileSync(join(home, '.ssh', 'config'), 'utf8'), `Include "${file}"\n\nHost other\n  Port 2222\n`);
+  t.is(readFileSync(join(home, 'dotfile'), 'utf8'), `Include "${file}"\n\nHost other\n  Port 2222\n`);
+  t.is(readlinkSync(join(home, '.ssh', 'config')), join(home, 'dotfile'));
   t.is(statSync(file).mode & 0o777, 0o600);
   t.regex(readFileSync(file, 'utf8'), /\nHost \*\.edge\.internal\n/u);
   t.true(existsSync(join(home, 'else where', 'c')));
