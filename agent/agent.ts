@@ -25,6 +25,7 @@ import { AgentProblem, EXIT_STATUS } from './problem.ts';
 import { startReach } from './reach.ts';
 import type { ExitStatus } from './problem.ts';
 import { Session } from './session.ts';
+import { pipesDirectory } from './ssh/pipes.ts';
 import { machineTimeline } from './timeline.ts';
 
 /** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
@@ -82,7 +83,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   executor.recover();
   await executor.close();
   journal.close();
-  for (const path of [directory.identity, directory.keepers, directory.sshHostKey, directory.sshRecordings]) rmSync(path, { recursive: true, force: true });
+  for (const path of [directory.identity, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });

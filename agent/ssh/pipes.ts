@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fchownSync, mkdirSync, openSync, rmSync, unlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Account } from './accounts.ts';
 
@@ -14,6 +14,11 @@ const BATCH = 24;
 const MAKE_MS_MAX = 5_000;
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+/** Where they are made: in the directory of the host key, which nobody else may enter. */
+export function pipesDirectory(hostKeyPath: string): string {
+  return join(dirname(hostKeyPath), 'ssh-pipes');
+}
 
 /** Our ends and those of a program. */
 export interface ProgramPipes {

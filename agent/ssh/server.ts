@@ -1,7 +1,6 @@
 /** The SSH server of the agent: listens, lets in whom the admin lets in, and knows who is there. */
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { dirname, join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
@@ -21,7 +20,7 @@ import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.t
 import type { SshLimits } from './limits.ts';
 import { answerLogins } from './login.ts';
 import type { Recording } from './recorder.ts';
-import { PipePool } from './pipes.ts';
+import { PipePool, pipesDirectory } from './pipes.ts';
 import type { VerifySsh } from './ports.ts';
 
 /** Of what a revoked user leaves running, KILL follows HUP after this, in ms: within the second that E5 gives. */
@@ -76,7 +75,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
   const hostKey = openHostKey(options.hostKeyPath);
   const admission = new Admission(limits);
   const launcher = createLauncher({ environment: options.environment });
-  const pipes = new PipePool(join(dirname(options.hostKeyPath), 'ssh-pipes'));
+  const pipes = new PipePool(pipesDirectory(options.hostKeyPath));
   const accountOf = options.accounts ?? accountsOfMachine();
   const counters = { authentications: 0, connections: 0 };
   const sockets = new Set<Socket>();
