@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
+import { MESSAGE_HEADER } from '../../transport/protocol/tunnel.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { until } from '../support/until.ts';
 import { target } from '../transport/reach/rig.ts';
@@ -137,6 +138,20 @@ test.serial('an agent that accepts and resets, or never answers, is told of in w
   const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:2`); // on the same tunnel, which says nothing to a second stream
   t.is(status, 504);
   t.regex(body, /too long|in time/u);
+});
+
+test.serial('what an agent says of a connection that it did not open is one plain line, whatever it says', async (t) => {
+  const agent = await hostileAgent(t, fleet());
+  const literal = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
+  const refused = Buffer.concat([Buffer.from([0x08]), literal('502'), Buffer.from([0]), literal(MESSAGE_HEADER), literal('%1B%5B2J%1B]0;owned%07%0D%0AHTTP/1.1 200 OK%E2%80%AEend')]);
+  agent.onTunnel = (tunnel) => {
+    tunnel.socket.send(SETTINGS);
+    void tunnel.firstStream.then((stream) => tunnel.socket.send(frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, refused)));
+  };
+
+  const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
+
+  t.deepEqual([status, body], [502, '[2J ]0;owned HTTP/1.1 200 OK end']);
 });
 
 /** What the admin holds, in MB. */

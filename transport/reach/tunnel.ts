@@ -131,7 +131,7 @@ function failureOf(headers: IncomingHttpHeaders): Dialled {
 
 function sentenceOf(header: string | string[] | undefined): string {
   try {
-    return typeof header === 'string' ? decodeURIComponent(header).slice(0, 512) : 'The machine did not say why.';
+    return typeof header === 'string' ? decodeURIComponent(header).replaceAll(/[\p{C}\u2028\u2029]+/gu, ' ').slice(0, 512) : 'The machine did not say why.'; // it ends up in terminals
   } catch {
     return 'The machine did not say why.'; // not percent-encoded: another version's words
   }
