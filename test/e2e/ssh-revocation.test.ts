@@ -8,6 +8,7 @@ import ssh2 from 'ssh2';
 import type { NodeResource } from '../../actors/resources.ts';
 import { forgedAgent } from '../agent/ssh/raw-client.ts';
 import { askpass } from '../agent/ssh/ssh-rig.ts';
+import { DRAIN_MS_MAX } from '../../transport/proxies/limits.ts';
 import { freePort } from '../support/fleet/admin-program.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { createScope } from '../support/scope.ts';
@@ -26,6 +27,9 @@ const REVOKED_MS_MAX = 1_000;
 
 /** A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of agent/ssh/asking.ts, and a busy machine. */
 const SILENT_MS_MAX = 15_000;
+
+/** A busy machine is late by this, in ms. */
+const SLACK_MS = 3_000;
 
 let directory: string;
 let node: NodeResource;
@@ -149,6 +153,23 @@ test.serial('an admin that is killed ends what goes through it with a word, lets
   t.deepEqual([refused.status, refused.stdout], [255, '']);
   t.is(String((await once(keptIn.stdout, 'data'))[0]), 'still here');
   t.is((await until('a login', async () => { const one = await runClient(t, 'ssh', ['-l', 'kim', ...words(kept.path, 'through'), 'echo in']); return one.status === 0 ? one : null; })).stdout, 'in\n');
+});
+
+test.serial('an admin that is stopped as systemd does it gives connections a moment, and then ends them and itself', async (t) => {
+  const login = await allow(fleet(), node.id, 'tom', directory);
+  const inside = startClient(t, 'ssh', ['-l', 'tom', ...words(login.path, 'through'), 'echo begun; cat']);
+  await once(inside.stdout, 'data');
+
+  const { program } = adminOf(fleet());
+  const stoppedMs = performance.now();
+  program.terminate();
+  const tookMs = await closedAfterMs(inside, stoppedMs);
+  const exit = await program.exited;
+  await adminOf(fleet()).start();
+
+  t.true(tookMs < DRAIN_MS_MAX + SLACK_MS, `${tookMs} ms`);
+  t.deepEqual(exit, { code: 0, signal: null });
+  t.is((await until('a login', async () => { const one = await runClient(t, 'ssh', ['-l', 'tom', ...words(login.path, 'through'), 'echo in']); return one.status === 0 ? one : null; })).stdout, 'in\n');
 });
 
 async function text(client: ReturnType<typeof startClient>): Promise<string> {
