@@ -11,6 +11,7 @@ import type { AgentLog, SessionClock, SessionReach } from './ports.ts';
 import { startAgentProxies } from './proxies.ts';
 import type { AgentProxies } from './proxies.ts';
 import { sftpCommand } from './sftp/command.ts';
+import { accountsOfMachine } from './ssh/accounts.ts';
 import { createAsking } from './ssh/asking.ts';
 import { createSshServer } from './ssh/server.ts';
 import { openSpool } from './ssh/spool.ts';
@@ -62,7 +63,7 @@ export async function startReach({ config, directory, token, proxyPassword, askA
   spool.onFinished = () => uploads.poke();
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
     port: config.AGENT_SSH_PORT, hosts: sshHostsOf(config), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
-    recording: { spool, settings: recording },
+    recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_STRANGERS),
   }) : null;
   const sshPort = await ssh?.start() ?? null;
   return {

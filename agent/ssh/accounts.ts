@@ -24,17 +24,22 @@ const ACCOUNT_NAME = /^[a-z_][a-z0-9_-]*$/u;
 /** Source: shells of accounts that have none, as sshd does it. */
 const DEFAULT_SHELL = '/bin/sh';
 
+/** What becomes of users who are no account of the machine of an agent that runs as root. */
+export type StrangerRule = 'agent' | 'refuse';
+
 /**
- * A user whose name is an account of this machine gets that account when the agent runs as root. Everybody else gets the agent's own:
- * who may log in, and who may do so as whom, was decided by whoever made the user at the admin. Rejects when the accounts
- * cannot be asked: then nobody must become root because of that.
+ * A user whose name is an account of this machine gets that account when the agent runs as root. Everybody else gets the agent's own,
+ * unless strangers are refused: name services that are away say of their users, too, that there are none. Rejects then, and when the
+ * accounts cannot be asked: nobody must become root because of that.
  */
-export function accountsOfMachine(): AccountOf {
+export function accountsOfMachine(strangers: StrangerRule = 'agent'): AccountOf {
   const own = ownAccount();
   return async (username) => {
     if (own.uid !== 0 || username === own.name || !ACCOUNT_NAME.test(username)) return own;
     const line = await lineOf(username);
-    return line === null ? own : accountIn(line, own);
+    if (line !== null) return accountIn(line, own);
+    if (strangers === 'refuse') throw new Error(`this machine has no account ${username}`);
+    return own;
   };
 }
 

@@ -61,8 +61,8 @@ export const OUTPUT_WAITING_BYTES_MAX = 262_144;
 export const VARIABLES_MAX = 64;
 export const VARIABLE_CHARS_MAX = 4_096;
 
-/** Characters of a command; Linux takes 128 KiB as one argument. */
-export const COMMAND_CHARS_MAX = 131_000;
+/** Characters of a command: what fits the largest packet that ssh2 takes, 35,000 bytes. A longer one ends the connection there; scripts go through stdin. */
+export const COMMAND_CHARS_MAX = 32_768;
 
 /** Sides of a terminal, in characters. The kernel keeps 16 bits; sshd and everybody's terminals are far below. */
 export const TERMINAL_SIDE_MAX = 4_096;

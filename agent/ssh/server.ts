@@ -163,7 +163,8 @@ export function createSshServer(options: SshServerOptions): SshServer {
       exit: options.exit,
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
-      account: () => account ??= accountOf(username),
+      // Asked once, unless it failed: the name services may be back.
+      account: () => account ??= accountOf(username).catch((error: unknown) => { account = null; throw error; }),
       origin: { clientAddress: socket.remoteAddress ?? '', clientPort: socket.remotePort ?? 0, serverAddress: socket.localAddress ?? '', serverPort: socket.localPort ?? 0 },
       closed: () => {
         live.delete(connection);

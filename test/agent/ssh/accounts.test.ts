@@ -105,6 +105,17 @@ test('a user who is no account gets that of the agent', async (t) => {
   t.is(stdout, '0\n');
 });
 
+test('a user who is no account gets no session where the operator wants it so', async (t) => {
+  const rig = await startSshRig(t, { accounts: accountsOfMachine('refuse') });
+  const key = await rig.key('ed25519');
+  rig.user('no_such_account', [key]);
+
+  const { status, stdout, stderr } = await rig.ssh([...rig.options(key), 'no_such_account@127.0.0.1', 'id -u']);
+
+  t.deepEqual([status, stdout], [126, '']);
+  t.regex(stderr, /this machine has no account no_such_account/u);
+});
+
 test('an agent that is not root stays who it is, whoever logs in', async (t) => {
   const who = await account(t, '/bin/sh');
   const directory = (await run('mktemp', ['-d'])).stdout.trim();
