@@ -200,7 +200,7 @@ const mutated = (): fc.Arbitrary<string> => fc.tuple(fc.constantFrom(...good), f
       case 'insert': return before + by + after;
       case 'swap': return after + before;
       case 'cut': return before;
-      default: throw new Error(`${how satisfies never} is no way to change a text`);
+      default: throw new Error(`${String(how satisfies never)} is no way to change a text`);
     }
   }, line));
 
