@@ -9,7 +9,6 @@ export class Admission {
   readonly #nowMs: () => number;
   readonly #strangers = new Map<string, number>();
   readonly #failures = new Map<string, { count: number; sinceMs: number }>();
-  #all = 0;
 
   constructor(limits: SshLimits, nowMs: () => number = () => performance.now()) {
     this.#limits = limits;
@@ -20,12 +19,10 @@ export class Admission {
   enter(address: string): string | null {
     const source = sourceOf(address);
     const ofSource = this.#strangers.get(source) ?? 0;
-    if (this.#all >= this.#limits.strangersMax) return 'too many connections are logging in at this machine: try again in a moment';
     if (!isLoopback(source)) {
       if (ofSource >= this.#limits.strangersPerAddressMax) return 'too many connections of your address are logging in: try again in a moment';
       if (this.#failed(source) >= this.#limits.failuresMax) return 'too many failed logins from your address: try again in a minute';
     }
-    this.#all += 1;
     this.#strangers.set(source, ofSource + 1);
     return null;
   }
@@ -34,7 +31,6 @@ export class Admission {
   leave(address: string): void {
     const source = sourceOf(address);
     const left = (this.#strangers.get(source) ?? 1) - 1;
-    this.#all -= 1;
     if (left > 0) this.#strangers.set(source, left);
     else this.#strangers.delete(source);
   }

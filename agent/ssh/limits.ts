@@ -6,7 +6,7 @@ export interface SshLimits {
   readonly loginMsMax: number;
   /** Attempts of one connection, keys that were only offered included. Source: sshd's MaxAuthTries. */
   readonly triesMax: number;
-  /** Connections that are not logged in yet. */
+  /** Connections that are not logged in yet. One more cuts the oldest. */
   readonly strangersMax: number;
   /** Of one address. Not of loopback: whoever comes through an admin comes from there. */
   readonly strangersPerAddressMax: number;

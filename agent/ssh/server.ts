@@ -104,6 +104,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       setTimeout(() => socket.destroy(), GOODBYE_MS_MAX).unref();
       return;
     }
+    if (strangers.size >= limits.strangersMax) cutOldestStranger();
     counters.connections += 1;
     sockets.add(socket);
     const late = setTimeout(() => socket.destroy(), limits.loginMsMax);
@@ -125,6 +126,14 @@ export function createSshServer(options: SshServerOptions): SshServer {
       socket.pause();
       socket.once('drain', () => socket.resume());
     });
+  }
+
+  /** Makes room: whoever holds connections without logging in must not keep others out. */
+  function cutOldestStranger(): void {
+    const [oldest] = strangers.keys();
+    if (oldest === undefined) return;
+    strangers.get(oldest)?.();
+    oldest.destroy();
   }
 
   /** A client that speaks SSH. */
