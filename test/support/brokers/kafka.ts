@@ -91,9 +91,16 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
         return stdout.includes('broker 1 at');
       }, 60_000);
     },
-    createTopics: (topics, messageBytesMax) => administer(server, (admin) => admin.createTopics({
-      topics: [...topics], partitions: KAFKA_PARTITIONS, replicas: 1, configs: messageBytesMax === undefined ? [] : [{ name: 'max.message.bytes', value: String(messageBytesMax) }],
-    })),
+    createTopics: (topics, messageBytesMax) => administer(server, async (admin) => {
+      await admin.createTopics({
+        topics: [...topics], partitions: KAFKA_PARTITIONS, replicas: 1, configs: messageBytesMax === undefined ? [] : [{ name: 'max.message.bytes', value: String(messageBytesMax) }],
+      });
+      // They are there before anybody leads them, and until then the server refuses what is sent to them.
+      await until('leaders of the topics', async () => {
+        const found = await admin.metadata({ topics: [...topics], forceUpdate: true });
+        return topics.every((topic) => (found.topics.get(topic)?.partitions ?? []).filter(({ leader }) => leader >= 0).length === KAFKA_PARTITIONS);
+      });
+    }),
     deleteTopics: (topics) => administer(server, (admin) => admin.deleteTopics({ topics: [...topics] })),
   };
   await server.start();

@@ -9,6 +9,7 @@ import { openKafka } from '../../../transport/brokers/kafka.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { KAFKA_LOGIN, KAFKA_MODES, KAFKA_PARTITIONS, startKafka, takeKafka, type KafkaListener, type KafkaServer } from '../../support/brokers/kafka.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
+import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -154,8 +155,8 @@ test.serial('a server that hangs up on a quiet client is not lost: another conne
 
 test.serial('a server that stops answering fails the publish in time, and is left at once', async (t) => {
   const broker = await opened(t, 'PLAINTEXT');
-  kafka.process().pause();
   t.teardown(() => kafka.process().resume());
+  await freeze(kafka.process());
 
   await t.throwsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]), { message: /did not take the events: it has not confirmed 1 events within 10000 ms\.$/u });
 
