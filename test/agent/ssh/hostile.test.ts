@@ -99,13 +99,14 @@ test('who was wrong too often from loopback waits, and who is right does not', a
   rig.user('alice', [], 'right and long enough');
   const login = async (password: string) => {
     const beganMs = performance.now();
-    await connectRaw(t, rig.port, { username: 'alice', password }).catch(() => {});
-    return performance.now() - beganMs;
+    const said = await connectRaw(t, rig.port, { username: 'alice', password }).then(() => 'in', (error: unknown) => (error as Error).message);
+    return { said, ms: performance.now() - beganMs };
   };
 
-  const [wrongMs, rightMs] = [await login('wrong'), await login('right and long enough')];
+  const [wrong, right] = [await login('wrong'), await login('right and long enough')];
 
-  t.true(wrongMs >= FAILURE_DELAY_MS && rightMs < FAILURE_DELAY_MS, `${wrongMs} ms, ${rightMs} ms`);
+  t.deepEqual([wrong.said, right.said], ['All configured authentication methods failed', 'in']);
+  t.true(wrong.ms >= FAILURE_DELAY_MS && right.ms < FAILURE_DELAY_MS, `${wrong.ms} ms, ${right.ms} ms`);
 });
 
 test('who sends more than the window is cut, and memory does not grow', async (t) => {
