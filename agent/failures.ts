@@ -1,7 +1,8 @@
 /** Counts failed logins by the address that they came from, a minute at a time, in bounded memory. */
 import type { Failures } from '../transport/proxies/admission.ts';
 
-const MINUTE_MS = 60_000;
+/** The window in which failures are counted, in ms. */
+export const MINUTE_MS = 60_000;
 
 /** What is counted, of how many. */
 export interface FailureLimits {
@@ -11,8 +12,14 @@ export interface FailureLimits {
   readonly addressesMax: number;
 }
 
+/** The counts. */
+export interface CountedFailures extends Failures {
+  /** Whether an address has had all that it may in its minute. */
+  isSpent(address: string): boolean;
+}
+
 /** Nothing counted yet. `nowMs` never goes back. */
-export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, nowMs: () => number = () => performance.now()): Failures {
+export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, nowMs: () => number = () => performance.now()): CountedFailures {
   const minutes = new Map<string, { readonly sinceMs: number; count: number }>(); // oldest first
   return {
     add(address) {
@@ -26,6 +33,10 @@ export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, no
       }
       minute.count += 1;
       return minute.count <= perMinuteMax ? 0 : minute.sinceMs + MINUTE_MS - now;
+    },
+    isSpent(address) {
+      const minute = minutes.get(address);
+      return minute !== undefined && nowMs() < minute.sinceMs + MINUTE_MS && minute.count >= perMinuteMax;
     },
   };
 }

@@ -66,6 +66,7 @@ export async function startReach({ config, directory, token, proxyPassword, askA
     recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_STRANGERS),
   }) : null;
   const sshPort = await ssh?.start() ?? null;
+  if (ssh !== null && sshPort !== null) log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
   return {
     session: {
       openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token),

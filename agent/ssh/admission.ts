@@ -1,18 +1,19 @@
 /** Who may knock: bounds on connections that are not logged in, and on failures. */
 import { isIP } from 'node:net';
-import { FAILURE_ADDRESSES_MAX, FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from './limits.ts';
+import { createFailures } from '../failures.ts';
+import type { CountedFailures } from '../failures.ts';
+import { FAILURE_ADDRESSES_MAX, FAILURE_DELAY_MS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 
 /** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
 export class Admission {
   readonly #limits: SshLimits;
-  readonly #nowMs: () => number;
   readonly #strangers = new Map<string, number>();
-  readonly #failures = new Map<string, { count: number; sinceMs: number }>();
+  readonly #failures: CountedFailures;
 
   constructor(limits: SshLimits, nowMs: () => number = () => performance.now()) {
     this.#limits = limits;
-    this.#nowMs = nowMs;
+    this.#failures = createFailures({ perMinuteMax: limits.failuresMax, addressesMax: FAILURE_ADDRESSES_MAX }, nowMs);
   }
 
   /** Lets a new connection in, which is to be given back by `leave` once it is logged in or over. Or says in one line why not. */
@@ -21,7 +22,7 @@ export class Admission {
     const ofSource = this.#strangers.get(source) ?? 0;
     if (!isLoopback(source)) {
       if (ofSource >= this.#limits.strangersPerAddressMax) return 'too many connections of your address are logging in: try again in a moment';
-      if (this.#failed(source) >= this.#limits.failuresMax) return 'too many failed logins from your address: try again in a minute';
+      if (this.#failures.isSpent(source)) return 'too many failed logins from your address: try again in a minute';
     }
     this.#strangers.set(source, ofSource + 1);
     return null;
@@ -40,22 +41,7 @@ export class Admission {
    * through an admin, so there nobody is shut out: only what failed waits.
    */
   fail(address: string): number {
-    const source = sourceOf(address);
-    const nowMs = this.#nowMs();
-    const count = this.#failed(source) + 1;
-    const sinceMs = count === 1 ? nowMs : this.#failures.get(source)?.sinceMs ?? nowMs;
-    this.#failures.delete(source);
-    this.#failures.set(source, { count, sinceMs });
-    if (this.#failures.size > FAILURE_ADDRESSES_MAX) {
-      const [oldest] = this.#failures.keys();
-      if (oldest !== undefined) this.#failures.delete(oldest);
-    }
-    return count > this.#limits.failuresMax ? FAILURE_DELAY_MS : 0;
-  }
-
-  #failed(source: string): number {
-    const entry = this.#failures.get(source);
-    return entry === undefined || this.#nowMs() - entry.sinceMs >= FAILURE_WINDOW_MS ? 0 : entry.count;
+    return this.#failures.add(sourceOf(address)) > 0 ? FAILURE_DELAY_MS : 0;
   }
 }
 

@@ -10,7 +10,7 @@ export interface SshLimits {
   readonly strangersMax: number;
   /** Of one address. Not of loopback: whoever comes through an admin comes from there. */
   readonly strangersPerAddressMax: number;
-  /** Wrong passwords and signatures of one address in `FAILURE_WINDOW_MS`; what comes then waits or is refused. */
+  /** Wrong passwords and signatures of one address in a minute; what comes then waits or is refused. */
   readonly failuresMax: number;
   /** Live connections of one user, and of all. */
   readonly connectionsPerUserMax: number;
@@ -41,9 +41,6 @@ export const SSH_LIMITS: SshLimits = {
   keepAlivesMissedMax: 3,
   hangUpMs: 5_000,
 };
-
-/** The window in which failures are counted, in ms. */
-export const FAILURE_WINDOW_MS = 60_000;
 
 /** How long an answer waits from loopback, where nobody can be told apart, once there were too many failures, in ms. Only a no waits. */
 export const FAILURE_DELAY_MS = 2_000;

@@ -131,7 +131,7 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
   async function recover(): Promise<void> {
     for (const id of left) {
       const sidecar = readSidecar(path(id, '.open.json'));
-      const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null);
+      const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null); // beyond repair: it goes, below
       if (sidecar !== null && durationMs !== null) spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
       else attempt(() => { for (const suffix of ['.open.json', '.open.gz']) rmSync(path(id, suffix), { force: true }); });
     }

@@ -48,14 +48,14 @@ export function openTerminal(resizes: boolean, stop: (isInterrupt: boolean) => v
       if (resizes) await write(`\u001B[8;${rows};${columns}t`);
     },
     nowMs: () => performance.now(),
-    wait: async (ms, signal) => { await delay(ms, undefined, { signal }).catch(() => {}); },
+    wait: async (ms, signal) => { await delay(ms, undefined, { signal }).catch(() => {}); }, // cut short by a key, which is no failure
     async leave() {
       await write(modes.restoring());
       if (isRead) {
         const gone = new AbortController();
         onAnswer = () => gone.abort();
         await write(STATUS_QUESTION);
-        await delay(ANSWER_MS_MAX, undefined, { signal: gone.signal }).catch(() => {});
+        await delay(ANSWER_MS_MAX, undefined, { signal: gone.signal }).catch(() => {}); // cut short by the answer
         stdin.off('data', heard).setRawMode(false).pause();
       }
       for (const signal of SIGNALS) process.off(signal, signalled);
