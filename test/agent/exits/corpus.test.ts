@@ -1,6 +1,6 @@
 /** The corpus of hostile URLs against the agent's proxies, by real requests, with tripwires: nobody is called where nobody may come. */
-import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { runSealed } from '../../support/sealed-network.ts';
 import { resolverBy } from '../../../transport/guard/resolution.ts';
 import { hostileUrls, zoneAnswer } from '../../transport/guard/corpus.ts';
 import { startDnsServer } from '../../transport/guard/dns-server.ts';
@@ -11,9 +11,6 @@ import type { SealedProxies } from './sealed-proxies.ts';
 
 /** Where the proxies listen: an address that no URL of the corpus has, so that connections of the clients are told apart. */
 const DOOR = '127.0.0.99';
-
-/** A network of its own where every address is this machine. Needs root, or user namespaces, and `ip`. */
-const SEAL = ['ip link set lo up', 'ip route add local 0.0.0.0/0 dev lo', 'ip -6 route add local ::/0 dev lo'].join(' && ');
 
 test.serial('no hostile URL leads through the proxies of an agent to anybody', async (t) => {
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
@@ -39,14 +36,12 @@ test.serial('the tripwire sees what comes of an operator who opens loopback', as
 });
 
 test.serial('in a network where every address answers, the proxies dial what is public or in the LAN and nothing else', (t) => {
-  const inside = (command: string) => spawnSync('unshare', [process.getuid?.() === 0 ? '-n' : '-rn', 'sh', '-c', `${SEAL} && ${command}`], { encoding: 'utf8' });
-  const sealed = inside('true');
-  if (sealed.status !== 0) {
+  const ran = runSealed(`${import.meta.dirname}/sealed-proxies.ts`);
+  if (!ran.ok) {
     t.pass();
-    t.log(`left out, for want of a network of its own (unshare, ip): ${sealed.error?.message ?? sealed.stderr.trim()}`);
+    t.log(ran.problem);
     return;
   }
-  const ran = inside(`exec '${process.execPath}' '${import.meta.dirname}/sealed-proxies.ts'`);
   t.is(ran.status, 0, ran.stderr);
   const seen = JSON.parse(ran.stdout) as SealedProxies;
 

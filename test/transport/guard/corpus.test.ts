@@ -1,6 +1,6 @@
 /** The corpus of hostile URLs, with tripwires: not one packet may go where the guard lets nobody. */
-import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { runSealed } from '../../support/sealed-network.ts';
 import { createGuard } from '../../../transport/guard/guard.ts';
 import { resolverBy } from '../../../transport/guard/resolution.ts';
 import { attack, unguarded } from './attack.ts';
@@ -11,9 +11,6 @@ import { startTripwire } from './tripwire.ts';
 
 /** How many hostile URLs there are at least. */
 const URLS_MIN = 500;
-
-/** A network of its own where every address is this machine. Needs root, or user namespaces, and `ip`. */
-const SEAL = ['ip link set lo up', 'ip route add local 0.0.0.0/0 dev lo', 'ip -6 route add local ::/0 dev lo'].join(' && ');
 
 test.serial('every hostile URL is refused when it is given and again when it is dialled, and nobody is called', async (t) => {
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
@@ -46,14 +43,12 @@ test.serial('the tripwire sees what comes of no guard', async (t) => {
 });
 
 test.serial('in a network where every address answers, the kernel counts no packet to a forbidden one', (t) => {
-  const inside = (command: string) => spawnSync('unshare', [process.getuid?.() === 0 ? '-n' : '-rn', 'sh', '-c', `${SEAL} && ${command}`], { encoding: 'utf8' });
-  const sealed = inside('true');
-  if (sealed.status !== 0) {
+  const ran = runSealed(`${import.meta.dirname}/sealed-world.ts`);
+  if (!ran.ok) {
     t.pass();
-    t.log(`left out, for want of a network of its own (unshare, ip): ${sealed.error?.message ?? sealed.stderr.trim()}`);
+    t.log(ran.problem);
     return;
   }
-  const ran = inside(`exec '${process.execPath}' '${import.meta.dirname}/sealed-world.ts'`);
   t.is(ran.status, 0, ran.stderr);
   const seen = JSON.parse(ran.stdout) as SealedWorld;
   const nothing = { taken: [], dialled: [], connects: 0, packets: 0, arrived: 0 };
