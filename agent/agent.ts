@@ -12,7 +12,7 @@ import type { DataDirectory } from './data-directory.ts';
 import { webSocketDial } from './dial.ts';
 import { enroll } from './enrollment.ts';
 import { Executor } from './executor.ts';
-import { withFreePorts } from './free-ports.ts';
+import { withFreePorts, type PickedPorts } from './free-ports.ts';
 import { diskService, healthReport } from './health.ts';
 import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
@@ -54,7 +54,7 @@ type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
 
 /** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
 export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
-  const options = { ...given, config: await withFreePorts(given.config) };
+  const options = { ...given, ...await withFreePorts(given.config) };
   const { config, log, signal } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   try {
@@ -90,8 +90,8 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   return EXIT_STATUS.ok;
 }
 
-async function serve(options: AgentOptions, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus> {
-  const { config, log, signal, version } = options;
+async function serve(options: AgentOptions & { readonly picked: PickedPorts }, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus> {
+  const { config, picked, log, signal, version } = options;
   let current = identity;
   let confirmed = () => {};
   let trim: NodeJS.Timeout | null = null;
@@ -99,7 +99,7 @@ async function serve(options: AgentOptions, directory: DataDirectory, identity: 
 
   const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
   const reach = await startReach({
-    config, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
+    config, picked, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
   });

@@ -7,6 +7,7 @@ import type { AgentConfig } from './config.ts';
 import type { Exit } from './exits/exit.ts';
 import type { Listening } from './exits/policy.ts';
 import { createFailures } from './failures.ts';
+import type { PickedPorts } from './free-ports.ts';
 import type { Service } from './health.ts';
 import type { AgentLog } from './ports.ts';
 
@@ -19,6 +20,7 @@ const ADDRESSES_MAX = 1_024;
 /** What the proxies are made of. */
 export interface AgentProxiesOptions {
   readonly config: AgentConfig;
+  readonly picked?: PickedPorts;
   /** The `proxy_password` of this node, as the admin gave it at enrolment. */
   readonly password: string;
   readonly exit: Exit;
@@ -40,7 +42,7 @@ export interface AgentProxies {
 }
 
 /** Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and stays in `services`. */
-export async function startAgentProxies({ config, password, exit, log }: AgentProxiesOptions): Promise<AgentProxies> {
+export async function startAgentProxies({ config, picked, password, exit, log }: AgentProxiesOptions): Promise<AgentProxies> {
   const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
   const proxies = await startProxies({
     ports: {
@@ -53,8 +55,8 @@ export async function startAgentProxies({ config, password, exit, log }: AgentPr
       dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
     },
     log: proxyLog(log),
-    http: { hosts, port: config.AGENT_HTTP_PROXY_PORT, setting: 'AGENT_HTTP_PROXY_PORT' },
-    socks5: { hosts, port: config.AGENT_SOCKS5_PROXY_PORT, setting: 'AGENT_SOCKS5_PROXY_PORT' },
+    http: { hosts, port: config.AGENT_HTTP_PROXY_PORT, orAnother: picked?.has('AGENT_HTTP_PROXY_PORT'), setting: 'AGENT_HTTP_PROXY_PORT' },
+    socks5: { hosts, port: config.AGENT_SOCKS5_PROXY_PORT, orAnother: picked?.has('AGENT_SOCKS5_PROXY_PORT'), setting: 'AGENT_SOCKS5_PROXY_PORT' },
   });
   const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
   const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));

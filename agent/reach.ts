@@ -6,6 +6,7 @@ import { exitRulesOf, sshHostsOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { createExit } from './exits/dialler.ts';
+import type { PickedPorts } from './free-ports.ts';
 import type { Service } from './health.ts';
 import type { AgentLog, SessionClock, SessionReach } from './ports.ts';
 import { startAgentProxies } from './proxies.ts';
@@ -24,6 +25,7 @@ const DRAIN_MS_MAX = 2_000;
 /** What it is made of. */
 export interface ReachOptions {
   readonly config: AgentConfig;
+  readonly picked: PickedPorts;
   readonly directory: DataDirectory;
   /** The node's API token, for uploads of recordings. */
   readonly token: string;
@@ -50,10 +52,10 @@ export interface Reach {
 }
 
 /** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
-export async function startReach({ config, directory, token, proxyPassword, askAdmin, recording, clock, log }: ReachOptions): Promise<Reach> {
+export async function startReach({ config, picked, directory, token, proxyPassword, askAdmin, recording, clock, log }: ReachOptions): Promise<Reach> {
   let listening: AgentProxies['listening'] = [];
   const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
-  const proxies = await startAgentProxies({ config, password: proxyPassword, exit, log });
+  const proxies = await startAgentProxies({ config, picked, password: proxyPassword, exit, log });
   listening = proxies.listening;
   const joins = createJoins();
   const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log });
@@ -62,7 +64,7 @@ export async function startReach({ config, directory, token, proxyPassword, askA
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.poke();
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
-    port: config.AGENT_SSH_PORT, hosts: sshHostsOf(config), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
+    port: config.AGENT_SSH_PORT, orAnotherPort: picked.has('AGENT_SSH_PORT'), hosts: sshHostsOf(config), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
     recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_STRANGERS),
   }) : null;
   const sshPort = await ssh?.start() ?? null;

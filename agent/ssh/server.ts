@@ -1,10 +1,11 @@
 /** The SSH server of the agent: listens, lets in whom the admin lets in, and knows who is there. */
 import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../transport/protocol/ssh.ts';
+import { listenAt } from '../../transport/streams/listen.ts';
 import type { Exit } from '../exits/exit.ts';
 import type { AgentLog } from '../ports.ts';
 import { accountsOfMachine } from './accounts.ts';
@@ -33,6 +34,8 @@ const STOP_HANG_UP_MS = 1_000;
 export interface SshServerOptions {
   /** 0: any that is free. */
   readonly port: number;
+  /** Nobody chose the port: where it is taken by now, another one will do. */
+  readonly orAnotherPort?: boolean;
   /** Addresses to listen on, at least one. */
   readonly hosts: readonly string[];
   readonly hostKeyPath: string;
@@ -195,13 +198,14 @@ export function createSshServer(options: SshServerOptions): SshServer {
       for (const host of options.hosts) {
         if (protocol === null) break;
         const listener = createServer({ noDelay: true, keepAlive: true }, knocked);
-        try {
-          port = await listen(listener, host, port);
+        const listened = await listenAt(listener, { host, port, orAnother: options.orAnotherPort === true && listeners.length === 0 });
+        if (listened.ok) {
+          ({ port } = listened);
           listeners.push(listener);
-        } catch (error) {
-          // Without the address: this is reported, and addresses of the VPN must not be (R3).
-          problems.push(`SSH cannot listen on port ${port}: ${listenProblem(error)}`);
-          log.debug('SSH cannot listen', { host, port, code: (error as NodeJS.ErrnoException).code });
+          listener.on('error', () => {}); // of one accept, such as too many open files: the next may do
+        } else {
+          problems.push(`SSH does not listen on port ${port}: ${listened.reason}`);
+          log.debug('SSH does not listen', { host, port, code: listened.code });
         }
       }
       for (const problem of problems) log.error(`${problem[0]?.toUpperCase()}${problem.slice(1)}`);
@@ -235,22 +239,4 @@ export function createSshServer(options: SshServerOptions): SshServer {
       pipes.close();
     },
   };
-}
-
-async function listen(listener: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    listener.once('error', reject);
-    listener.listen(port, host, () => {
-      listener.off('error', reject).on('error', () => {}); // of one accept, such as too many open files: the next may do
-      resolve((listener.address() as AddressInfo).port);
-    });
-  });
-}
-
-function listenProblem(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return 'the port is taken by another program';
-  if (code === 'EACCES') return 'no permission for this port';
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address';
-  return message;
 }

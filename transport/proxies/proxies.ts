@@ -1,8 +1,9 @@
 /** The HTTP and the SOCKS5 proxy of one program: started, counted and ended together. */
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:net';
 import { createJoins, joinClock, type Joins } from '../streams/join.ts';
 import { IDLE_MS_MAX, LIFE_MS_MAX } from '../streams/limits.ts';
+import { listenAt } from '../streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createHttpProxy } from './http-proxy.ts';
 import { CONNECT_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HANDSHAKE_MS_MAX, KEEP_ALIVE_MS_MAX, type ProxyLimits } from './limits.ts';
@@ -15,6 +16,8 @@ export interface Listening {
   readonly hosts: readonly string[];
   /** 0: the system picks one for the first address, the others take the same. */
   readonly port: number;
+  /** Nobody chose the port: where it is taken by now, another one will do. */
+  readonly orAnother?: boolean;
   /** The setting that holds the port, for the message when it is taken. */
   readonly setting: string;
 }
@@ -91,20 +94,19 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
 }
 
 /** Listens on all addresses, or on none: half a server would look like a whole one. */
-async function listenAll(name: string, { servers, counters, guests }: ProxyFront, { hosts, port: wanted, setting }: Listening, log: ProxyLog): Promise<ProxyServer> {
+async function listenAll(name: string, { servers, counters, guests }: ProxyFront, { hosts, port: wanted, orAnother = false, setting }: Listening, log: ProxyLog): Promise<ProxyServer> {
   let port = wanted;
   let problem: string | null = null;
   for (const [index, server] of servers.entries()) {
     const host = hosts[index] ?? '';
-    const error = await listen(server, host, port);
-    if (error !== null) {
-      // Without the address: this is reported, and addresses of the VPN must not be (R3).
-      problem = `The ${name} does not listen on port ${port}: ${REASONS[error] ?? error}. Its port is set by ${setting}.`;
-      log.debug({ host, port, error }, 'a proxy could not listen');
+    const listened = await listenAt(server, { host, port, orAnother: orAnother && index === 0 });
+    if (!listened.ok) {
+      problem = `The ${name} does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`;
+      log.debug({ host, port, error: listened.code }, 'a proxy could not listen');
       break;
     }
     server.on('error', (later) => log.warn({ error: later }, 'a proxy could not take a connection'));
-    ({ port } = server.address() as AddressInfo);
+    ({ port } = listened);
   }
   if (problem !== null) {
     await Promise.all(servers.map(ended));
@@ -119,21 +121,6 @@ async function listenAll(name: string, { servers, counters, guests }: ProxyFront
     },
     problem: () => problem,
   };
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has it', EACCES: 'this program may not take it', EADDRNOTAVAIL: 'this machine does not have the address',
-};
-
-/** Null: it listens. Else the code of what went wrong. */
-async function listen(server: Server, host: string, port: number): Promise<string | null> {
-  try {
-    server.listen(port, host, 1_024);
-    await once(server, 'listening');
-    return null;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unknown error';
-  }
 }
 
 /** Stops listening, and resolves when the last connection is over. */
