@@ -48,6 +48,7 @@ const server = {
   ADMIN_URLS: urls().optional().meta({ defaultText: 'http://HOST_NAME:PORT', description: 'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.' }),
   API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
   MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 }).default(1_048_576).describe('Largest request body, in bytes; above it 413.'),
+  METRICS_SCRAPE_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 }).default(5_000).describe('How long a node may take to answer with its metrics, in ms.'),
   METRICS_BASE_URL: url().optional().meta({ defaultText: 'the first of ADMIN_URLS', description: 'URL under which Prometheus reaches this admin.' }),
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least severity that is logged.'),
 };

@@ -33,6 +33,7 @@ import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
+import { nodeDoorLookUp } from './persistence/reads/node-doors.ts';
 import { nodeNameLookUp } from './persistence/reads/node-names.ts';
 import { createReads } from './persistence/reads/reads.ts';
 import { createRecords } from './persistence/records.ts';
@@ -57,10 +58,12 @@ import { createGuard } from './transport/guard/guard.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
 import { startProxies } from './transport/proxies/proxies.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
+import { createAgentRequests } from './transport/reach/agent-requests.ts';
 import { createReach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
 import { createTunnels } from './transport/reach/tunnels.ts';
 import type { Tunnels } from './transport/reach/tunnels.ts';
+import { createScrapes } from './transport/scrapes/scrapes.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
@@ -145,6 +148,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     tellPeers(pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) => log.warn({ error, node }, 'the other admins were not told that a node was revoked'));
   }
 
+  const requests = createAgentRequests({ tunnels, doorOf: nodeDoorLookUp(pool) });
   const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
   const posts = createWebhookPosts({
     vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
@@ -169,7 +173,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const api = createApi({
     log,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS }), clock, newId: createIds(() => clock.nowMs()),
       checkHealth: () => runChecks(healthChecks(reads, tree, config.ADMIN_PROXY_ENABLED ? () => proxies : null, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),

@@ -27,6 +27,7 @@ import type { ExitStatus } from './problem.ts';
 import { Session } from './session.ts';
 import { pipesDirectory } from './ssh/pipes.ts';
 import { machineTimeline } from './timeline.ts';
+import { startVisibility } from './visibility.ts';
 
 /** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
 export const GOODBYE_MS_MAX = 10_000;
@@ -103,16 +104,18 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
   });
+  const visibility = await startVisibility({ config, picked, token: identity.enrollment.api_token, sources: { version }, log });
   const services = [
     { name: 'journal', problem: () => journal.problem },
     { name: 'runner', problem: () => executor.problem },
     diskService(directory.path),
     ...reach.services,
+    ...visibility.services,
   ];
   const session: Session = new Session({
     node: identity.node_id,
     token: identity.enrollment.api_token,
-    registration: registrationOf(config, version, reach.ports),
+    registration: registrationOf(config, version, { ...reach.ports, ...visibility.ports }),
     adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
     onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
     onConfirmed: () => confirmed(),
@@ -129,6 +132,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
+  visibility.close();
   await Promise.race([Promise.all([executor.close(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);

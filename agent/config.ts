@@ -21,10 +21,6 @@ const DEFAULT_PORTS: AgentPorts = {
   http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080,
 };
 
-/** A port that is only told to admins. */
-const reportedPort = (fallback: number, what: string) => port().refine((value) => value > 0).default(fallback)
-  .meta({ expected: 'a whole number from 1 to 65535', description: `Port of ${what}.` });
-
 /** A port on which this agent listens. Admins are told which one it got. */
 const servedPort = (fallback: number, what: string) => port().default(fallback).meta({ description: `Port of ${what}; 0 takes a free one.` });
 
@@ -57,10 +53,13 @@ export const AGENT_SETTINGS = {
     .meta({ expected: 'a whole number from 1 to 1000', description: 'Commands that run at the same time.' }),
   COMMAND_OUTPUT_MAX_BYTES: integer({ min: 1_024, max: OUTPUT_BYTES_MAX }).default(1_048_576)
     .meta({ expected: `a whole number from 1024 to ${OUTPUT_BYTES_MAX}`, description: 'Output kept of one command; of a longer one the first and last halves.' }),
-  AGENT_API_PORT: reportedPort(DEFAULT_PORTS.http_port, "the agent's API"),
+  AGENT_API_PORT: servedPort(DEFAULT_PORTS.http_port, "the agent's API"),
   AGENT_SSH_PORT: servedPort(DEFAULT_PORTS.ssh_port, 'the SSH server'),
-  AGENT_HOST_METRICS_PORT: reportedPort(DEFAULT_PORTS.host_metrics_port, 'host metrics'),
-  AGENT_WIREGUARD_METRICS_PORT: reportedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
+  AGENT_HOST_METRICS_PORT: servedPort(DEFAULT_PORTS.host_metrics_port, 'host metrics'),
+  AGENT_WIREGUARD_METRICS_PORT: servedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
+  AGENT_METRICS_HOST: addresses().meta({ description: "Addresses on which the agent's API and the exporters of metrics listen, besides loopback, by which admins reach them." }),
+  AGENT_METRICS_AUTH_ENABLED: flag().default(true)
+    .meta({ expected: 'true or false', description: "Whether the agent's own metrics, on its API port, demand a bearer key." }),
   AGENT_SSH_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether users whom the admin lets in can log in by SSH.' }),
   AGENT_SSH_HOST: addresses().meta({ description: 'Addresses on which the SSH server listens, besides loopback, by which admins reach it.' }),
@@ -105,8 +104,8 @@ export function exitRulesOf(config: AgentConfig): ExitRules {
   };
 }
 
-/** Where the SSH server listens: always on loopback too, as that is where admins come from. */
-export function sshHostsOf({ AGENT_SSH_HOST: hosts }: Pick<AgentConfig, 'AGENT_SSH_HOST'>): readonly string[] {
+/** Where a server listens that admins must reach: always on loopback too, as that is where they come from. */
+export function withLoopback(hosts: readonly string[]): readonly string[] {
   return hosts.some((host) => REACHED_BY_ADMINS.has(host)) ? hosts : [...hosts, LOOPBACK];
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { AgentConfig } from './config.ts';
 
-const SERVED = ['AGENT_SSH_PORT', 'AGENT_HTTP_PROXY_PORT', 'AGENT_SOCKS5_PROXY_PORT'] as const;
+const SERVED = ['AGENT_API_PORT', 'AGENT_SSH_PORT', 'AGENT_HOST_METRICS_PORT', 'AGENT_WIREGUARD_METRICS_PORT', 'AGENT_HTTP_PROXY_PORT', 'AGENT_SOCKS5_PROXY_PORT'] as const;
 
 /** Settings whose port was picked. */
 export type PickedPorts = ReadonlySet<(typeof SERVED)[number]>;

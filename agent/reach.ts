@@ -2,7 +2,7 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { SshCredential, SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { createJoins } from '../transport/streams/join.ts';
-import { exitRulesOf, sshHostsOf } from './config.ts';
+import { exitRulesOf, withLoopback } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { createExit } from './exits/dialler.ts';
@@ -64,7 +64,7 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.poke();
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
-    port: config.AGENT_SSH_PORT, orAnotherPort: picked.has('AGENT_SSH_PORT'), hosts: sshHostsOf(config), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
+    port: config.AGENT_SSH_PORT, orAnotherPort: picked.has('AGENT_SSH_PORT'), hosts: withLoopback(config.AGENT_SSH_HOST), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
     recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_STRANGERS),
   }) : null;
   const sshPort = await ssh?.start() ?? null;

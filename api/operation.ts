@@ -1,6 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Ask, Clock, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 
@@ -15,6 +15,7 @@ export interface OperationPorts {
   readonly vault: Vault;
   readonly passwords: Pick<Passwords, 'hash'>;
   readonly admin: AdminDirectory;
+  readonly nodeMetrics: NodeMetrics;
   readonly clock: Clock;
   /** UUID v7: sortable by creation. */
   newId(): string;

@@ -16,6 +16,7 @@ const WIRE = 'transport/protocol/';
 const STREAMS = 'transport/streams/';
 const PROXIES = 'transport/proxies/';
 const GUARD = 'transport/guard/';
+const EXPOSITION = 'transport/exposition/';
 const EVERYTHING = [''];
 
 /** Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other: main.ts joins them. */
@@ -25,13 +26,14 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'actors/': { values: [WIRE] },
   'supervisors/': { values: ['actors/', WIRE] },
   'persistence/': { values: ['actors/', WIRE] },
-  // Three parts of both sides: streams of bytes, the wire of proxies, and where nobody may be sent.
+  // Parts of both sides: streams of bytes, the wire of proxies, where nobody may be sent, and metrics as text.
   [STREAMS]: { values: [] },
   [PROXIES]: { values: [STREAMS] },
   [GUARD]: { values: [] },
-  'transport/': { values: ['actors/', WIRE, STREAMS, PROXIES, GUARD] },
+  [EXPOSITION]: { values: [] },
+  'transport/': { values: ['actors/', WIRE, STREAMS, PROXIES, GUARD, EXPOSITION] },
   'api/': { values: ['actors/', WIRE] },
-  'agent/': { values: [WIRE, STREAMS, PROXIES, GUARD, 'settings/'] },
+  'agent/': { values: [WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, 'settings/'] },
   'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/kit/ports.ts'] },
   'cli/edge-admin.ts': { values: ['cli/', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },

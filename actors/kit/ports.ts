@@ -191,6 +191,17 @@ export interface Vault {
   open(sealed: string, boundTo: string): string;
 }
 
+/** What can be scraped of a node. */
+export const METRICS_SOURCES = ['host', 'agent', 'wireguard'] as const;
+/** One of them. */
+export type MetricsSource = (typeof METRICS_SOURCES)[number];
+
+/** Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable. */
+export interface NodeMetrics {
+  /** The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why. */
+  raw(node: NodeId, source: MetricsSource): Promise<Result<readonly Uint8Array[]>>;
+}
+
 /** What this admin says of itself and its peers. */
 export interface AdminDirectory {
   me(): Promise<AdminResource>;

@@ -14,6 +14,7 @@ import { offerEnrollment } from './enroll.ts';
 import { answerBrokenHttp, answerFailures, sendFailure } from './failures.ts';
 import { offerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
+import { offerNodeMetrics } from './node-metrics.ts';
 import { offerRecordings, type RecordingLimits } from './recordings.ts';
 import { requestIdOf } from './requests.ts';
 import { offerOperations } from './routes.ts';
@@ -110,6 +111,7 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   offerHealth(app, () => ports.checkHealth());
   offerEnrollment(app, ports);
   offerRecordings(app, ports, settings.recordings);
+  offerNodeMetrics(app, ports, gate);
   offerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName });
   for (const mount of mounts) mount({ app, call, gate, log, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });

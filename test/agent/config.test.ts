@@ -1,6 +1,6 @@
 /** The settings of the agent that say who gets where through its machine. */
 import test from 'ava';
-import { AGENT_SETTINGS, exitRulesOf, registrationOf, sshHostsOf, type AgentConfig } from '../../agent/config.ts';
+import { AGENT_SETTINGS, exitRulesOf, registrationOf, withLoopback, type AgentConfig } from '../../agent/config.ts';
 import { readSettings } from '../../settings/environment.ts';
 
 function config(env: Readonly<Record<string, string>>): AgentConfig {
@@ -50,8 +50,8 @@ test('admins are told the ports that the servers got, and until then those that 
   t.deepEqual(registrationOf(free, '1.0.0', { http_proxy_port: 5, ssh_port: 6 }).ports, { ...others, ssh_port: 6, http_proxy_port: 5, socks5_proxy_port: 41_080 });
 });
 
-test('the SSH server listens where admins come from, whatever else is said', (t) => {
-  const hosts = (text?: string) => sshHostsOf(config(text === undefined ? {} : { AGENT_SSH_HOST: text }));
+test('a server that admins must reach listens where admins come from, whatever else is said', (t) => {
+  const hosts = (text?: string) => withLoopback(config(text === undefined ? {} : { AGENT_SSH_HOST: text }).AGENT_SSH_HOST);
 
   t.deepEqual(hosts(), ['127.0.0.1']);
   t.deepEqual(hosts('192.168.1.5,10.0.0.1'), ['192.168.1.5', '10.0.0.1', '127.0.0.1']);

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 import type { Asker } from '../../actors/kit/asker.ts';
 import type { Addressed } from '../../actors/messages.ts';
-import { ok, type Result } from '../../actors/refusal.ts';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';
 import { createIds } from '../../api/creation-ids.ts';
 import type { OperationPorts } from '../../api/operation.ts';
@@ -136,6 +136,7 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
       open: (sealed) => sealed.slice('sealed '.length),
     },
     passwords: { hash: async (password) => `hash of ${password}` },
+    nodeMetrics: { raw: async () => refuse('service_unavailable', 'There is no node here.') },
     admin: {
       me: async () => ({
         id: SOME_ID, name: 'one', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'one@host', vpn_host_id: null, vpn_hostname: null,

@@ -12,3 +12,9 @@ export const STREAM_OPEN_MS_MAX = 20_000;
 /** Frames without bytes of a stream that an agent may send on a tunnel in a second, and at once. Several times what 2,000 new connections a second and 1 GB/s need. */
 export const FRAMES_PER_SECOND_MAX = 20_000;
 export const FRAMES_BURST_MAX = 40_000;
+
+/** Agents that are asked over HTTP at once, by scrapes and diagnoses together. */
+export const AGENT_REQUESTS_MAX = 256;
+
+/** All headers of an agent's answer, in bytes. */
+export const AGENT_HEADER_BYTES_MAX = 8_192;

@@ -65,6 +65,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     records: { deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')), publish: (event) => Promise.resolve({ cursor: '1', id: randomUUID(), type: event.type, subject: event.subject, time: AT, data: event.data }), storeRecording: () => Promise.resolve('stored'), deleteRecording: () => Promise.resolve(refuse('not_found', 'Resource not found')) },
     vault: { newSecret: () => 'secret', sha256: () => new Uint8Array(32), seal: (text) => text, open: (sealed) => sealed } satisfies Vault,
     passwords: { hash: (password) => Promise.resolve(password) },
+    nodeMetrics: { raw: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')) },
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,

@@ -1,0 +1,25 @@
+/** The HTTP servers of an agent on its own machine: what they serve, and the key to it. */
+import { createHmac } from 'node:crypto';
+
+/** The agent's own metrics, on its API port. Source: spec.md, routes. */
+export const AGENT_METRICS_PATH = '/api/v1/agents/me/metrics/raw';
+
+/** A fresh report on this machine, on its API port. */
+export const AGENT_DIAGNOSTICS_PATH = '/api/v1/agents/me/diagnostics';
+
+/** Metrics of the host and of WireGuard, each on its own port, as their exporters serve them. */
+export const EXPORTER_PATH = '/metrics';
+
+/** The servers of an agent that answer HTTP, each on its own port. */
+export const AGENT_SERVERS = ['api', 'host_metrics', 'wireguard_metrics'] as const;
+/** One of them. */
+export type AgentServer = (typeof AGENT_SERVERS)[number];
+
+/**
+ * Bearer key of the agent's API, as unpadded base64url: HMAC-SHA256 over a fixed text under the SHA-256 of the node's API token.
+ * Agent and admin make it from what they have, the token here and its hash there, so that no secret is stored or sent for it; it
+ * opens nothing but the agent's API, and is another one as soon as the token is.
+ */
+export function agentApiKey(apiTokenHash: Uint8Array): string {
+  return createHmac('sha256', apiTokenHash).update('edge agent api').digest('base64url');
+}
