@@ -111,6 +111,14 @@ const events = {
   EVENT_DELIVERY_MAX_AGE_SECONDS: integer({ min: 1, max: 31_536_000 }).default(3_600).describe('Events older than this are not published to the broker any more, after an outage.'),
 };
 
+const debug = {
+  ADMIN_DEBUG_DASHBOARD_ENABLED: flag().default(false).describe('Whether /admin/debug shows the inside of this admin.'),
+  ADMIN_DEBUG_AUTH_ENABLED: flag().default(true).describe('Whether it demands the user name and password below, by HTTP Basic.'),
+  ADMIN_DEBUG_DASHBOARD_USERNAME: text({ max: 64, pattern: /^[^:]+$/u, expected: 'at most 64 characters without a colon' }).default('admin').describe('User name of the dashboard.'),
+  ADMIN_DEBUG_DASHBOARD_PASSWORD: secret().refine((password) => password.length >= 12 && password.length <= 128)
+    .meta({ secret: true, expected: '12 to 128 characters' }).optional().meta({ defaultText: 'none', description: 'Password of the dashboard.' }),
+};
+
 /** The settings by theme, in the order in which they are shown. */
 export const ADMIN_SETTING_THEMES = {
   'Keys and enforcement': keys,
@@ -119,12 +127,13 @@ export const ADMIN_SETTING_THEMES = {
   'Clusters and names': clusters,
   'Database and keeping': storage,
   'Proxies and SSH': reach,
+  'Debug dashboard': debug,
   'Webhooks and events': events,
   'Event broker': EVENT_BROKER_SETTINGS,
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...events, ...EVENT_BROKER_SETTINGS };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 
@@ -182,6 +191,9 @@ function contradictions(read: Read): string[] {
   const tooSmall = read.CLUSTER_AUTO_GENERATED_V4_RANGES.find((range) => Number(range.split('/')[1]) > read.CLUSTER_V4_SUBNET_PREFIX);
   if (tooSmall !== undefined) {
     problems.push(`CLUSTER_V4_SUBNET_PREFIX is "${read.CLUSTER_V4_SUBNET_PREFIX}": it should be at least the prefix length of every range in CLUSTER_AUTO_GENERATED_V4_RANGES, also of ${tooSmall}`);
+  }
+  if (read.ADMIN_DEBUG_DASHBOARD_ENABLED && read.ADMIN_DEBUG_AUTH_ENABLED && read.ADMIN_DEBUG_DASHBOARD_PASSWORD === undefined) {
+    problems.push('ADMIN_DEBUG_DASHBOARD_PASSWORD is not set: with ADMIN_DEBUG_DASHBOARD_ENABLED it should be 12 to 128 characters, or ADMIN_DEBUG_AUTH_ENABLED should be false');
   }
   return problems;
 }

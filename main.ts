@@ -6,12 +6,13 @@ import type { NodeId } from './transport/protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
 import { HealthProblem, runChecks } from './api/health-checks.ts';
 import type { HealthCheck } from './api/health-checks.ts';
+import { mountDebug } from './api/debug/routes.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
 import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { createTally } from './api/tally.ts';
-import { createApi } from './api/rest/server.ts';
+import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
 import packageFile from './package.json' with { type: 'json' };
@@ -22,6 +23,7 @@ import { openDatabase } from './persistence/database.ts';
 import type { Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
+import { createDatabaseInspection } from './persistence/inspection.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
@@ -47,6 +49,7 @@ import { createBrokerChannel } from './supervisors/publishing/broker-channel.ts'
 import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
 import type { Channel } from './supervisors/publishing/channel.ts';
 import { createWebhooksChannel } from './supervisors/publishing/webhooks-channel.ts';
+import { createInspection } from './supervisors/inspection.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import { createTree } from './supervisors/tree.ts';
 import type { Tree } from './supervisors/tree.ts';
@@ -181,7 +184,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
-    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined })],
+    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,
@@ -210,6 +213,21 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
   return { url, tree, proxies, stop: () => unwind.run() };
+}
+
+/** The debug dashboard, where it is switched on. */
+function debugMount(config: AdminConfig, { tree, sessions, pool }: { readonly tree: Tree; readonly sessions: Sessions; readonly pool: Database['pool'] }): readonly Mount[] {
+  if (!config.ADMIN_DEBUG_DASHBOARD_ENABLED) return [];
+  const credentials = config.ADMIN_DEBUG_AUTH_ENABLED ? { username: config.ADMIN_DEBUG_DASHBOARD_USERNAME, password: config.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' } : null;
+  return [mountDebug({
+    admin: { name: config.ADMIN_NAME, version: packageFile.version }, credentials, failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX, clock: systemClock,
+    sights: {
+      ...createInspection(tree.directory),
+      counters: () => tree.directory.counters,
+      sessions: (limit) => ({ sessions: sessions.sights(limit), total: sessions.count() }),
+      database: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
+    },
+  })];
 }
 
 /** Does what the other admins ask for: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */

@@ -52,6 +52,10 @@ export interface Directory {
   /** Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows changed elsewhere. Messages that wait are answered. */
   evictWebhooks(ids?: readonly string[]): void;
   count(kind: ActorKind): number;
+  /** Who lives here now, for whoever looks in from outside. */
+  residents(kind: ActorKind): Iterable<Resident>;
+  /** Parents over the actors of a kind. */
+  shards(kind: ActorKind): number;
 }
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
@@ -140,6 +144,8 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   function crashed(resident: Resident, crash: Crash): void {
     resident.vacate();
     counters.crashes += 1;
+    resident.crashes += 1;
+    resident.lastCrash = { atMs: clock.nowMs(), messageType: crash.messageType, error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause };
     const { kind, id } = resident.address;
     const decision = decideRestart(resident.crashesMs, clock.nowMs());
     resident.crashesMs = decision.crashesMs;
@@ -219,6 +225,8 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       }
     },
     count: (kind) => residents[kind].size,
+    residents: (kind) => residents[kind].values(),
+    shards: (kind) => families[kind].shards(),
   };
 }
 

@@ -21,6 +21,7 @@ export interface Family {
   /** A place for one more actor. */
   take(label: string): Place;
   size(): number;
+  shards(): number;
 }
 
 /** A family in a system. Parents with room are found in constant time. */
@@ -59,5 +60,6 @@ export function createFamily(system: ActorSystemRef, kind: string): Family {
       };
     },
     size: () => members,
+    shards: () => shards,
   };
 }

@@ -11,6 +11,7 @@ import type { ActorPlan, Crash, RunningActor } from '../actors/kit/spawn.ts';
 import type { Effect } from '../actors/kit/step.ts';
 import type { Address, Message } from '../actors/messages.ts';
 import type { ClusterId } from '../transport/protocol/ids.ts';
+import type { LastCrash } from '../actors/kit/sights.ts';
 import type { Place } from './family.ts';
 import type { Kind } from './kinds.ts';
 import type { HeldLeases } from './ownership/held.ts';
@@ -43,6 +44,9 @@ export class Resident implements ActorPlan<unknown, Message> {
   cluster: ClusterId | null = null;
   /** Times of crashes that still count, in Unix ms. */
   crashesMs: readonly number[] = NO_CRASHES;
+  /** How often it crashed since it came here, and how it did last. */
+  crashes = 0;
+  lastCrash: LastCrash | null = null;
   /** Crashed too often: whoever asks is refused at once until it starts again. */
   resting = false;
 
@@ -62,6 +66,11 @@ export class Resident implements ActorPlan<unknown, Message> {
 
   get clock(): Clock {
     return this.#household.clock;
+  }
+
+  /** Of its actor; undefined when none runs. */
+  get state(): unknown {
+    return this.#actor?.state;
   }
 
   get isRunning(): boolean {

@@ -57,6 +57,8 @@ export interface ActorPlan<S, M extends KitMessage> {
 
 /** A started actor, as its supervisor holds it. */
 export interface RunningActor {
+  /** As the last finished round left it, for whoever looks in from outside. */
+  readonly state: unknown;
   /** Says that the mailbox has something. */
   wake(): void;
   stop(): void;
@@ -74,6 +76,8 @@ const STOP_ON_CRASH = (_message: unknown, _error: unknown, context: { readonly s
 class Actor<S, M extends KitMessage> implements RunningActor {
   readonly #plan: ActorPlan<S, M>;
   readonly #ref: Ref<'wake'>;
+  /** As nact has it, or a round behind it. */
+  state: S;
   #scheduled = false;
   #stopped = false;
   /** So many rounds hold one message each, to find the one that cannot be stored. */
@@ -81,6 +85,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   constructor(plan: ActorPlan<S, M>, place: ActorPlace, initialState: S) {
     this.#plan = plan;
+    this.state = initialState;
     this.#ref = nactSpawn(place.parent as ActorSystemRef, (state: S, _wake: 'wake') => this.#handle(state), place.name, { initialState, onCrash: STOP_ON_CRASH as never });
     if (plan.mailbox.size() > 0) this.wake();
   }
@@ -111,6 +116,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 
   #turned(state: S): S {
+    this.state = state;
     if (this.#plan.mailbox.size() > 0) this.wake();
     return state;
   }

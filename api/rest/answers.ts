@@ -34,7 +34,7 @@ export function sendData(reply: FastifyReply, status: number, data: unknown, pag
 
 /** Sends `{error, meta}` with the status of its code. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  if (refusal.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
+  if (refusal.code === 'unauthorized' && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
   if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', String(refusal.retryAfterSeconds));
   return sendJson(reply, HTTP_STATUS[refusal.code], errorBody(refusal, reply.request.id));
 }

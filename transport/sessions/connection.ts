@@ -84,6 +84,11 @@ export class Connection {
   }
 
   /** Whether its socket is not read for now. */
+  /** Bytes that the agent did not read yet. */
+  get bufferedBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
   get isPaused(): boolean {
     return this.#holds !== 0;
   }

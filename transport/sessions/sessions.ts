@@ -3,13 +3,15 @@ import type { WebSocket } from 'ws';
 import type { Addressed } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { Clock, Log, SessionLink, Tails } from '../../actors/kit/ports.ts';
+import type { SessionSight } from '../../actors/kit/sights.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH } from '../protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
+import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
 import { createUnstored } from './unstored.ts';
@@ -30,8 +32,7 @@ export interface SessionPorts {
 export interface SessionCounters {
   opened: number;
   cut: number;
-  framesIn: number;
-  framesOut: number;
+  readonly frames: FrameCounters;
 }
 
 /** The live sessions, for actors (SessionLink), feeds (`tails`) and metrics. */
@@ -41,6 +42,8 @@ export interface Sessions extends SessionLink {
   /** Takes over an authenticated socket. */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
   count(): number;
+  /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
+  sights(limit: number): readonly SessionSight[];
   /** Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not know such frames. */
   sendToNode(node: NodeId, frame: AdminFrameBody): boolean;
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
@@ -54,7 +57,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   const { clock, log } = ports;
   const connections = new Map<SessionId, Connection>();
   const ofNode = new Map<NodeId, Connection>();
-  const counters: SessionCounters = { opened: 0, cut: 0, framesIn: 0, framesOut: 0 };
+  const counters: SessionCounters = { opened: 0, cut: 0, frames: createFrameCounters() };
   const unstored = createUnstored();
   const tails = createLiveTails(sendToNode);
   /** Nodes whose session ended since `heard` was last called, and when each was last heard. One entry a node. */
@@ -84,13 +87,18 @@ export function createSessions(ports: SessionPorts): Sessions {
   function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
     const connection = (this as Tagged)[CONNECTION];
     if (connection === undefined || connections.get(connection.id) !== connection) return;
-    counters.framesIn += 1;
-    if (isBinary) return cut(connection, 'a binary frame');
+    if (isBinary) return broke(connection, 'a binary frame');
     const received = connection.receive(data.toString('utf8'), clock.nowMs());
-    if (!received.ok) return cut(connection, received.problem);
+    if (!received.ok) return broke(connection, received.problem);
+    counters.frames.in[received.frame.type] += 1;
     const waitMs = connection.spend(data.length, clock.nowMs());
     if (waitMs > 0) holdBack(connection, waitMs);
     heardFrame(connection, received.frame, data.length);
+  }
+
+  function broke(connection: Connection, problem: string): void {
+    counters.frames.in[INVALID] += 1;
+    cut(connection, problem);
   }
 
   /** It sends more than its share: the rest waits in its own socket, and the others do not (L1). */
@@ -158,11 +166,11 @@ export function createSessions(ports: SessionPorts): Sessions {
 
   function transmit(connection: Connection, frame: AdminFrameBody): boolean {
     if (connection.protocol < PROTOCOL_VERSION_REACH && REACH.has(frame.type)) return false;
-    counters.framesOut += 1;
+    counters.frames.out[frame.type] += 1;
     if (frame.type === 'welcome') connection.welcomed = true;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
     else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
-    if (connection.send(frame.type === 'welcome' ? { ...frame, protocol: Math.min(frame.protocol, connection.protocol) } : frame)) return true;
+    if (connection.send(asKnownTo(connection.protocol, frame))) return true;
     cut(connection, 'the agent does not read');
     return false;
   }
@@ -213,6 +221,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     accept,
     sendToNode,
     count: () => connections.size,
+    sights: (limit) => [...connections.values()].sort((one, other) => one.heardMs - other.heardMs).slice(0, limit),
     send(session, frame) {
       const connection = connections.get(session);
       if (connection !== undefined) transmit(connection, frame);
@@ -246,6 +255,13 @@ export function createSessions(ports: SessionPorts): Sessions {
 /** A socket knows its connection, so that ten thousand sockets share three listeners. */
 const CONNECTION = Symbol('connection');
 type Tagged = WebSocket & { [CONNECTION]?: Connection };
+
+/** The frame as an agent of this version knows it. */
+function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
+  if (frame.type === 'welcome') return { ...frame, protocol: Math.min(frame.protocol, protocol) };
+  if (frame.type !== 'deliver' || protocol >= PROTOCOL_VERSION_TRACES) return frame;
+  return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _, ...delivery }) => delivery) };
+}
 
 const PONG: AdminFrameBody = { type: 'pong' };
 

@@ -1,0 +1,94 @@
+/** `/admin/debug`: the inside of this admin, for its operator. Off unless ADMIN_DEBUG_DASHBOARD_ENABLED. Source: spec.md, authentication 5. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
+import { ACTOR_KINDS, ACTOR_ORDERS, type DebugSights } from '../../actors/kit/sights.ts';
+import { refuse } from '../../actors/refusal.ts';
+import { sendRefusal } from '../rest/answers.ts';
+import { addressOf } from '../rest/requests.ts';
+import type { Mount } from '../rest/server.ts';
+import { createTally } from '../tally.ts';
+import { isAllowed, type DebugCredentials } from './access.ts';
+import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
+import { startSampling } from './samples.ts';
+
+/** Where it is. */
+export const DEBUG_PATH = '/admin/debug';
+
+/** It runs no script and loads nothing; its form asks only itself. */
+const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** Wrong passwords are counted by address in windows of a minute, of so many addresses. */
+const WINDOW_MS = 60_000;
+const ADDRESSES_MAX = 10_000;
+
+/** Pages that are made at once: each walks over all actors. */
+const PAGES_MAX = 4;
+
+const DebugQuery = z.strictObject({
+  q: z.string().max(64).default(''),
+  kind: z.enum([...ACTOR_KINDS, '']).default(''),
+  sort: z.enum(ACTOR_ORDERS).default('mailbox'),
+  page: z.coerce.number().int().min(1).max(10_000_000).default(1),
+  refresh: z.coerce.number().refine((seconds) => REFRESH_SECONDS.some((offered) => offered === seconds), `must be one of ${REFRESH_SECONDS.join(', ')}`).default(0),
+});
+
+/** What the dashboard needs. */
+export interface DebugKit {
+  readonly sights: DebugSights;
+  readonly credentials: DebugCredentials;
+  readonly failuresPerMinuteMax: number;
+  readonly admin: { readonly name: string; readonly version: string };
+  readonly clock: Clock;
+}
+
+/** The dashboard as a surface of the server. */
+export function mountDebug(kit: DebugKit): Mount {
+  return ({ app }) => offerDebug(app, kit);
+}
+
+/** The sampling that it starts ends with the server. */
+function offerDebug(app: FastifyInstance, { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit): void {
+  const sampling = startSampling();
+  const startedAtMs = clock.nowMs();
+  const failures = createTally({ perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, entriesMax: ADDRESSES_MAX }, clock);
+  let making = 0;
+  app.addHook('onClose', (_app, done) => {
+    sampling.stop();
+    done();
+  });
+
+  /** False: it was answered. */
+  async function isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (isAllowed(credentials, request.headers.authorization)) return true;
+    const waitMs = request.headers.authorization === undefined ? 0 : failures.add(addressOf(request.raw));
+    if (waitMs > 0) await sendRefusal(reply, { code: 'rate_limited', message: 'Too many failed attempts from this address.', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });
+    else await sendRefusal(reply.header('www-authenticate', 'Basic realm="edge admin debug", charset="UTF-8"'), UNAUTHORIZED);
+    return false;
+  }
+
+  app.get(DEBUG_PATH, async (request, reply) => {
+    if (!await isAdmitted(request, reply)) return reply;
+    const asked = DebugQuery.safeParse(request.query);
+    if (!asked.success) return sendRefusal(reply, refuse('bad_request', `Unknown or malformed query parameter: ${asked.error.issues.map((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'))).join(', ')}.`).refusal);
+    if (making >= PAGES_MAX) return sendRefusal(reply, BUSY);
+    making += 1;
+    try {
+      const { q, kind, sort, page, refresh } = asked.data;
+      const database = await sights.database().catch((error: unknown) => {
+        if (error instanceof DatabaseUnavailable) return null; // it is looked at just then
+        throw error;
+      });
+      const html = debugPage({
+        admin: { ...admin, startedAtMs }, page, refreshSeconds: refresh, samples: sampling.samples(), sights, database, nowMs: clock.nowMs(),
+        search: { kind: kind === '' ? null : kind, text: q, order: sort, offset: (page - 1) * ACTORS_A_PAGE, limit: ACTORS_A_PAGE },
+      });
+      return await reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html);
+    } finally {
+      making -= 1;
+    }
+  });
+}
+
+const UNAUTHORIZED = refuse('unauthorized', 'This takes the user name and the password of the debug dashboard.').refusal;
+const BUSY = { ...refuse('service_unavailable', 'The dashboard is being looked at by many. Try again shortly.').refusal, retryAfterSeconds: 1 };
