@@ -14,6 +14,7 @@ import { enroll } from './enrollment.ts';
 import { Executor } from './executor.ts';
 import { withFreePorts, type PickedPorts } from './free-ports.ts';
 import { diskService, healthReport } from './health.ts';
+import type { Service } from './health.ts';
 import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import type { Journal } from './journal.ts';
@@ -24,6 +25,7 @@ import type { AgentLog, SessionClock } from './ports.ts';
 import { AgentProblem, EXIT_STATUS } from './problem.ts';
 import { startReach } from './reach.ts';
 import type { ExitStatus } from './problem.ts';
+import { createSessionCounters } from './session-counters.ts';
 import { Session } from './session.ts';
 import { pipesDirectory } from './ssh/pipes.ts';
 import { machineTimeline } from './timeline.ts';
@@ -104,19 +106,28 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
   });
-  const visibility = await startVisibility({ config, picked, token: identity.enrollment.api_token, sources: { version }, log });
-  const services = [
+  const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
+  const counters = createSessionCounters();
+  const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
+  const visibility = await startVisibility({
+    config, picked, token: identity.enrollment.api_token, log,
+    sources: {
+      version, idType: config.AGENT_ID_TYPE, journal: () => journal.counts(), keepers: () => executor.keepers, session: () => counters, adminUrls: () => adminUrls().length,
+      services: () => services, ...reach.counts,
+    },
+  });
+  services.push(
     { name: 'journal', problem: () => journal.problem },
     { name: 'runner', problem: () => executor.problem },
     diskService(directory.path),
     ...reach.services,
     ...visibility.services,
-  ];
+  );
   const session: Session = new Session({
     node: identity.node_id,
     token: identity.enrollment.api_token,
     registration: registrationOf(config, version, { ...reach.ports, ...visibility.ports }),
-    adminUrls: () => config.ADMIN_URLS ?? current.enrollment.admin_urls,
+    adminUrls,
     onSettings: (settings, clusterName) => { current = keepSettings(directory, current, settings, clusterName, log); },
     onConfirmed: () => confirmed(),
     onLive: (adminUrl) => {
@@ -124,7 +135,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
       reach.connected(adminUrl);
     },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
-  }, { journal, runner: executor, reach: reach.session, report: () => healthReport(services), dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
+  }, { journal, runner: executor, reach: reach.session, report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 
   executor.recover();
   session.start();

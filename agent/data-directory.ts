@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
+/** Name of the file of the identity in it. */
+export const IDENTITY_FILE = 'identity.json';
+
 /** Paths in it. */
 export interface DataDirectory {
   readonly path: string;
@@ -38,7 +41,7 @@ export function openDataDirectory(path: string): DataDirectory {
   }
   return {
     path,
-    identity: join(path, 'identity.json'),
+    identity: join(path, IDENTITY_FILE),
     journal: join(path, 'journal.db'),
     keepers: join(path, 'keepers'),
     sshHostKey: join(path, 'ssh-host-key'),

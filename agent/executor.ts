@@ -14,7 +14,8 @@ import type { Keeper } from './keepers.ts';
 import type { AgentLog, OutputCursor, SessionRunner } from './ports.ts';
 import { listProcesses } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
-import { RunningExecution } from './running-execution.ts';
+import { logEnd, logStart, processTraceparent, traceField } from './process-trace.ts';
+import { RunningExecution, neverStarted } from './running-execution.ts';
 import { storedOutputCursor } from './stored-output.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
@@ -80,6 +81,11 @@ export class Executor implements SessionRunner {
   /** Null when executions can be started; else one sentence. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** Processes that keep running commands, and the one that waits for the next. */
+  get keepers(): number {
+    return this.#running.size + this.#planned.size + (this.#keepers.isParked ? 1 : 0);
   }
 
   /** Takes up what an earlier agent left: running and ended processes, and the queue. Call once, first. */
@@ -162,7 +168,8 @@ export class Executor implements SessionRunner {
   #begin({ waiting, keeper }: Start): void {
     this.#queue.delete(waiting.execution);
     this.#planned.delete(waiting.execution);
-    giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText));
+    giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText), processTraceparent(waiting.traceparent));
+    logStart(this.#options.log, waiting.execution, waiting.traceparent);
     this.#watch(waiting, keeper);
     this.#arm();
   }
@@ -172,7 +179,7 @@ export class Executor implements SessionRunner {
     const starts = new Map<ExecutionId, Start>();
     const room = this.#isClosing || this.#queue.size > 0 ? 0 : this.#room();
     for (const delivery of fresh.slice(0, room)) {
-      const waiting = { execution: delivery.execution, commandText: delivery.command_text, timeoutMs: delivery.timeout_ms, isExpired: false };
+      const waiting = { execution: delivery.execution, commandText: delivery.command_text, timeoutMs: delivery.timeout_ms, isExpired: false, traceparent: delivery.traceparent ?? null };
       const keeper = delivery.expires_in_ms === 0 ? null : this.#prepareKeeper(waiting);
       if (keeper === null) break; // the rest waits behind it
       starts.set(delivery.execution, { waiting, keeper });
@@ -228,7 +235,7 @@ export class Executor implements SessionRunner {
   #watch(waiting: Waiting, keeper: Keeper): void {
     const { timeline, outputBytesMax } = this.#options;
     const running = new RunningExecution({
-      execution: waiting.execution, keeper: keeper.name, directory: keeper.directory, pid: keeper.pid, outputBytesMax,
+      execution: waiting.execution, keeper: keeper.name, directory: keeper.directory, pid: keeper.pid, outputBytesMax, traceparent: waiting.traceparent,
       deadlineMs: waiting.timeoutMs === null ? null : timeline.monotonicMs() + waiting.timeoutMs,
       nowMs: () => timeline.monotonicMs(),
     });
@@ -247,14 +254,14 @@ export class Executor implements SessionRunner {
     const { timeline, outputBytesMax, directory, log } = this.#options;
     const home = join(directory, started.keeper);
     if (takeClaim(home)) {
-      log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', { execution: started.execution });
+      log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', { execution: started.execution, ...traceField(started.traceparent) });
       this.#end(neverStarted(started.execution, EXIT_INTERRUPTED));
       rmSync(home, { recursive: true, force: true });
       return;
     }
     const nowMs = timeline.monotonicMs();
     this.#add(new RunningExecution({
-      execution: started.execution, keeper: started.keeper, directory: home, pid: null, outputBytesMax,
+      execution: started.execution, keeper: started.keeper, directory: home, pid: null, outputBytesMax, traceparent: started.traceparent,
       deadlineMs: started.timeoutMs === null ? null : nowMs + started.timeoutMs - elapsedMs(started.startedAt, timeline),
       nowMs: () => timeline.monotonicMs(),
     }));
@@ -272,7 +279,7 @@ export class Executor implements SessionRunner {
       const execution = readClaim(home)?.execution ?? null;
       if (execution !== null && journal.restore({ execution, keeper })) {
         log.warn('An execution was found that the journal does not know; it is taken up', { execution });
-        this.#adopt({ execution, keeper, timeoutMs: null, startedAt: stampNow(this.#options.timeline) });
+        this.#adopt({ execution, keeper, timeoutMs: null, startedAt: stampNow(this.#options.timeline), traceparent: null });
       } else {
         takeClaim(home);
         rmSync(home, { recursive: true, force: true });
@@ -315,6 +322,7 @@ export class Executor implements SessionRunner {
 
   /** Ends of one turn of the event loop share a transaction. */
   #end(ending: Ending): void {
+    logEnd(this.#options.log, ending, this.#running.get(ending.execution)?.traceparent ?? null);
     this.#endings.push(ending);
     this.#flushLater();
   }
@@ -382,8 +390,4 @@ export class Executor implements SessionRunner {
     }
     return dueMs;
   }
-}
-
-function neverStarted(execution: ExecutionId, exitCode: number): Ending {
-  return { execution, outcome: 'cancelled', exitCode, output: Buffer.alloc(0), outputTruncated: false };
 }

@@ -5,9 +5,10 @@ import type { StatementSync } from 'node:sqlite';
 import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXECUTIONS_PER_FRAME_MAX } from '../transport/protocol/limits.ts';
-import { JOURNAL_SCHEMA, JOURNAL_VERSION } from './journal-schema.ts';
+import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
 import { pieceOf } from './output-text.ts';
 import type { AgentLog, Finished, OutputPiece, Received, SessionJournal } from './ports.ts';
+import { processTraceparent } from './process-trace.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import type { Stamp, Timeline } from './timeline.ts';
 
@@ -18,6 +19,8 @@ export interface Waiting {
   readonly timeoutMs: number | null;
   /** The admin gave it up by now: it must not start (C8). */
   readonly isExpired: boolean;
+  /** As delivered; null: nobody traces it. */
+  readonly traceparent: string | null;
 }
 
 /** An execution whose start is recorded, so that it never starts again (C3). */
@@ -27,6 +30,7 @@ export interface Started {
   readonly keeper: string;
   readonly timeoutMs: number | null;
   readonly startedAt: Stamp;
+  readonly traceparent: string | null;
 }
 
 /** Which of new executions are recorded as started in the transaction that takes them in. */
@@ -48,6 +52,22 @@ export interface Ending {
   readonly exitCode: number;
   readonly output: Buffer;
   readonly outputTruncated: boolean;
+  /** False when no process ever ran. */
+  readonly hasRun?: boolean;
+}
+
+/** What a journal holds now, and what became of executions since it was opened. */
+export interface JournalCounts {
+  /** Not started. */
+  readonly waiting: number;
+  readonly started: number;
+  /** Ended, and not confirmed by an admin yet. */
+  readonly unconfirmed: number;
+  /** Since it was opened: taken in; ended by themselves; ended as cancelled; given up by the admin, such as expired ones. */
+  readonly received: number;
+  readonly completed: number;
+  readonly cancelled: number;
+  readonly dropped: number;
 }
 
 type Row = Record<string, string | number | bigint | Uint8Array | null>;
@@ -78,6 +98,7 @@ export class Journal implements SessionJournal {
   readonly #states = new Map<ExecutionId, 'received' | 'started' | 'finished'>();
   /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
   readonly #unwanted = new Set<ExecutionId>();
+  readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
   #problem: string | null = null;
   #durability: Durability = 'now';
   #sync: NodeJS.Timeout | null = null;
@@ -99,6 +120,13 @@ export class Journal implements SessionJournal {
   /** Null while writes succeed; else one sentence. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** For metrics. */
+  counts(): JournalCounts {
+    const now = { received: 0, started: 0, finished: 0 };
+    for (const [execution, state] of this.#states) if (!this.#unwanted.has(execution)) now[state] += 1;
+    return { waiting: now.received, started: now.started, unconfirmed: now.finished, ...this.#past };
   }
 
   holding(): readonly ExecutionId[] {
@@ -126,10 +154,10 @@ export class Journal implements SessionJournal {
     const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
     const isStored = this.#write('take in executions', () => {
       const stamp = stampNow(this.#timeline);
-      for (const { execution, command_text: text, timeout_ms: timeoutMs, expires_in_ms: expiresInMs } of fresh) {
+      for (const { execution, command_text: text, timeout_ms: timeoutMs, expires_in_ms: expiresInMs, traceparent = null } of fresh) {
         this.#run(
-          'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-          execution, stateOf(execution), plan?.keepers.get(execution) ?? null, text, timeoutMs, expiresInMs, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+          'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+          execution, stateOf(execution), plan?.keepers.get(execution) ?? null, text, timeoutMs, expiresInMs, traceparent, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
         );
       }
     });
@@ -137,6 +165,7 @@ export class Journal implements SessionJournal {
       plan?.refused();
       return false;
     }
+    this.#past.received += fresh.length;
     for (const { execution } of fresh) this.#states.set(execution, stateOf(execution));
     plan?.stored();
     return true;
@@ -157,6 +186,7 @@ export class Journal implements SessionJournal {
       commandText: row['command_text'] as string,
       timeoutMs: row['timeout_ms'] as number | null,
       isExpired: expiresInMs !== null && elapsedMs(stampOf(row), this.#timeline) >= expiresInMs,
+      traceparent: row['traceparent'] as string | null,
     };
   }
 
@@ -194,33 +224,49 @@ export class Journal implements SessionJournal {
       keeper: row['keeper'] as string,
       timeoutMs: row['timeout_ms'] as number | null,
       startedAt: stampOf(row),
+      traceparent: row['traceparent'] as string | null,
     }));
   }
 
   /** Stores ends; from here they are results to be sent. */
   finish(endings: readonly Ending[]): boolean {
     const isStored = this.#write('store a result', () => {
+      const { bootId, monotonicMs, wallMs } = stampNow(this.#timeline);
       for (const ending of endings) {
         this.#run(
           `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
+           ran_ms = CASE WHEN ? AND keeper IS NOT NULL THEN max(0, CASE WHEN boot_id = ? THEN ? - monotonic_ms ELSE ? - wall_ms END) END,
            finished_order = (SELECT coalesce(max(finished_order), 0) + 1 FROM execution) WHERE id = ? AND state <> 'finished'`,
-          ending.outcome, ending.exitCode, ending.output, ending.output.length, ending.outputTruncated ? 1 : 0, ending.execution,
+          ending.outcome, ending.exitCode, ending.output, ending.output.length, ending.outputTruncated ? 1 : 0,
+          ending.hasRun === false ? 0 : 1, bootId, monotonicMs, wallMs, ending.execution,
         );
       }
     }, 'soon');
-    if (isStored) this.#syncLater();
-    if (isStored) for (const { execution } of endings) if (this.#states.has(execution)) this.#states.set(execution, 'finished');
-    return isStored;
+    if (!isStored) return false;
+    this.#syncLater();
+    for (const { execution, outcome } of endings) {
+      if (!this.#states.has(execution) || this.#states.get(execution) === 'finished') continue;
+      this.#states.set(execution, 'finished');
+      this.#past[outcome] += 1;
+    }
+    return true;
   }
 
   result(execution: ExecutionId): Finished | null {
-    const row = this.#get('SELECT outcome, exit_code, output_bytes, output_truncated FROM execution WHERE id = ? AND state = \'finished\'', execution);
+    const row = this.#get('SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = \'finished\'', execution);
     return row === undefined ? null : {
       outcome: row['outcome'] as Finished['outcome'],
       exitCode: row['exit_code'] as number,
       outputTruncated: row['output_truncated'] === 1,
       outputBytes: row['output_bytes'] as number,
+      trace: this.#traceOf(row),
     };
+  }
+
+  #traceOf(row: Row): Finished['trace'] {
+    const traceparent = processTraceparent(row['traceparent'] as string | null);
+    const ranMs = row['ran_ms'] as number | null;
+    return traceparent === null || ranMs === null ? null : { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) };
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
@@ -235,7 +281,11 @@ export class Journal implements SessionJournal {
 
   /** Drops executions in any state: the admin wants nothing of them any more. */
   erase(executions: readonly ExecutionId[]): void {
-    for (const execution of executions) if (this.#states.has(execution)) this.#unwanted.add(execution);
+    for (const execution of executions) {
+      if (!this.#states.has(execution) || this.#unwanted.has(execution)) continue;
+      this.#unwanted.add(execution);
+      if (this.#states.get(execution) !== 'finished') this.#past.dropped += 1;
+    }
     if (this.#unwanted.size === 0) return;
     const isStored = this.#write('drop what admins confirmed', () => {
       for (const execution of this.#unwanted) this.#run('DELETE FROM execution WHERE id = ?', execution);
@@ -274,6 +324,8 @@ export class Journal implements SessionJournal {
     const version = this.#get('PRAGMA user_version')?.['user_version'];
     if (version === 0) this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
     else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
+    const columns = new Set(this.#all("SELECT name FROM pragma_table_info('execution')").map((row) => row['name']));
+    for (const [name, type] of Object.entries(LATER_COLUMNS)) if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
     this.#growLog();
     for (const row of this.#all('SELECT id, state FROM execution ORDER BY receipt')) {
       this.#states.set(row['id'] as ExecutionId, row['state'] as 'received');
@@ -335,13 +387,6 @@ export class Journal implements SessionJournal {
 
   #all(sql: string): Row[] {
     return this.#prepared(sql).all();
-  }
-}
-
-/** The journal was written by a newer agent. */
-export class JournalVersionError extends Error {
-  constructor(version: number) {
-    super(`the journal has version ${version}, this agent knows ${JOURNAL_VERSION}: install a newer agent`);
   }
 }
 

@@ -56,6 +56,11 @@ export class Keepers {
     this.#options = options;
   }
 
+  /** Whether one waits. */
+  get isParked(): boolean {
+    return this.#parked !== null;
+  }
+
   /** The waiting keeper, or a new one. Throws when the system gives no directory or no process now. */
   take(): Keeper {
     const parked = this.#parked;
@@ -113,6 +118,6 @@ export class Keepers {
 }
 
 /** Gives a keeper its job. From here the process of the execution may exist. */
-export function giveJob(keeper: Keeper, execution: string, interpreter: Interpreter): void {
-  keeper.child.stdin?.end(`${execution}\n${interpreter.program}\n${interpreter.argument}\n`);
+export function giveJob(keeper: Keeper, execution: string, interpreter: Interpreter, traceparent: string | null): void {
+  keeper.child.stdin?.end(`${execution}\n${interpreter.program}\n${interpreter.argument}\n${traceparent ?? ''}\n`);
 }

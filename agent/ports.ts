@@ -2,6 +2,7 @@
 import type { Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../transport/protocol/ssh.ts';
+import type { SessionCounters } from './session-counters.ts';
 
 /** What became of the deliveries of one frame. */
 export interface Received {
@@ -19,6 +20,8 @@ export interface Finished {
   readonly outputTruncated: boolean;
   /** Length of the whole stored output in UTF-8 bytes. */
   readonly outputBytes: number;
+  /** Its process in the trace of the delivery; null when nobody traces it or no process ran. */
+  readonly trace?: { readonly traceparent: string; readonly ranMs: number; readonly endedMsAgo: number } | null;
 }
 
 /** A piece of a stored output. */
@@ -131,6 +134,8 @@ export interface SessionPorts {
   /** Absent where nobody can be let in: the simulated agents of a benchmark. */
   readonly reach?: SessionReach;
   readonly report: () => HealthReport;
+  /** Counted on here, for metrics. */
+  readonly counters?: SessionCounters;
   readonly dial: Dial;
   readonly clock: SessionClock;
   /** Uniform in [0, 1), for the jitter. */

@@ -6,6 +6,7 @@ import { exitRulesOf, withLoopback } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { createExit } from './exits/dialler.ts';
+import type { ExitCounts } from './exits/dialler.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from './health.ts';
 import type { AgentLog, SessionClock, SessionReach } from './ports.ts';
@@ -15,6 +16,7 @@ import { sftpCommand } from './sftp/command.ts';
 import { accountsOfMachine } from './ssh/accounts.ts';
 import { createAsking } from './ssh/asking.ts';
 import { createSshServer } from './ssh/server.ts';
+import type { SshServer } from './ssh/server.ts';
 import { openSpool } from './ssh/spool.ts';
 import { createUploads } from './ssh/upload.ts';
 import { createAgentTunnels } from './tunnel/tunnels.ts';
@@ -39,11 +41,21 @@ export interface ReachOptions {
   readonly log: AgentLog;
 }
 
+/** What it counts, for metrics. Null: it is off. */
+export interface ReachCounts {
+  readonly exit: () => ExitCounts;
+  readonly proxies: (() => AgentProxies['servers']) | null;
+  readonly ssh: (() => SshServer['counters']) | null;
+  /** Streams that are open in tunnels from admins. */
+  readonly tunnelStreams: () => number;
+}
+
 /** What runs of it. */
 export interface Reach {
   /** What the session tells it. */
   readonly session: SessionReach;
   readonly services: readonly Service[];
+  readonly counts: ReachCounts;
   /** The ports that were got. */
   readonly ports: Partial<AgentPorts>;
   /** A session with the admin at this URL is live: what waits for one goes there. */
@@ -77,6 +89,12 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
       grants: () => ssh?.grants() ?? [],
     },
     services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],
+    counts: {
+      exit: () => exit.counts(),
+      proxies: config.AGENT_PROXY_ENABLED ? () => proxies.servers : null,
+      ssh: ssh === null ? null : () => ssh.counters,
+      tunnelStreams: () => tunnels.streams,
+    },
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
     connected: (adminUrl) => uploads.start(adminUrl),
     async close() {

@@ -5,10 +5,12 @@ import type { AdminFrame, AgentFrameBody, AgentSettings, Registration } from '..
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH } from '../transport/protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, SessionPorts } from './ports.ts';
 import { ResultSender } from './result-sender.ts';
+import { createSessionCounters } from './session-counters.ts';
+import type { SessionCounters } from './session-counters.ts';
 import { TailSender } from './tail-sender.ts';
 
 /** Who connects, where to, and who wants to know. */
@@ -43,6 +45,7 @@ type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
 export class Session implements LinkOwner {
   readonly #options: SessionOptions;
   readonly #ports: SessionPorts;
+  readonly #counters: SessionCounters;
   #phase: Phase = 'resting';
   #link: Link | null = null;
   #cancelTimer: (() => void) | null = null;
@@ -66,6 +69,7 @@ export class Session implements LinkOwner {
   constructor(options: SessionOptions, ports: SessionPorts) {
     this.#options = options;
     this.#ports = ports;
+    this.#counters = ports.counters ?? createSessionCounters();
   }
 
   /** Dials now. */
@@ -177,6 +181,7 @@ export class Session implements LinkOwner {
     this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
     this.#redirect = null;
     this.#phase = 'dialling';
+    this.#counters.dials += 1;
     this.#link = this.#ports.dial(this.#url, this.#options.token, this);
   }
 
@@ -239,6 +244,7 @@ export class Session implements LinkOwner {
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
+    this.#counters.welcomes += 1;
     this.#protocol = frame.protocol;
     this.#liveMs = this.#heardMs;
     this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
@@ -271,6 +277,7 @@ export class Session implements LinkOwner {
     // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep it.
     const stored = this.#results?.confirmed(executions) ?? [];
     if (stored.length === 0) return;
+    this.#counters.confirmed += stored.length;
     this.#ports.journal.forget(stored);
     this.#options.onConfirmed?.();
   }
@@ -311,6 +318,7 @@ export class Session implements LinkOwner {
     const link = this.#link;
     if (link === null) return;
     this.#sentSeq += 1;
+    if (body.type === 'result') this.#counters.reported += body.results.length;
     const text = encodeFrame(body, this.#sentSeq);
     // Whoever finds the socket full stops, and is called again when what fills it has left.
     const isFilling = link.bufferedBytes + text.length > SOCKET_BUFFERED_BYTES_MAX / 2;
@@ -350,7 +358,7 @@ export class Session implements LinkOwner {
   }
 
   #newResults(): ResultSender {
-    return new ResultSender(this.#ports.journal, (body) => this.#send(body), () => this.#isRoomy());
+    return new ResultSender(this.#ports.journal, (body) => this.#send(body), () => this.#isRoomy(), this.#protocol >= PROTOCOL_VERSION_TRACES);
   }
 
   #newTails(): TailSender {

@@ -1,8 +1,8 @@
 /** How this machine is seen, put together: the agent's API and the two exporters, each on its port. */
-import { createHash } from 'node:crypto';
-import { AGENT_METRICS_PATH, agentApiKey, EXPORTER_PATH } from '../transport/protocol/agent-api.ts';
+import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../transport/protocol/agent-api.ts';
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import { EXPOSITION_TYPE } from '../transport/exposition/exposition.ts';
+import { apiKeyOf } from './api-key.ts';
 import { withLoopback } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { PickedPorts } from './free-ports.ts';
@@ -35,7 +35,7 @@ export interface Visibility {
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
 export async function startVisibility({ config, picked, token, sources, log }: VisibilityOptions): Promise<Visibility> {
-  const key = agentApiKey(createHash('sha256').update(token).digest());
+  const key = apiKeyOf(token);
   const hosts = withLoopback(config.AGENT_METRICS_HOST);
   const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({ isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) });
   const [api, host, wireguard] = await Promise.all([

@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
 
-const COMMANDS = ['up', 'leave'] as const;
+const COMMANDS = ['up', 'leave', 'metrics-key'] as const;
 
 void main(process.argv.slice(2)); // not awaited here: the published agent is one CommonJS file, where that is not possible
 
@@ -43,6 +43,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   const options = { config: read.settings, version: manifest.version, log, signal: stop.signal };
   try {
+    if (name === 'metrics-key') return void process.stdout.write(`${(await import('../agent/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`);
     process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
@@ -61,8 +62,9 @@ async function help(): Promise<string> {
   return `edge-agent ${manifest.version}: makes this machine a node of a cluster.
 
 Usage:
-  edge-agent up         enrol if needed, connect, and run commands until stopped by SIGTERM
-  edge-agent leave      end what runs and remove identity, journal and keys from this machine
+  edge-agent up           enrol if needed, connect, and run commands until stopped by SIGTERM
+  edge-agent leave        end what runs and remove identity, journal and keys from this machine
+  edge-agent metrics-key  print the bearer key of this agent's metrics, for a Prometheus on this machine
   edge-agent --version
   edge-agent --help
 

@@ -37,12 +37,15 @@ export interface AgentTunnels {
   /** Ends all, with their streams. */
   close(): void;
   count(): number;
+  /** Streams that are open in them. */
+  readonly streams: number;
 }
 
 /** No tunnels at first. */
 export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
   const { log } = options;
   const sockets = new Set<WebSocket>();
+  const open = { streams: 0 };
   return {
     open(adminUrl, token) {
       for (const oldest of sockets) {
@@ -55,7 +58,7 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
         headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
       });
       sockets.add(socket);
-      socket.on('open', () => serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX), options));
+      socket.on('open', () => serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX), options, open));
       socket.on('error', (error) => log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) }));
       socket.on('close', () => sockets.delete(socket));
     },
@@ -63,6 +66,9 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       for (const socket of sockets) socket.terminate();
     },
     count: () => sockets.size,
+    get streams() {
+      return open.streams;
+    },
   };
 }
 
@@ -74,7 +80,7 @@ function tunnelUrl(adminUrl: string): string {
   return url.href;
 }
 
-function serve(bytes: Duplex, options: TunnelsOptions): void {
+function serve(bytes: Duplex, options: TunnelsOptions, open: { streams: number }): void {
   const session = performServerHandshake(bytes, {
     maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
     settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES, maxConcurrentStreams: TUNNEL_STREAMS_MAX },
@@ -84,7 +90,11 @@ function serve(bytes: Duplex, options: TunnelsOptions): void {
   bytes.on('close', () => cut(session));
   session.on('error', () => bytes.destroy());
   session.on('close', () => bytes.destroy());
-  session.on('stream', (stream, headers) => void connect(stream, headers, options));
+  session.on('stream', (stream, headers) => {
+    open.streams += 1;
+    stream.once('close', () => { open.streams -= 1; });
+    void connect(stream, headers, options);
+  });
   watch(session);
 }
 

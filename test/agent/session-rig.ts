@@ -1,5 +1,6 @@
 /** A session with everything around it under the test's control: no socket, no clock, no disk. */
 import type { Dial, Finished, Link, LinkOwner, OutputCursor, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import { createSessionCounters } from '../../agent/session-counters.ts';
 import { Session } from '../../agent/session.ts';
 import type { SessionOptions } from '../../agent/session.ts';
 import { decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts';
@@ -221,6 +222,7 @@ export function sessionRig(more: Partial<SessionOptions> = {}, random: () => num
   const journal = new MemoryJournal();
   const runner = new NotingRunner();
   const links: FakeLink[] = [];
+  const counters = createSessionCounters();
   const lines: string[] = [];
   const note = (message: string) => { lines.push(message); };
   const dial: Dial = (url, token, owner) => {
@@ -232,12 +234,12 @@ export function sessionRig(more: Partial<SessionOptions> = {}, random: () => num
     node: NODE, token: 'token', adminUrls: () => ['http://a.test'],
     registration: { version: '1', id_type: 'persistent', self_update_enabled: false, ports: { http_port: 1, ssh_port: 2, host_metrics_port: 3, wireguard_metrics_port: 4, http_proxy_port: 5, socks5_proxy_port: 6 } },
     ...more,
-  }, { journal, runner, report: () => ({ services: [] }), dial, clock, random, log: { debug: note, info: note, warn: note, error: note } });
+  }, { journal, runner, counters, report: () => ({ services: [] }), dial, clock, random, log: { debug: note, info: note, warn: note, error: note } });
   session.start();
   const link = (index = links.length - 1): FakeLink => {
     const found = links[index];
     if (found === undefined) throw new Error(`no link ${index}`);
     return found;
   };
-  return { clock, journal, runner, links, lines, session, link };
+  return { clock, journal, runner, counters, links, lines, session, link };
 }

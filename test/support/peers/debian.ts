@@ -39,6 +39,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
   ps: 'procps',
   setpriv: 'util-linux',
   useradd: 'passwd',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
+  ip: 'iproute2',
+  wg: 'wireguard-tools',
+  'wireguard-go': 'wireguard-go',
 };
 
 /** Modules of Python by their name, and the package. */
