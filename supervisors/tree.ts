@@ -4,6 +4,7 @@ import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
 import type { Ask, Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
 import { countForCommands } from './command-notices.ts';
+import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
 import { createDirectory } from './directory.ts';
 import type { Directory } from './directory.ts';
 import { kindTable } from './kinds.ts';
@@ -38,6 +39,7 @@ export interface Tree {
   readonly ask: Ask;
   readonly held: HeldLeases;
   readonly ownership: Ownership;
+  readonly ended: Readonly<EndedExecutions>;
   /** Who waits for an answer now. */
   waiting(): number;
 }
@@ -54,5 +56,7 @@ export function createTree(ports: TreePorts): Tree {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
   });
   bus.subscribe(countForCommands(directory));
-  return { directory, ask: asks.ask, held, ownership, waiting: asks.waiting };
+  const ended = noneEnded();
+  bus.subscribe(countEnded(ended));
+  return { directory, ask: asks.ask, held, ownership, ended, waiting: asks.waiting };
 }

@@ -3,6 +3,7 @@ import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lease } from '../../actors/kit/behaviour.ts';
+import { createHistogram, type Histogram } from '../../actors/kit/histogram.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Committer, Log, RefusedChange } from '../../actors/kit/ports.ts';
@@ -35,6 +36,12 @@ const RETRY_MS = 200;
 /** When commits in doubt are asked for again, in ms: the server's timeouts end at 3 s. */
 const SECOND_LOOK_MS = 4_000;
 
+/** Buckets of how long a transaction took, in s: from what an idle database takes to where it counts as away. */
+const DURATION_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/** Buckets of changes in one transaction, up to BATCH_CHANGES_MAX and the one unit that may go beyond it. */
+const SIZE_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
+
 /** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
 const CONFLICTS_MAX = 3;
 
@@ -50,11 +57,17 @@ export interface CommitCounters {
   changes: number;
   refused: number;
   failed: number;
+  /** How long transactions took that were stored, in s. */
+  readonly durations: Histogram;
+  /** Changes in each of them. */
+  readonly sizes: Histogram;
 }
 
 /** The Committer port, with what shutdown and metrics ask of it. */
 export interface GroupCommitter extends Committer {
   readonly counters: Readonly<CommitCounters>;
+  /** Steps of actors that wait to be stored, without those that are being stored. */
+  waiting(): number;
   /** Resolves when nothing waits to be stored. */
   drained(): Promise<void>;
   /** Resolves when everything that waits now is stored or refused. Rejects with DatabaseUnavailable. */
@@ -71,7 +84,9 @@ export interface CommitterPorts extends ColdPorts {
 export function createCommitter(ports: CommitterPorts): GroupCommitter {
   const { vault, log, committed } = ports;
   const { pool } = ports.database;
-  const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0 };
+  const durations = createHistogram(DURATION_BOUNDS_S);
+  const sizes = createHistogram(SIZE_BOUNDS);
+  const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0, durations, sizes };
   let queue: Waiting[] = [];
   let running: Promise<void> | null = null;
   /** Ends the patient wait for more. */
@@ -135,9 +150,10 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   }
 
   async function storeWaiting(waiting: readonly Waiting[], conflicts = 0): Promise<void> {
+    const beganMs = performance.now();
     try {
       const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)));
-      tell(waiting.flatMap((one) => one.unit.changes), [...outcome.values()].flat());
+      tell(waiting.flatMap((one) => one.unit.changes), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
       await failed(waiting, error, conflicts);
@@ -181,7 +197,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     try {
       committed(await storedNotices(pool, notices));
       await delay(SECOND_LOOK_MS, undefined, { ref: false });
-      if (back === null) committed(await storedNotices(pool, notices));
+      if (back === null) committed((await storedNotices(pool, notices)).map((notice) => (notice.type === 'execution-changed' ? { ...notice, again: true } : notice)));
     } catch (error) {
       log.warn({ error }, 'what was stored when the database went away could not be read');
     }
@@ -192,10 +208,11 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     for (const change of changes) {
       try {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
+        const beganMs = performance.now();
         const outcome = await storeUnhindered(lease, change);
         const without = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
         refused.push(...without);
-        tell([change], without, outcome.notices);
+        tell([change], without, beganMs, outcome.notices);
       } catch (error) {
         if (isUnavailable(error) && !isConflict(error)) wentAway(error, back === null ? [change] : []);
         throw error;
@@ -214,8 +231,12 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     }
   }
 
-  function tell(changes: readonly Change[], refused: readonly RefusedChange[], more: readonly Notice[] = []): void {
+  function tell(changes: readonly Change[], refused: readonly RefusedChange[], beganMs: number, more: readonly Notice[] = []): void {
     counters.batches += 1;
+    if (changes.length > 0) {
+      durations.observe((performance.now() - beganMs) / 1_000);
+      sizes.observe(changes.length);
+    }
     counters.changes += changes.length;
     counters.refused += refused.length;
     const without = new Set(refused.map((one) => one.change));
@@ -226,6 +247,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
 
   return {
     counters,
+    waiting: () => queue.length,
     async commit(lease, changes) {
       const hot = changes.filter((change): change is HotChange => isHot(change.write));
       const refused = hot.length === 0 ? [] : await commitHot(lease, hot);

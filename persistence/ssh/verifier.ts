@@ -16,6 +16,8 @@ export interface SshCounters {
   limited: number;
   /** Refused because too many passwords were being hashed. */
   busy: number;
+  /** Refused because the database did not answer. */
+  unavailable: number;
 }
 
 /** The SshVerifier port, with its counters. */
@@ -38,32 +40,28 @@ interface Found {
 
 /** A verifier over this pool. Logins that come together share a query. */
 export function createSshLogins({ pool, passwords, log }: { readonly pool: Pool; readonly passwords: Passwords; readonly log: Log }): SshLogins {
-  const counters: SshCounters = { accepted: 0, refused: 0, limited: 0, busy: 0 };
+  const counters: SshCounters = { accepted: 0, refused: 0, limited: 0, busy: 0, unavailable: 0 };
   const find = batched((questions: readonly Question[]) => found(pool, questions));
 
-  async function outcomeOf(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome> {
+  async function outcomeOf(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome & { readonly counted: keyof SshCounters }> {
     const fingerprint = credential.method === 'public_key' ? fingerprintOf(Buffer.from(credential.blob, 'base64')) : null;
     // PostgreSQL cannot even be asked for a name with a NUL.
     const row = username.includes('\0') ? null : await find({ node, username, fingerprint });
-    const isRight = credential.method === 'password' ? await passwordIsRight(credential.password, row, node) : credential.signature !== 'wrong' && typeof row?.keyId === 'string';
-    if (row === null) return { sshUsername: null, grant: null };
-    return { sshUsername: row.id, grant: isRight ? { ssh_username_id: row.id, ssh_public_key_id: row.keyId } : null };
-  }
-
-  async function passwordIsRight(password: string, row: Found | null, node: NodeId): Promise<boolean> {
-    const isRight = await passwords.verify(password, row?.passwordHash ?? null, node);
-    if (isRight === null) counters.busy += 1;
-    return isRight === true;
+    const isRight = credential.method === 'password' ? await passwords.verify(credential.password, row?.passwordHash ?? null, node) : credential.signature !== 'wrong' && typeof row?.keyId === 'string';
+    const counted = isRight === null ? 'busy' : isRight && row !== null ? 'accepted' : 'refused';
+    if (row === null) return { counted, sshUsername: null, grant: null };
+    return { counted, sshUsername: row.id, grant: isRight === true ? { ssh_username_id: row.id, ssh_public_key_id: row.keyId } : null };
   }
 
   return {
     counters,
     async verify(node, username, credential) {
       try {
-        const outcome = await outcomeOf(node, username, credential);
-        counters[outcome.grant === null ? 'refused' : 'accepted'] += 1;
+        const { counted, ...outcome } = await outcomeOf(node, username, credential);
+        counters[counted] += 1;
         return outcome;
       } catch (error) {
+        counters.unavailable += 1;
         if (!(error instanceof DatabaseUnavailable)) log.error({ error, node }, 'an SSH login could not be verified');
         return null;
       }

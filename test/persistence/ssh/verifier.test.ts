@@ -45,7 +45,7 @@ test('a password costs one look at a hash, also of a username that does not exis
   t.deepEqual(await logins.verify(node, 'login\0', password('right')), { sshUsername: null, grant: null });
 
   t.deepEqual(passwords.asked, ['$argon2id$right', '$argon2id$right', null, null]);
-  t.deepEqual(logins.counters, { accepted: 1, refused: 3, limited: 0, busy: 0 });
+  t.deepEqual(logins.counters, { accepted: 1, refused: 3, limited: 0, busy: 0, unavailable: 0 });
 });
 
 test('a thousand logins at once each get their own answer', async (t) => {
@@ -64,7 +64,7 @@ test('a login that finds no room to be looked at is refused and counted', async 
   t.deepEqual(await logins.verify(node, 'login', { method: 'password', password: 'right' }), { sshUsername: username, grant: null });
   logins.limited();
 
-  t.deepEqual(logins.counters, { accepted: 0, refused: 1, limited: 1, busy: 1 });
+  t.deepEqual(logins.counters, { accepted: 0, refused: 0, limited: 1, busy: 1, unavailable: 0 });
 });
 
 test('a database that does not answer, and a row that cannot be, give no answer and no noise', async (t) => {

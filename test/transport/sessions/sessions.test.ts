@@ -154,7 +154,7 @@ test.serial('an agent that sends more than its share of bytes is read no faster,
   const text = 'x'.repeat(OUTPUT_PART_BYTES_MAX);
   const parts = Math.ceil((BYTES_BURST_MAX + 3 * BYTES_PER_SECOND_MAX) / OUTPUT_PART_BYTES_MAX);
   for (let part = 0; part < parts; part += 1) agent.send({ type: 'tail-output', execution: execution(1), offset: part, text, end: false });
-  const heard = () => rig.sessions.counters.framesIn;
+  const heard = () => Object.values(rig.sessions.counters.frames.in).reduce((sum, count) => sum + count, 0);
   const comesToRest = () => until('nothing more is read', async () => {
     const before = heard();
     await once(AbortSignal.timeout(100), 'abort');

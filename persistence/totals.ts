@@ -1,0 +1,66 @@
+/** What the rows come to as a whole, for metrics. Counted within time limits, each total on its own, so that a slow one costs itself and nobody waits for it. */
+import type { Pool, PoolClient } from 'pg';
+import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import { NODE_STATUSES, type NodeStatus } from '../actors/resources.ts';
+import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
+import { rowsOf, sql, type Sql } from './reads/sql.ts';
+import { inTransaction } from './transaction.ts';
+
+/** The server gives up counting one total after this, in ms. */
+export const TOTAL_MS_MAX = 500;
+
+/** No total is begun later than this after the first, in ms. */
+const TOTALS_MS_MAX = 1_000;
+
+/** Events and deliveries are counted up to this: it is known then that they are too many, and counting millions costs seconds. */
+export const COUNTED_MAX = 100_000;
+
+/** SQLSTATE of a statement that took too long. Source: PostgreSQL, appendix A. */
+const QUERY_CANCELED = '57014';
+
+/** Totals of the whole database, whichever admin asks. Null: it took too long to count. */
+export interface Totals {
+  readonly nodes: Readonly<Record<NodeStatus, number>> | null;
+  /** Those that are open. */
+  readonly executions: Readonly<Record<'pending' | 'sent', number>> | null;
+  /** Events that a channel has not taken yet, up to COUNTED_MAX. */
+  readonly webhooksBacklog: number | null;
+  readonly brokerBacklog: number | null;
+  /** Deliveries to webhooks that are not finished, up to COUNTED_MAX. */
+  readonly deliveriesPending: number | null;
+}
+
+/** Counts, one total after another. Without a broker its backlog is null. Rejects with DatabaseUnavailable when the database is away. */
+export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals> {
+  const endsMs = performance.now() + TOTALS_MS_MAX;
+  const count = async <T extends object>(query: Sql): Promise<readonly T[] | null> => (performance.now() < endsMs ? countInTime<T>(pool, query) : null);
+  const one = async (query: Sql): Promise<number | null> => (await count<{ count: number }>(query))?.[0]?.count ?? null;
+
+  const nodes = await count<{ status: NodeStatus; count: number }>(sql`select status, count(*)::int as count from node group by status`);
+  const [executions] = await count<{ pending: number; sent: number }>(sql`
+    select (count(*) filter (where status = 'pending'))::int as pending, (count(*) filter (where status = 'sent'))::int as sent from command_execution where finished_at is null`) ?? [];
+  return {
+    nodes: nodes === null ? null : { ...NO_NODES, ...Object.fromEntries(nodes.map((row) => [row.status, row.count])) },
+    executions: executions ?? null,
+    // Without a webhook nothing is routed, and nothing waits: the first one starts the channel at itself.
+    webhooksBacklog: await one(sql`
+      select count(*)::int as count from (select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = ${WEBHOOKS_CHANNEL} and exists (select from webhook) limit ${COUNTED_MAX}::int) waiting`),
+    brokerBacklog: hasBroker ? await one(sql`
+      select count(*)::int as count from (select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = ${BROKER_CHANNEL} limit ${COUNTED_MAX}::int) waiting`) : null,
+    deliveriesPending: await one(sql`select count(*)::int as count from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) waiting`),
+  };
+}
+
+const NO_NODES = Object.fromEntries(NODE_STATUSES.map((status) => [status, 0])) as Record<NodeStatus, number>;
+
+async function countInTime<T extends object>(pool: Pool, query: Sql): Promise<readonly T[] | null> {
+  try {
+    return await inTransaction(pool, 'counting for metrics', async (client: PoolClient) => {
+      await client.query(`set local statement_timeout = ${TOTAL_MS_MAX}`);
+      return rowsOf<T>(client, 'counting for metrics', query);
+    });
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable && (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED) return null;
+    throw error;
+  }
+}
