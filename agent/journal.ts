@@ -259,14 +259,14 @@ export class Journal implements SessionJournal {
       exitCode: row['exit_code'] as number,
       outputTruncated: row['output_truncated'] === 1,
       outputBytes: row['output_bytes'] as number,
-      trace: this.#traceOf(row),
+      ...this.#traceOf(row),
     };
   }
 
-  #traceOf(row: Row): Finished['trace'] {
+  #traceOf(row: Row): Pick<Finished, 'trace'> {
     const traceparent = processTraceparent(row['traceparent'] as string | null);
     const ranMs = row['ran_ms'] as number | null;
-    return traceparent === null || ranMs === null ? null : { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) };
+    return traceparent === null || ranMs === null ? {} : { trace: { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) } };
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {

@@ -49,13 +49,13 @@ const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
 
 /**
  * Arguments: directory, bytes of `first`, bytes of each ring file. Job on stdin, a line each: execution id, interpreter,
- * its argument (or empty). The interpreter gets the argument, if any, and the path of the script.
+ * its argument (or empty), the traceparent of the process (or empty). The interpreter gets the argument, if any, and the path of the script.
  */
 export const KEEPER_SCRIPT = `
 trap '' ${SIGNALS}
 cd "$1" || exit 0
 job() {
-  IFS= read -r execution && IFS= read -r interpreter && IFS= read -r argument || exit 0
+  IFS= read -r execution && IFS= read -r interpreter && IFS= read -r argument && IFS= read -r traceparent || exit 0
   set -C
   echo "$$ $execution" 2>/dev/null >claim || exit 0
   set +C
@@ -64,6 +64,7 @@ job() {
     script=$1/script
     export ${EXECUTION_MARK}="$execution"
     unset ${KEEPER_MARK}
+    [ -z "$traceparent" ] || export TRACEPARENT="$traceparent"
     cd "$HOME" 2>/dev/null || cd /
     unset OLDPWD
     exec 0</dev/null 2>&1

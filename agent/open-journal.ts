@@ -1,6 +1,7 @@
 /** Opens the journal, and sets a damaged one aside. */
 import { existsSync, renameSync } from 'node:fs';
-import { Journal, JournalVersionError } from './journal.ts';
+import { JournalVersionError } from './journal-schema.ts';
+import { Journal } from './journal.ts';
 import type { AgentLog } from './ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 import type { Timeline } from './timeline.ts';

@@ -20,8 +20,8 @@ export interface Finished {
   readonly outputTruncated: boolean;
   /** Length of the whole stored output in UTF-8 bytes. */
   readonly outputBytes: number;
-  /** Its process in the trace of the delivery; null when nobody traces it or no process ran. */
-  readonly trace?: { readonly traceparent: string; readonly ranMs: number; readonly endedMsAgo: number } | null;
+  /** Its process in the trace of the delivery; absent when nobody traces it or no process ran. */
+  readonly trace?: { readonly traceparent: string; readonly ranMs: number; readonly endedMsAgo: number };
 }
 
 /** A piece of a stored output. */

@@ -2,13 +2,13 @@
 import type { AgentFrameBody, ExecutionResult } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXECUTIONS_PER_FRAME_MAX, FRAME_BYTES_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
-import type { SessionJournal } from './ports.ts';
+import type { Finished, SessionJournal } from './ports.ts';
 
 /** Most bytes that JSON makes of one byte of text: \u0000. */
 const ESCAPE_FACTOR = 6;
 
 /** Upper bound of a result without its output, in bytes of JSON. */
-const RESULT_BYTES_MAX = 256;
+const RESULT_BYTES_MAX = 512;
 
 /** Bytes of JSON that the results of one frame may take. */
 const BATCH_BYTES_MAX = FRAME_BYTES_MAX - 1_024;
@@ -28,15 +28,18 @@ export class ResultSender {
   readonly #journal: SessionJournal;
   readonly #send: Send;
   readonly #isRoomy: () => boolean;
+  readonly #tellsTraces: boolean;
   #waiting: ExecutionId[] = [];
   #long: ExecutionId[] = [];
   #upload: Upload | null = null;
   readonly #sent = new Set<ExecutionId>();
 
-  constructor(journal: SessionJournal, send: Send, isRoomy: () => boolean) {
+  /** `tellsTraces`: this admin knows what becomes of a trace. */
+  constructor(journal: SessionJournal, send: Send, isRoomy: () => boolean, tellsTraces: boolean) {
     this.#journal = journal;
     this.#send = send;
     this.#isRoomy = isRoomy;
+    this.#tellsTraces = tellsTraces;
   }
 
   /** Queues results and sends what may go. */
@@ -86,7 +89,7 @@ export class ResultSender {
         bytes += RESULT_BYTES_MAX + finished.outputBytes * ESCAPE_FACTOR;
         if (results.length > 0 && (bytes > BATCH_BYTES_MAX || results.length === EXECUTIONS_PER_FRAME_MAX)) break;
         const output = finished.outputBytes === 0 ? '' : this.#journal.output(execution, 0, OUTPUT_PART_BYTES_MAX)?.text ?? '';
-        results.push({ execution, outcome: finished.outcome, exit_code: finished.exitCode, output, parts: 0, output_truncated: finished.outputTruncated });
+        results.push(this.#result(execution, finished, output, 0));
         this.#sent.add(execution);
       } else if (finished !== null) {
         this.#long.push(execution);
@@ -109,15 +112,20 @@ export class ResultSender {
     if (finished === null) return this.#endUpload(); // settled meanwhile
     if (upload.next >= finished.outputBytes || upload.part >= OUTPUT_PARTS_MAX) {
       this.#sent.add(upload.execution);
-      this.#send({ type: 'result', results: [{
-        execution: upload.execution, outcome: finished.outcome, exit_code: finished.exitCode, output: '', parts: upload.part, output_truncated: finished.outputTruncated,
-      }] });
+      this.#send({ type: 'result', results: [this.#result(upload.execution, finished, '', upload.part)] });
       return this.#endUpload();
     }
     const piece = this.#journal.output(upload.execution, upload.next, OUTPUT_PART_BYTES_MAX);
     if (piece === null) return this.#endUpload();
     upload.next = piece.next;
     this.#send({ type: 'output-part', execution: upload.execution, part: upload.part, text: piece.text });
+  }
+
+  #result(execution: ExecutionId, { outcome, exitCode, outputTruncated, trace }: Finished, output: string, parts: number): ExecutionResult {
+    return {
+      execution, outcome, exit_code: exitCode, output, parts, output_truncated: outputTruncated,
+      ...(this.#tellsTraces && trace !== undefined && { trace: { traceparent: trace.traceparent, ran_ms: trace.ranMs, ended_ms_ago: trace.endedMsAgo } }),
+    };
   }
 
   #endUpload(): void {

@@ -39,6 +39,8 @@ export interface RunningOptions {
   readonly pid: number | null;
   readonly deadlineMs: number | null;
   readonly outputBytesMax: number;
+  /** As delivered; null: nobody traces it. */
+  readonly traceparent: string | null;
   readonly nowMs: () => number;
 }
 
@@ -47,6 +49,7 @@ export class RunningExecution {
   readonly execution: ExecutionId;
   readonly directory: string;
   readonly captured: CapturedOutput;
+  readonly traceparent: string | null;
   readonly #options: RunningOptions;
   readonly #bornMs: number;
   readonly #seen = new Set<string>();
@@ -63,6 +66,7 @@ export class RunningExecution {
     this.#options = options;
     this.execution = options.execution;
     this.directory = options.directory;
+    this.traceparent = options.traceparent;
     this.captured = new CapturedOutput(options.directory);
     this.#keeperPid = options.pid;
     this.#bornMs = options.nowMs();
@@ -189,6 +193,11 @@ export class RunningExecution {
     if (this.#keeperPid !== null && isKeeper(this.#keeperPid, this.#options.keeper)) killGroup(this.#keeperPid);
     return true;
   }
+}
+
+/** The end of an execution of which no process ever ran. */
+export function neverStarted(execution: ExecutionId, exitCode: number): Ending {
+  return { execution, outcome: 'cancelled', exitCode, output: Buffer.alloc(0), outputTruncated: false, hasRun: false };
 }
 
 /** STOP first: what is stopped cannot fork while the rest is looked for. Then KILL all. */

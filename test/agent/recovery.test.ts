@@ -27,7 +27,7 @@ function waitingKeeper(directory: string): () => Promise<unknown> {
   const ended = once(child, 'exit');
   child.stdin.on('error', () => {}); // it ended without reading
   return () => {
-    child.stdin.end(`${executionId(1)}\n/bin/sh\n\n`);
+    child.stdin.end(`${executionId(1)}\n/bin/sh\n\n\n`);
     return ended;
   };
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
 import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
+import { Traceparent } from './trace-context.ts';
 
 const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
@@ -54,6 +55,13 @@ export type AgentSettings = z.infer<typeof AgentSettings>;
 
 const Outcome = z.enum(['completed', 'cancelled']);
 
+/**
+ * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago it
+ * ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over a reboot.
+ */
+export const ExecutionTrace = z.object({ traceparent: Traceparent, ran_ms: z.int().min(0), ended_ms_ago: z.int().min(0) });
+export type ExecutionTrace = z.infer<typeof ExecutionTrace>;
+
 /** How an execution ended. Output longer than one part went ahead in `parts` output-part frames; else it is inline. */
 export const ExecutionResult = z.object({
   execution: ExecutionId,
@@ -62,6 +70,8 @@ export const ExecutionResult = z.object({
   output: z.string().max(OUTPUT_PART_BYTES_MAX),
   parts: z.int().min(0).max(OUTPUT_PARTS_MAX),
   output_truncated: z.boolean(),
+  /** Absent from an agent before version 3, when the delivery had no traceparent, and when no process ran. */
+  trace: ExecutionTrace.optional(),
 });
 export type ExecutionResult = z.infer<typeof ExecutionResult>;
 
@@ -93,6 +103,8 @@ export const Delivery = z.object({
   command_text: z.string().min(1).max(COMMAND_TEXT_BYTES_MAX),
   timeout_ms: z.int().min(1).nullable(),
   expires_in_ms: z.int().min(0).nullable(),
+  /** Whose child its process is. Absent when nobody traces it, and for agents before version 3. */
+  traceparent: Traceparent.optional(),
 });
 export type Delivery = z.infer<typeof Delivery>;
 
