@@ -13,6 +13,7 @@ import { webSocketDial } from './dial.ts';
 import { enroll } from './enrollment.ts';
 import { Executor } from './executor.ts';
 import { withFreePorts, type PickedPorts } from './free-ports.ts';
+import { createReports } from './doctor/reports.ts';
 import { diskService, healthReport } from './health.ts';
 import type { Service } from './health.ts';
 import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
@@ -109,8 +110,12 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
   const counters = createSessionCounters();
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
+  const reports = createReports({
+    config, version, directory, token: identity.enrollment.api_token, clock: systemClock(), log, adminUrls, relayMapUrls: () => current.enrollment.settings.derp_map_urls,
+    services: () => services, journal: () => journal.counts(), ports: () => ({ ...reach.ports, ...visibility.ports }), isLive: () => session.isLive,
+  });
   const visibility = await startVisibility({
-    config, picked, token: identity.enrollment.api_token, log,
+    config, picked, token: identity.enrollment.api_token, log, diagnose: () => reports.diagnose(),
     sources: {
       version, idType: config.AGENT_ID_TYPE, journal: () => journal.counts(), keepers: () => executor.keepers, session: () => counters, adminUrls: () => adminUrls().length,
       services: () => services, ...reach.counts,
@@ -133,17 +138,20 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     onLive: (adminUrl) => {
       trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
       reach.connected(adminUrl);
+      reports.connected(adminUrl);
     },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
   }, { journal, runner: executor, reach: reach.session, report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 
   executor.recover();
+  reports.listening(visibility.ports.http_port);
   session.start();
   const status = await Promise.race([revoked.promise, aborted(signal)]);
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
   visibility.close();
+  reports.close();
   await Promise.race([Promise.all([executor.close(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);

@@ -7,6 +7,11 @@ import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 /** Name of the file of the identity in it. */
 export const IDENTITY_FILE = 'identity.json';
 
+/** Names of the files of the SSH host key, and of the process and the API's port of the agent that runs. */
+export const SSH_HOST_KEY_FILE = 'ssh-host-key';
+export const PID_FILE = 'agent.pid';
+export const API_PORT_FILE = 'api-port';
+
 /** Paths in it. */
 export interface DataDirectory {
   readonly path: string;
@@ -15,6 +20,8 @@ export interface DataDirectory {
   readonly keepers: string;
   readonly sshHostKey: string;
   readonly sshRecordings: string;
+  /** Where the agent listens for `edge-agent doctor`. */
+  readonly apiPort: string;
   /** Lets the next agent in. The death of this one does as well. */
   release(): void;
 }
@@ -24,7 +31,7 @@ export interface DataDirectory {
  * with the process, so that no stale lock is ever in the way. Throws an `AgentProblem` that names the other agent's process.
  */
 export function openDataDirectory(path: string): DataDirectory {
-  const pidFile = join(path, 'agent.pid');
+  const pidFile = join(path, PID_FILE);
   let lock: DatabaseSync;
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -44,8 +51,9 @@ export function openDataDirectory(path: string): DataDirectory {
     identity: join(path, IDENTITY_FILE),
     journal: join(path, 'journal.db'),
     keepers: join(path, 'keepers'),
-    sshHostKey: join(path, 'ssh-host-key'),
+    sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshRecordings: join(path, 'ssh-recordings'),
+    apiPort: join(path, API_PORT_FILE),
     release() {
       rmSync(pidFile, { force: true });
       lock.close();

@@ -1,5 +1,6 @@
 /** How this machine is seen, put together: the agent's API and the two exporters, each on its port. */
-import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../transport/protocol/agent-api.ts';
+import { AGENT_DIAGNOSTICS_PATH, AGENT_METRICS_PATH, EXPORTER_PATH } from '../transport/protocol/agent-api.ts';
+import type { Diagnosis } from '../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import { EXPOSITION_TYPE } from '../transport/exposition/exposition.ts';
 import { apiKeyOf } from './api-key.ts';
@@ -22,6 +23,8 @@ export interface VisibilityOptions {
   /** The node's API token: the key of the agent's API is made from it. */
   readonly token: string;
   readonly sources: OwnMetricsSources;
+  /** Makes a report on this machine. */
+  readonly diagnose: () => Promise<Diagnosis>;
   readonly log: AgentLog;
 }
 
@@ -34,14 +37,17 @@ export interface Visibility {
 }
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
-export async function startVisibility({ config, picked, token, sources, log }: VisibilityOptions): Promise<Visibility> {
+export async function startVisibility({ config, picked, token, sources, diagnose, log }: VisibilityOptions): Promise<Visibility> {
   const key = apiKeyOf(token);
   const hosts = withLoopback(config.AGENT_METRICS_HOST);
   const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({ isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) });
   const [api, host, wireguard] = await Promise.all([
     startWebServer({
       name: 'api', hosts, port: config.AGENT_API_PORT, orAnother: picked.has('AGENT_API_PORT'), setting: 'AGENT_API_PORT', key, log,
-      routes: { [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)) },
+      routes: {
+        [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
+        [AGENT_DIAGNOSTICS_PATH]: { isProtected: true, answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }) },
+      },
     }),
     startWebServer({
       name: 'host_metrics', hosts, port: config.AGENT_HOST_METRICS_PORT, orAnother: picked.has('AGENT_HOST_METRICS_PORT'), setting: 'AGENT_HOST_METRICS_PORT', key, log,

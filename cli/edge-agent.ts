@@ -6,18 +6,43 @@ import manifest from '../package.json' with { type: 'json' };
 import { defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
 
-const COMMANDS = ['up', 'leave', 'metrics-key'] as const;
+const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key'] as const;
 
 void main(process.argv.slice(2)); // not awaited here: the published agent is one CommonJS file, where that is not possible
 
 async function main([command = '--help', ...rest]: readonly string[]): Promise<void> {
   if (command === '--version' || command === '-V') process.stdout.write(`${manifest.version}\n`);
   else if (command === '--help' || command === '-h' || command === 'help') process.stdout.write(await help());
+  else if (command === 'doctor' && rest.every((word) => word === '--json')) await doctor(rest.includes('--json'));
   else if (isCommand(command) && rest.length === 0) await run(command);
   else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h')) process.stdout.write(await help());
   else {
     process.stderr.write(`edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`);
     process.exitCode = 2;
+  }
+}
+
+/** Not by way of `run`: it works where the agent itself would not start, and leaves nothing on the disk. */
+async function doctor(isJson: boolean): Promise<void> {
+  const { AGENT_SETTINGS } = await import('../agent/config.ts');
+  const { readSettings } = await import('../settings/environment.ts');
+  const { diagnoseMachine } = await import('../agent/doctor/command.ts');
+  const { reportText, showsColours } = await import('./doctor/report-text.ts');
+  const { AgentProblem } = await import('../agent/problem.ts');
+  const read = readSettings(AGENT_SETTINGS, process.env);
+  if (!read.ok) {
+    for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
+    process.exit(2);
+  }
+  try {
+    const report = await diagnoseMachine(read.settings, manifest.version);
+    process.exitCode = report.overall === 'fail' ? 1 : 0;
+    // Not before the last byte is taken; what a check left hanging is not waited for.
+    process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : reportText(report, { isColoured: showsColours(process.stdout, process.env) }), () => process.exit());
+  } catch (error) {
+    if (!(error instanceof AgentProblem)) throw error;
+    process.stderr.write(`edge-agent: ${error.message}\n`);
+    process.exit(1);
   }
 }
 
@@ -64,11 +89,12 @@ async function help(): Promise<string> {
 Usage:
   edge-agent up           enrol if needed, connect, and run commands until stopped by SIGTERM
   edge-agent leave        end what runs and remove identity, journal and keys from this machine
+  edge-agent doctor       check this machine, with its agent or without: network first, then services; --json for programs
   edge-agent metrics-key  print the bearer key of this agent's metrics, for a Prometheus on this machine
   edge-agent --version
   edge-agent --help
 
-Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 revoked by the admin.
+Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 revoked by the admin; of doctor: 0 nothing failed, 1 something did.
 
 Settings (environment variables):
 ${settingsHelp(AGENT_SETTINGS)}`;

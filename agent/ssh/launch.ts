@@ -31,8 +31,8 @@ export interface Origin {
   readonly serverPort: number;
 }
 
-/** Becomes another account: user, group and all supplementary groups, then the program. */
-const SETPRIV_PATHS = ['/usr/bin/setpriv', '/bin/setpriv', '/usr/sbin/setpriv'];
+/** Where setpriv may be, which becomes another account (user, group and all supplementary groups) and then the program. */
+export const SETPRIV_PATHS = ['/usr/bin/setpriv', '/bin/setpriv', '/usr/sbin/setpriv'];
 
 /** Shells that can give a program another name, as a login shell has it. */
 const NAMING_SHELLS = ['/bin/bash', '/usr/bin/bash'];

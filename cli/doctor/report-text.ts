@@ -1,0 +1,59 @@
+/** A report on a machine as text: a line a check, and under those that do not pass what to do. */
+import type { Diagnosis, DiagnosisCheck, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';
+
+/** A check as it is told here. */
+export type ToldCheck = Pick<DiagnosisCheck, 'name' | 'status' | 'summary' | 'hint' | 'details' | 'duration_ms'>;
+
+const MARKS: Readonly<Record<DiagnosisStatus, string>> = { pass: 'pass', warn: 'WARN', fail: 'FAIL' };
+
+/** Green, yellow, red. Source: ECMA-48, SGR. */
+const COLOURS: Readonly<Record<DiagnosisStatus, string>> = { pass: '\u001B[32m', warn: '\u001B[33m', fail: '\u001B[31m' };
+const PLAIN = '\u001B[0m';
+
+/** How it is told. */
+export interface ReportTextOptions {
+  /** Only for terminals. */
+  readonly isColoured: boolean;
+  /** Leaves out what passes. */
+  readonly onlyProblems?: boolean;
+}
+
+/** The whole report: its checks and what they come to. */
+export function reportText(report: Pick<Diagnosis, 'overall' | 'collected_at'> & { readonly checks: readonly ToldCheck[] }, options: ReportTextOptions): string {
+  const { checks, overall, collected_at: at } = report;
+  const count = (status: DiagnosisStatus): number => checks.filter((check) => check.status === status).length;
+  const sum = `${count('pass')} passed, ${count('warn')} warned, ${count('fail')} failed, collected ${at}`;
+  return `${checksText(checks, options)}${mark(overall, options)}  ${sum}\n`;
+}
+
+/** The checks alone. */
+export function checksText(checks: readonly ToldCheck[], options: ReportTextOptions): string {
+  const shown = options.onlyProblems === true ? checks.filter(({ status }) => status !== 'pass') : checks;
+  const width = Math.max(0, ...shown.map(({ name }) => name.length));
+  const indent = ' '.repeat(width + 8);
+  return shown.map((check) => {
+    const hint = check.hint === null ? '' : `${indent}-> ${plain(check.hint)}\n`;
+    const details = check.status === 'pass' ? '' : detailLines(check, indent);
+    return `${mark(check.status, options)}  ${check.name.padEnd(width)}  ${plain(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
+  }).join('');
+}
+
+function detailLines({ details }: ToldCheck, indent: string): string {
+  const told = Object.entries(details ?? {}).filter(([, value]) => value !== null);
+  return told.length === 0 ? '' : `${indent}${told.map(([name, value]) => `${name}=${plain(String(value))}`).join(' ')}\n`;
+}
+
+function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): string {
+  return isColoured ? `${COLOURS[status]}${MARKS[status]}${PLAIN}` : MARKS[status];
+}
+
+// Whatever a remote machine says must not reach the terminal as control characters.
+function plain(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what is taken out
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ');
+}
+
+/** Whether a stream shows colours: a terminal, unless its user wants none. Source: no-color.org. */
+export function showsColours(stream: { readonly isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): boolean {
+  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
