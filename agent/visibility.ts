@@ -8,7 +8,7 @@ import { withLoopback } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from './health.ts';
-import { hostMetrics } from './metrics/host.ts';
+import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
 import type { OwnMetricsSources } from './metrics/own.ts';
 import { wireguardMetrics } from './metrics/wireguard.ts';
@@ -51,7 +51,7 @@ export async function startVisibility({ config, picked, token, sources, diagnose
     }),
     startWebServer({
       name: 'host_metrics', hosts, port: config.AGENT_HOST_METRICS_PORT, orAnother: picked.has('AGENT_HOST_METRICS_PORT'), setting: 'AGENT_HOST_METRICS_PORT', key, log,
-      routes: { [EXPORTER_PATH]: metrics(false, () => hostMetrics()) },
+      routes: { [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })) },
     }),
     startWebServer({
       name: 'wireguard_metrics', hosts, port: config.AGENT_WIREGUARD_METRICS_PORT, orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'), setting: 'AGENT_WIREGUARD_METRICS_PORT', key, log,

@@ -1,0 +1,47 @@
+/** The file systems that are mounted, and which of them are asked for their size. */
+import type { HostFiles } from './files.ts';
+
+/** One mounted file system. */
+export interface Mount {
+  readonly device: string;
+  readonly mountPoint: string;
+  /** As the kernel has it: a path need not be UTF-8. */
+  readonly path: Buffer;
+  readonly type: string;
+  readonly isReadOnly: boolean;
+  /** Asking it may wait for another machine, or for a program of a user. */
+  readonly isRemote: boolean;
+}
+
+/** Places of mounts that are no disks of their own, and kinds that hold nothing. Source: the flags of node_exporter's filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12. */
+const EXCLUDED_PLACES = /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
+const EXCLUDED_TYPES = new Set(['autofs', 'binfmt_misc', 'bpf', 'cgroup', 'cgroup2', 'configfs', 'debugfs', 'devpts', 'devtmpfs', 'fusectl', 'hugetlbfs', 'iso9660', 'mqueue', 'nsfs', 'overlay', 'proc', 'procfs', 'pstore', 'rpc_pipefs', 'securityfs', 'selinuxfs', 'squashfs', 'sysfs', 'tracefs']);
+
+const REMOTE_TYPES = /^(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|gfs2|ocfs2|beegfs|orangefs|virtiofs|fuse\b.*|fuse\w*)$/u;
+
+/** Those of /proc/1/mounts, or of this process where that may not be read; the excluded ones left out. */
+export function mountsOf(host: HostFiles): Mount[] {
+  return text(host).split('\n').map(mountOf).filter((mount) => mount !== null);
+}
+
+function text(host: HostFiles): string {
+  try {
+    return host.proc('1/mounts', 'latin1');
+  } catch {
+    return host.proc('self/mounts', 'latin1'); // another user's process: not readable where /proc is mounted with hidepid
+  }
+}
+
+function mountOf(line: string): Mount | null {
+  const [device, place, type = '', options = ''] = line.split(' ');
+  if (device === undefined || place === undefined || EXCLUDED_TYPES.has(type)) return null;
+  const path = Buffer.from(plain(place), 'latin1');
+  const mountPoint = path.toString('utf8');
+  if (EXCLUDED_PLACES.test(mountPoint)) return null;
+  return { device: Buffer.from(plain(device), 'latin1').toString('utf8'), mountPoint, path, type, isReadOnly: options.split(',').includes('ro'), isRemote: REMOTE_TYPES.test(type) };
+}
+
+/** The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits. Source: proc(5), getmntent(3). */
+function plain(field: string): string {
+  return field.includes('\\') ? field.replaceAll(/\\(?<octal>[0-7]{3})/gu, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8) % 256)) : field;
+}
