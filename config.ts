@@ -60,6 +60,7 @@ const identity = {
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
   CORE_DERP_MAP_URLS: urls().optional().meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
   NODE_UNREACHABLE_AFTER_MS: durationMs({ min: 1_000, max: 3_600_000 }).default(30_000).describe('Silence after which a node is unreachable.'),
+  NODE_STATUS_DAMPING_MS: durationMs({ min: 0, max: 300_000 }).default(30_000).describe('A node whose status changes often is told as better once it has been so for this long; 0 tells it at once.'),
 };
 
 const clusters = {

@@ -11,10 +11,12 @@ import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
 import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
+import { createAdminMetrics } from './api/metrics/admin-metrics.ts';
 import { createTally } from './api/tally.ts';
 import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
+import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
 import { createCommitter } from './persistence/committer/committer.ts';
@@ -44,6 +46,7 @@ import { createPasswords } from './persistence/ssh/passwords.ts';
 import { createSshLogins } from './persistence/ssh/verifier.ts';
 import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
+import { readTotals } from './persistence/totals.ts';
 import { createVault } from './persistence/vault.ts';
 import { createBrokerChannel } from './supervisors/publishing/broker-channel.ts';
 import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
@@ -63,9 +66,11 @@ import { startProxies } from './transport/proxies/proxies.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
 import { createAgentRequests } from './transport/reach/agent-requests.ts';
 import { createReach } from './transport/reach/reach.ts';
+import type { Reach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
 import { createTunnels } from './transport/reach/tunnels.ts';
 import type { Tunnels } from './transport/reach/tunnels.ts';
+import { createScrapeCounters } from './transport/scrapes/counters.ts';
 import { createScrapes } from './transport/scrapes/scrapes.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
@@ -162,7 +167,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const tree = createTree({
     adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, bus, clock, log, monotonicMs,
     settings: {
-      unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
+      unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
@@ -172,18 +177,24 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Surfaces.
   let proxies: Proxies | null = null;
+  const reach = createReach({ tunnels, nodeByName: nodeNameLookUp(pool), domain: config.EDGE_VPN_DEFAULT_DOMAIN });
+  const scrapes = createScrapeCounters();
+  const adminMetrics = createAdminMetrics(metricSources({
+    version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, pool,
+    totals: () => readTotals(pool, publishing.broker !== null), tunnels, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes,
+  }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const api = createApi({
     log,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS }), clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: scrapes.scraped }), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
       checkHealth: () => runChecks(healthChecks(reads, tree, config.ADMIN_PROXY_ENABLED ? () => proxies : null, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
-    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, version: packageFile.version, gate: gateSettings(config) },
+    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config) },
     mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
@@ -201,7 +212,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const url = listening.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');
   if (urls.length === 0) urls.push(url);
 
-  proxies = config.ADMIN_PROXY_ENABLED ? await listenForClients(config, tunnels, nodeNameLookUp(pool), log) : null;
+  proxies = config.ADMIN_PROXY_ENABLED ? await listenForClients(config, reach, log) : null;
   if (proxies !== null) unwind.add('the proxies', () => proxies.close());
 
   // Life.
@@ -304,7 +315,7 @@ function createPublishing(config: AdminConfig, database: Database, committer: Gr
 }
 
 /** The proxies, by which people reach nodes and what is behind them. Rejects when one of them cannot listen. */
-async function listenForClients(config: AdminConfig, tunnels: Tunnels, nodeByName: ReturnType<typeof nodeNameLookUp>, log: Log): Promise<Proxies> {
+async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Promise<Proxies> {
   const hosts = [config.ADMIN_PROXY_HOST];
   const proxies = await startProxies({
     log,
@@ -313,7 +324,7 @@ async function listenForClients(config: AdminConfig, tunnels: Tunnels, nodeByNam
         passwords: [config.PROXY_KEY, config.MASTER_KEY], isEnforced: config.PROXY_AUTH_ENABLED, username: null,
         failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: PROXY_FAILURES_WINDOW_MS, entriesMax: PROXY_ADDRESSES_MAX }, systemClock),
       }),
-      dial: createReach({ tunnels, nodeByName, domain: config.EDGE_VPN_DEFAULT_DOMAIN }).dial,
+      dial: reach.dial,
     },
     http: { hosts, port: config.ADMIN_HTTP_PROXY_PORT, setting: 'ADMIN_HTTP_PROXY_PORT' },
     socks5: { hosts, port: config.ADMIN_SOCKS5_PROXY_PORT, setting: 'ADMIN_SOCKS5_PROXY_PORT' },
@@ -323,6 +334,11 @@ async function listenForClients(config: AdminConfig, tunnels: Tunnels, nodeByNam
   if (problem === null) return proxies;
   await proxies.close(0);
   throw new Error(problem);
+}
+
+function portsOf(proxies: Proxies | null): { readonly http: number; readonly socks5: number } | null {
+  const [http, socks5] = [proxies?.http.port ?? null, proxies?.socks5.port ?? null];
+  return http === null || socks5 === null ? null : { http, socks5 };
 }
 
 function gateSettings(config: AdminConfig): GateSettings {

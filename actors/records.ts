@@ -1,8 +1,9 @@
 /** Rows as actors hold them. Times are Unix ms. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { EventType } from './events.ts';
-import type { ExecutionStatus, NodeStatus } from './resources.ts';
+import type { ExecutionStatus, NodeStatus, StatusEvidence } from './resources.ts';
 import type { Targeting } from './targeting.ts';
 
 /** A cluster's row. `nodeCount` is kept in the transaction of every change of membership; `nodeLimit` null means none. */
@@ -36,12 +37,24 @@ export interface AliasRecord {
   readonly name: string;
 }
 
+/** Since when a node has its status, why, and when it changed lately. */
+export interface Standing {
+  readonly sinceMs: number;
+  /** One sentence; null while it is healthy. */
+  readonly reason: string | null;
+  /** Null until it was connected for the first time. */
+  readonly evidence: StatusEvidence | null;
+  /** When the status last changed, oldest first: as many as damping asks for. */
+  readonly changesMs: readonly number[];
+}
+
 /** A node's row. `lastSeenAtMs` is null until its first session, and is stored in batches: a live session knows better. */
 export interface NodeRecord {
   readonly id: NodeId;
   readonly cluster: ClusterId;
   readonly clusterName: string;
   readonly status: NodeStatus;
+  readonly standing: Standing;
   readonly version: string;
   readonly idType: 'persistent' | 'random';
   readonly ports: AgentPorts;
@@ -60,6 +73,8 @@ export interface CommandRecord {
   readonly timeoutMs: number | null;
   readonly expiredAtMs: number | null;
   readonly insertedAtMs: number;
+  /** The request that created it, as a place in a trace. Absent when nobody traces it. */
+  readonly trace?: TraceContext;
 }
 
 /** An execution that is not terminal, with what its node needs to deliver it and to describe it in events. */

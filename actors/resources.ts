@@ -59,11 +59,42 @@ export interface EnrollmentKeyResource {
   readonly updated_at: Instant;
 }
 
+/** A service that does not work, in the agent's own words: one sentence without addresses. */
+export interface ServiceProblem {
+  readonly name: string;
+  readonly problem: string;
+}
+
+/** How well a node is connected to the mesh. */
+export interface VpnEvidence {
+  /** Age of the newest handshake with any peer, in ms; null when there was none. */
+  readonly handshake_age_ms: number | null;
+  readonly path: 'direct' | 'relayed';
+}
+
+/** What the status of a node rests on, as it was at `observed_at`: stored when the status or its reason changes. */
+export interface StatusEvidence {
+  readonly observed_at: Instant;
+  /** Null: it had no live session. */
+  readonly session: { readonly connected_at: Instant } | null;
+  readonly last_report_at: Instant | null;
+  /** Those that reported a problem. */
+  readonly services: readonly ServiceProblem[];
+  /** Null: it is in no mesh. */
+  readonly vpn: VpnEvidence | null;
+}
+
 /** A node, as clients see it. Never with `api_token`, `proxy_password`, `vpn_host_id` or any VPN address (E4, R3). */
 export interface NodeResource extends AgentPorts {
   readonly id: string;
   readonly cluster_name: string;
   readonly status: NodeStatus;
+  /** When this status began. */
+  readonly status_since: Instant;
+  /** Why, in one sentence without secrets or addresses; null while it is healthy. */
+  readonly status_reason: string | null;
+  /** Null until it was connected for the first time. */
+  readonly status_evidence: StatusEvidence | null;
   readonly version: string;
   readonly id_type: 'persistent' | 'random';
   readonly vpn_hostname: string;

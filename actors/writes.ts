@@ -2,7 +2,7 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
-import type { CommandRecord, SshPublicKeyRecord, SshUsernameRecord } from './records.ts';
+import type { CommandRecord, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login.ts';
 import type { EventType } from './events.ts';
 import type { DeliveryStatus, NodeStatus } from './resources.ts';
@@ -25,7 +25,8 @@ export type HotWrite =
   /** Every execution of the command that is not terminal; none is fine. */
   | { readonly kind: 'command-cancel-requested'; readonly command: CommandId; readonly atMs: number }
   | { readonly kind: 'output-part'; readonly execution: ExecutionId; readonly part: number; readonly text: string }
-  | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly atMs: number }
+  /** A status, or only the reason for the same one. */
+  | { readonly kind: 'node-status'; readonly node: NodeId; readonly status: NodeStatus; readonly standing: Standing; readonly atMs: number }
   /** An SSH login was verified. With a grant it stands only while its username and its key are still there; without one it always does. */
   | { readonly kind: 'ssh-verified'; readonly node: NodeId; readonly session: SessionId; readonly attempt: number; readonly tried: SshTried; readonly sshUsername: string | null; readonly grant: SshGrant | null; readonly atMs: number }
   /** Try `number` of a delivery that is pending, and what becomes of it. `nextAttemptAtMs` only with `pending`. */

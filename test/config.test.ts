@@ -21,7 +21,7 @@ test('the master key is all that is needed, and the other keys fall back to it',
   t.like(config, {
     ADMIN_API_HOST: '0.0.0.0', ADMIN_API_PORT: 44_000, ADMIN_NAME: 'host', ADMIN_URLS: ['http://host.example:44000'], CORE_NAME: 'default',
     CORE_DERP_MAP_URLS: [], EDGE_VPN_DEFAULT_DOMAIN: 'edge.internal', CLUSTER_AUTO_GENERATED_V4_RANGES: ['100.64.0.0/10'], CLUSTER_V4_SUBNET_PREFIX: 24,
-    DATA_DIR: '.data', EXECUTION_RETENTION_DAYS: 30, EVENT_RETENTION_DAYS: 7, NODE_UNREACHABLE_AFTER_MS: 30_000, MAX_BODY_BYTES: 1_048_576,
+    DATA_DIR: '.data', EXECUTION_RETENTION_DAYS: 30, EVENT_RETENTION_DAYS: 7, NODE_UNREACHABLE_AFTER_MS: 30_000, NODE_STATUS_DAMPING_MS: 30_000, MAX_BODY_BYTES: 1_048_576,
     PUBLIC_ENROLLMENT_KEY_ENABLED: false, API_DOCS_ENABLED: true, LOG_LEVEL: 'info',
   });
   t.deepEqual([config.DATABASE_URL, config.ENCRYPTION_KEY, config.DEFAULT_CLUSTER_NAME, config.METRICS_BASE_URL], [undefined, undefined, undefined, undefined]);

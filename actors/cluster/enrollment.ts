@@ -6,6 +6,7 @@ import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../kit/step.ts';
 import { answer, refuseAsker, step } from '../kit/step.ts';
 import { nodeSnapshot } from '../node/snapshots.ts';
+import { newStanding } from '../node/status-reason.ts';
 import type { ClusterRecord, EnrollmentKeyRecord, NodeRecord } from '../records.ts';
 import { ok } from '../refusal.ts';
 import type { Refusal, RefusalCode } from '../refusal.ts';
@@ -92,6 +93,7 @@ function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeReco
     cluster: record.id,
     clusterName: record.name,
     status: message.existing?.node.status ?? 'unreachable',
+    standing: message.existing?.node.standing ?? newStanding(nowMs),
     version: request.version,
     idType: request.id_type,
     ports: request.ports,

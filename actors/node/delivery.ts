@@ -1,9 +1,11 @@
 /** Which executions go to the agent now, and where the next ones come from. */
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { traceparentOf } from '../../transport/protocol/trace-context.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
+import { traceOf } from './spans.ts';
 import { OPEN_EXECUTIONS_MAX } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
@@ -101,10 +103,12 @@ function countUnacknowledged(state: NodeState, delivered: ReadonlySet<ExecutionI
 
 function delivery(execution: OpenExecution, nowMs: number): Delivery {
   const { command } = execution;
+  const trace = traceOf(execution);
   return {
     execution: execution.id,
     command_text: command.text,
     timeout_ms: command.timeoutMs,
     expires_in_ms: command.expiredAtMs === null ? null : Math.max(0, command.expiredAtMs - nowMs),
+    ...(trace !== null && { traceparent: traceparentOf(trace) }),
   };
 }

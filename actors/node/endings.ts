@@ -5,6 +5,7 @@ import type { Notice } from '../kit/notice.ts';
 import type { Change } from '../kit/step.ts';
 import type { OpenExecution } from '../records.ts';
 import { executionSnapshot } from './snapshots.ts';
+import { traced } from './spans.ts';
 
 const EVENTS_STORED: Notice = { type: 'events-stored' };
 
@@ -18,6 +19,7 @@ export function ending(execution: OpenExecution, result: ExecutionResult, nowMs:
     write: { kind: 'execution-finished', execution: execution.id, status, atMs: nowMs, sentAtMs, ending: { exitCode: result.exit_code, output: result.output, parts: result.parts, truncated: result.output_truncated } },
     events: execution.status === 'pending' ? [sentEvent(execution, nowMs), event] : [event],
     notices: [changed(execution, status, result.exit_code), EVENTS_STORED],
+    ...traced(execution, { status, exitCode: result.exit_code, atMs: nowMs, machine: result.trace }),
   };
 }
 
@@ -33,6 +35,7 @@ export function cancelledHere(execution: OpenExecution, nowMs: number): Change {
     write: { kind: 'execution-finished', execution: execution.id, status: 'cancelled', atMs: nowMs, sentAtMs: null, ending: { exitCode: EXIT_CANCELLED, output: null, parts: 0, truncated: false } },
     events: [{ type: 'edge.command_execution.cancelled', subject: execution.id, atMs: nowMs, data: executionSnapshot(execution, moment) }],
     notices: [changed(execution, 'cancelled', EXIT_CANCELLED), EVENTS_STORED],
+    ...traced(execution, { status: 'cancelled', exitCode: EXIT_CANCELLED, atMs: nowMs }),
   };
 }
 

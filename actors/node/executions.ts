@@ -7,6 +7,7 @@ import { ok } from '../refusal.ts';
 import { deliver, missed, withOpen, without } from './delivery.ts';
 import { cancelledHere, ending, lost, sent } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
+import { traced } from './spans.ts';
 import type { NodeState } from './state.ts';
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
@@ -140,7 +141,11 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
 /** The sweep stored their end: the agent ends and forgets them (C7, C8). */
 export function expired(state: NodeState, message: Said<'executions-expired'>, nowMs: number): Step<NodeState> {
   const next = deliver(without(state, message.executions), nowMs);
-  return step(next.state, [], [...toAgent(state, 'settle', message.executions), ...next.effects]);
+  const spans = message.executions.flatMap((id) => {
+    const execution = state.open.get(id);
+    return execution === undefined ? [] : traced(execution, { status: 'expired', exitCode: null, atMs: nowMs }).onceStored ?? [];
+  });
+  return step(next.state, [], [...toAgent(state, 'settle', message.executions), ...spans, ...next.effects]);
 }
 
 /** Pending executions that the agent has: sent, each with its event. */

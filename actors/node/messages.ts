@@ -21,15 +21,18 @@ export interface Hello {
 /** What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an older one is ignored. */
 export type NodeMessage =
   | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
-  | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number }
+  /** `isOurs`: it was this admin that stood still and heard nobody, so that the silence says nothing of the agent. */
+  | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number; readonly isOurs: boolean }
   | { readonly type: 'executions-acknowledged'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'output-part-arrived'; readonly session: SessionId; readonly execution: ExecutionId; readonly part: number; readonly text: string }
   | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
   | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }
   /** No report for 30 s on a live session. */
   | { readonly type: 'report-late'; readonly session: SessionId }
-  /** A reminder set when the last session ended. */
-  | { readonly type: 'silence-elapsed'; readonly sinceMs: number }
+  /** A reminder set when the last session ended, for `dueMs`. */
+  | { readonly type: 'silence-elapsed'; readonly dueMs: number }
+  /** A reminder of a better status that was not told when it began. */
+  | { readonly type: 'status-lasted' }
   /** Somebody tries to log in at the agent. `attempt` is the agent's number, for the verdict. */
   | { readonly type: 'ssh-attempted'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
   /** What an attempt came to. A null outcome: the rows could not be asked in time. */

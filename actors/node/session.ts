@@ -1,6 +1,7 @@
 /** What connecting, reporting and going away do to a node. The newest session wins; news of an older one is ignored, because agents reconnect mid-flight. */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings, Registration } from '../../transport/protocol/frames.ts';
+import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
@@ -14,47 +15,64 @@ import { lost } from './endings.ts';
 import type { NodeMessage } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
-import { inStatus, seen, statusOf } from './status.ts';
+import { judged, seen, shown, unreachable } from './status.ts';
+
+/** An agent may take this long to be back after its admin was away, in ms: its longest wait between two tries, and a try that an admin which stands still holds up for 10 s. */
+export const AGENT_RETURN_MS_MAX = RECONNECT_MS_MAX + 10_000;
+
+/** A reminder that comes later than this was held up by an absence of the admin, in ms: an event loop that is only busy is sooner. */
+export const REMINDER_LATE_MS_MAX = 3_000;
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
-export function connected(state: NodeState, message: Said<'agent-connected'>, settings: AgentSettings, nowMs: number): Step<NodeState> {
+export function connected(state: NodeState, message: Said<'agent-connected'>, { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number }, nowMs: number): Step<NodeState> {
   const { session: id, hello } = message;
-  const session: LiveSession = { id, report: hello.report, reportLate: false, delivered: new Set(hello.holding), ssh: NO_SSH };
+  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), ssh: NO_SSH }, nowMs);
   const replaced: readonly Effect[] = state.session === null || state.session.id === id ? [] : [{ type: 'hang-up', session: state.session.id, code: CLOSE.replaced, reason: 'a newer session of this node took over' }];
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);
-  const status = inStatus(registered.state, statusOf(session), nowMs);
+  const status = shown(registered.state, dampingMs, nowMs);
   const reconciled = reconcile(status.state, id, hello.holding, nowMs);
   const delivery = deliver(reconciled.state, nowMs);
 
-  const welcome: Effect = { type: 'send', session: id, frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings } };
-  return step(delivery.state, [...registered.changes, ...status.changes, ...reconciled.changes], [...replaced, welcome, ...reconciled.effects, ...delivery.effects]);
+  const welcome: Effect = { type: 'send', session: id, frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent } };
+  return step(delivery.state, [...registered.changes, ...status.changes, ...reconciled.changes], [...replaced, welcome, ...status.effects, ...reconciled.effects, ...delivery.effects]);
 }
 
 /** The session ended. The node stays what it was until it was silent for long enough. */
 export function disconnected(state: NodeState, message: Said<'agent-disconnected'>, unreachableAfterMs: number, nowMs: number): Step<NodeState> {
-  const record = { ...state.record, lastSeenAtMs: message.lastHeardMs };
-  const afterMs = Math.max(0, message.lastHeardMs + unreachableAfterMs - nowMs);
-  return step({ ...state, record, session: null }, [], [{ type: 'remind', key: 'silence', afterMs, message: { type: 'silence-elapsed', sinceMs: message.lastHeardMs } }]);
+  const gone = { ...state, record: { ...state.record, lastSeenAtMs: message.lastHeardMs }, session: null };
+  return step(gone, [], message.isOurs ? silenceOwed(gone, unreachableAfterMs, nowMs) : [silence(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)]);
+}
+
+/** What a node without a session owes: to be out of reach, unless its agent comes. After an absence of the admin itself the agents get the time that they may take to come back. */
+export function silenceOwed(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
+  if (state.session !== null || state.record.status === 'unreachable') return [];
+  return [silence(Math.max(unreachableAfterMs, AGENT_RETURN_MS_MAX), nowMs)];
+}
+
+function silence(afterMs: number, nowMs: number): Effect {
+  const waitMs = Math.max(0, afterMs);
+  return { type: 'remind', key: 'silence', afterMs: waitMs, message: { type: 'silence-elapsed', dueMs: nowMs + waitMs } };
 }
 
 /** A report: in time, and perhaps of another health. */
-export function reported(state: NodeState, session: LiveSession, report: LiveSession['report'], nowMs: number): Step<NodeState> {
-  const heard: LiveSession = { ...session, report, reportLate: false };
-  return inStatus({ ...state, session: heard }, statusOf(heard), nowMs);
+export function reported(state: NodeState, session: LiveSession, report: LiveSession['report'], dampingMs: number, nowMs: number): Step<NodeState> {
+  return shown({ ...state, session: judged({ ...session, report, reportedAtMs: nowMs, reportLate: false }, nowMs) }, dampingMs, nowMs);
 }
 
 /** Reports stopped while the session lives. */
-export function late(state: NodeState, session: LiveSession, nowMs: number): Step<NodeState> {
-  const silent: LiveSession = { ...session, reportLate: true };
-  return inStatus({ ...state, session: silent }, statusOf(silent), nowMs);
+export function late(state: NodeState, session: LiveSession, dampingMs: number, nowMs: number): Step<NodeState> {
+  return shown({ ...state, session: judged({ ...session, reportLate: true }, nowMs) }, dampingMs, nowMs);
 }
 
 /** Nothing was heard for long enough, and no session came in the meantime. */
-export function silent(state: NodeState, nowMs: number): Step<NodeState> {
-  return state.session === null ? inStatus(state, 'unreachable', nowMs) : unchanged(state);
+export function silent(state: NodeState, { dueMs }: Said<'silence-elapsed'>, unreachableAfterMs: number, nowMs: number): Step<NodeState> {
+  if (state.session !== null) return unchanged(state);
+  // It was this admin that was away, frozen or without its database: nobody could have come back.
+  if (nowMs - dueMs > REMINDER_LATE_MS_MAX) return step(state, [], silenceOwed(state, unreachableAfterMs, nowMs));
+  return unreachable(state, nowMs);
 }
 
 /**

@@ -10,8 +10,12 @@ export const OPEN_EXECUTIONS_MAX = 256;
 /** The live session, as far as behaviour cares. `delivered` are executions sent on this session or held by the agent, until they are over: it grows no larger than what is open. */
 export interface LiveSession {
   readonly id: SessionId;
+  readonly connectedAtMs: number;
   readonly report: HealthReport;
+  readonly reportedAtMs: number;
   readonly reportLate: boolean;
+  /** Since when everything that it reports works; null while something does not. */
+  readonly wellSinceMs: number | null;
   readonly delivered: ReadonlySet<ExecutionId>;
   readonly ssh: SshSession;
 }

@@ -8,7 +8,8 @@ import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revo
 import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
-import { connected, disconnected, late, reported, silent } from './session.ts';
+import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
+import { dampingOwed, shown } from './status.ts';
 import { attempted, createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername, grantsChecked, grantsOwed, grantsReported, loginRefused, verified } from './ssh.ts';
 import { NOTHING_READ } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
@@ -17,6 +18,8 @@ import type { LiveSession, NodeState } from './state.ts';
 export interface NodeSettings {
   /** Silence after which a node without a session is unreachable, in ms. */
   readonly unreachableAfterMs: number;
+  /** How long a better status must have lasted before it is told, once a node changes often, in ms; 0: none is held back. */
+  readonly dampingMs: number;
   readonly vpnDomain: string;
   /** Handed to every agent with its welcome. */
   readonly agent: AgentSettings;
@@ -27,19 +30,21 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
   function decide(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
     switch (message.type) {
       case 'agent-connected':
-        return connected(state, message, settings.agent, nowMs);
+        return connected(state, message, settings, nowMs);
       case 'agent-disconnected':
         return current(state, message.session) === null ? unchanged(state) : disconnected(state, message, settings.unreachableAfterMs, nowMs);
       case 'agent-reported': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : reported(state, session, message.report, nowMs);
+        return session === null ? unchanged(state) : reported(state, session, message.report, settings.dampingMs, nowMs);
       }
       case 'report-late': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : late(state, session, nowMs);
+        return session === null ? unchanged(state) : late(state, session, settings.dampingMs, nowMs);
       }
       case 'silence-elapsed':
-        return silent(state, nowMs);
+        return silent(state, message, settings.unreachableAfterMs, nowMs);
+      case 'status-lasted':
+        return shown(state, settings.dampingMs, nowMs);
       case 'executions-acknowledged':
         return current(state, message.session) === null ? unchanged(state) : acknowledged(state, message, nowMs);
       case 'output-part-arrived':
@@ -143,10 +148,8 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
   if (pendingCancels.length > 0) {
     effects.push({ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null } } });
   }
-  if (state.session === null && state.record.status !== 'unreachable') {
-    // Silence counts from now, not from what was last stored: after a restart of the admin the agents need time to come back.
-    effects.push({ type: 'remind', key: 'silence', afterMs: settings.unreachableAfterMs, message: { type: 'silence-elapsed', sinceMs: nowMs } });
-  }
+  // Silence counts from now, not from what was last stored.
+  effects.push(...silenceOwed(state, settings.unreachableAfterMs, nowMs), ...dampingOwed(state, settings.dampingMs, nowMs));
   return effects;
 }
 

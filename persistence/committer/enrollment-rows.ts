@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
 import type { DomainEvent } from '../../actors/events.ts';
+import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, Node, RecoveryKey } from '../entities/node.ts';
 import { GuardRefused } from './written.ts';
@@ -84,7 +85,7 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
     updatedAt: at,
   };
   if (write.existing.type === 'none') {
-    await em.insert(Node, { ...fields, id: write.node, cluster: write.cluster, status: 'unreachable', lastSeenAt: null, insertedAt: at });
+    await em.insert(Node, { ...fields, id: write.node, cluster: write.cluster, status: 'unreachable', statusSince: at, statusReason: NEVER_CONNECTED, lastSeenAt: null, insertedAt: at });
     return;
   }
   const found = await em.nativeUpdate(Node, write.existing.type === 'retry' ? { id: write.node, cluster: write.cluster, lastSeenAt: null } : { id: write.node, cluster: write.cluster }, fields);

@@ -2,6 +2,8 @@
 import type { PoolClient } from 'pg';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { SshGrant } from '../../transport/protocol/ssh.ts';
+import { traceparentOf } from '../../transport/protocol/trace-context.ts';
+import type { StatusDetail } from '../entities/node.ts';
 import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
 
 type Client = Pick<PoolClient, 'query'>;
@@ -48,10 +50,10 @@ async function createCommands(client: Client, writes: readonly Of<'command-creat
   const commands = writes.map((write) => write.command);
   await client.query({
     name: 'create-commands',
-    text: `insert into command (id, command_text, targeting, timeout, expired_at, inserted_at, updated_at)
-      select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
-      from unnest($1::uuid[], $2::text[], ${jsonTextsOf('$3')}, $4::int[], $5::float8[], $6::float8[]) as v(id, text, targeting, timeout, expires, at)`,
-    values: [plainArray(commands.map((c) => c.id)), commands.map((c) => c.text), jsonTexts(commands.map((c) => c.targeting)), plainArray(commands.map((c) => c.timeoutMs)), plainArray(commands.map((c) => c.expiredAtMs)), plainArray(commands.map((c) => c.insertedAtMs))],
+    text: `insert into command (id, command_text, targeting, timeout, expired_at, traceparent, inserted_at, updated_at)
+      select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), traceparent, to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
+      from unnest($1::uuid[], $2::text[], ${jsonTextsOf('$3')}, $4::int[], $5::float8[], $6::float8[], $7::text[]) as v(id, text, targeting, timeout, expires, at, traceparent)`,
+    values: [plainArray(commands.map((c) => c.id)), commands.map((c) => c.text), jsonTexts(commands.map((c) => c.targeting)), plainArray(commands.map((c) => c.timeoutMs)), plainArray(commands.map((c) => c.expiredAtMs)), plainArray(commands.map((c) => c.insertedAtMs)), plainArray(commands.map((c) => (c.trace === undefined ? null : traceparentOf(c.trace))))],
   });
   await createExecutions(client, writes);
   return new Set(commands.map((command) => command.id));
@@ -142,9 +144,13 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
   const last = [...new Map(writes.map((write) => [write.node, write])).values()];
   return applied(client, {
     name: 'set-status',
-    text: `update node n set status = v.status, updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
-      from unnest($1::uuid[], $2::text[], $3::float8[]) as v(id, status, at) where n.id = v.id returning n.id as key`,
-    values: [plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs))],
+    text: `update node n set status = v.status, status_since = to_timestamp(v.since / 1000.0), status_reason = v.reason, status_detail = v.detail::jsonb,
+      updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
+      from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::text[], ${jsonTextsOf('$6')}) as v(id, status, at, since, reason, detail) where n.id = v.id returning n.id as key`,
+    values: [
+      plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs)), plainArray(last.map((w) => w.standing.sinceMs)),
+      last.map((w) => w.standing.reason), jsonTexts(last.map(({ standing }): StatusDetail => ({ evidence: standing.evidence, changes_ms: standing.changesMs }))),
+    ],
   });
 }
 

@@ -1,9 +1,15 @@
 /** Nodes and what belongs to them. */
 import { defineEntity, p } from '@mikro-orm/core';
-import { NODE_STATUSES } from '../../actors/resources.ts';
+import { NODE_STATUSES, type StatusEvidence } from '../../actors/resources.ts';
 import { Cluster } from './cluster.ts';
 import { dates, hash, instant } from './columns.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
+
+/** What a node's status rests on, and when it last changed: what clients see of it, and what damping asks for. */
+export interface StatusDetail {
+  readonly evidence: StatusEvidence | null;
+  readonly changes_ms: readonly number[];
+}
 
 /** An agent's installation. Never leaves this process with its token hash or proxy password (E4). */
 export const Node = defineEntity({
@@ -14,6 +20,9 @@ export const Node = defineEntity({
     cluster: () => p.manyToOne(Cluster).index('node_of_cluster'),
     enrollmentKey: () => p.manyToOne(EnrollmentKey).nullable().deleteRule('set null').index('node_of_enrollment_key'),
     status: p.enum([...NODE_STATUSES]),
+    statusSince: instant(),
+    statusReason: p.text().nullable(),
+    statusDetail: p.json<StatusDetail>().nullable(),
     version: p.text(),
     idType: p.enum(['persistent', 'random']),
     httpPort: p.integer(),

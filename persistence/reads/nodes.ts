@@ -1,6 +1,6 @@
 /** The list of nodes. */
 import { LISTS } from '../../actors/filters.ts';
-import type { NodeResource, NodeStatus } from '../../actors/resources.ts';
+import type { NodeResource, NodeStatus, StatusEvidence } from '../../actors/resources.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import { aliasHostname, iso, nodeHostname, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -32,6 +32,9 @@ interface NodeRow extends AgentPorts {
   readonly id: string;
   readonly cluster_name: string;
   readonly status: NodeStatus;
+  readonly status_since: Date;
+  readonly status_reason: string | null;
+  readonly status_evidence: StatusEvidence | null;
   readonly version: string;
   readonly id_type: 'persistent' | 'random';
   readonly self_update_enabled: boolean;
@@ -44,12 +47,13 @@ interface NodeRow extends AgentPorts {
 
 async function resources({ pool, domain }: Reading, ids: readonly string[]): Promise<NodeResource[]> {
   const rows = await rowsOf<NodeRow>(pool, 'reading nodes', sql`
-    select n.id, c.name as cluster_name, n.status, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
+    select n.id, c.name as cluster_name, n.status, n.status_since, n.status_reason, n.status_detail -> 'evidence' as status_evidence, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
       n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, n.last_seen_at, n.inserted_at, n.updated_at,
       (select json_agg(json_build_object('id', a.id, 'name', a.name) order by a.name) from alias a where a.node_id = n.id) as aliases
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join node n on n.id = page.id join cluster c on c.id = n.cluster_id order by page.place`);
   return rows.map((row) => ({
     ...row,
+    status_since: iso(row.status_since),
     vpn_hostname: nodeHostname(row.id, row.cluster_name, domain),
     aliases: (row.aliases ?? []).map(({ id, name }) => ({ id, name, vpn_hostname: aliasHostname(name, row.cluster_name, domain) })),
     last_seen_at: iso(row.last_seen_at),

@@ -1,12 +1,13 @@
 /** Rows as records of actors. */
 import type { EnrollmentKeyRecord, NodeRecord } from '../../actors/records.ts';
 import type { NodeStatus } from '../../actors/resources.ts';
+import type { StatusDetail } from '../entities/node.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { sql } from './sql.ts';
 
 /** What `nodeRecord` wants of `node n join cluster c`. */
-export const NODE_COLUMNS = sql`n.id, n.cluster_id, c.name as cluster_name, n.status, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
+export const NODE_COLUMNS = sql`n.id, n.cluster_id, c.name as cluster_name, n.status, n.status_since, n.status_reason, n.status_detail, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
   n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, n.last_seen_at, n.inserted_at, n.updated_at`;
 
 /** A row of NODE_COLUMNS. */
@@ -15,6 +16,9 @@ export interface NodeRow extends AgentPorts {
   readonly cluster_id: ClusterId;
   readonly cluster_name: string;
   readonly status: NodeStatus;
+  readonly status_since: Date;
+  readonly status_reason: string | null;
+  readonly status_detail: StatusDetail | null;
   readonly version: string;
   readonly id_type: 'persistent' | 'random';
   readonly self_update_enabled: boolean;
@@ -31,6 +35,7 @@ export function nodeRecord(row: NodeRow): NodeRecord {
     cluster: row.cluster_id,
     clusterName: row.cluster_name,
     status: row.status,
+    standing: { sinceMs: ms(row.status_since), reason: row.status_reason, evidence: row.status_detail?.evidence ?? null, changesMs: row.status_detail?.changes_ms ?? [] },
     version: row.version,
     idType: row.id_type,
     ports: {

@@ -1,5 +1,6 @@
 /** Rows, states and messages for tests of actors, with everything that a test does not speak of filled in. */
-import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution } from '../../actors/records.ts';
+import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution, Standing } from '../../actors/records.ts';
+import type { StatusEvidence } from '../../actors/resources.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
@@ -41,6 +42,7 @@ export function execution(number: number): ExecutionId {
 /** Settings of all behaviours. */
 export const SETTINGS: BehaviourSettings = {
   unreachableAfterMs: 30_000,
+  dampingMs: 30_000,
   vpnDomain: 'edge.test',
   agent: { admin_urls: ['http://admin.test:44000'], derp_map_urls: [], refresh_ms: 300_000 },
   concurrency: 4,
@@ -57,10 +59,22 @@ export const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: tru
 /** A report of an agent that is not. */
 export const UNHEALTHY: HealthReport = { services: [{ name: 'runner', healthy: false, detail: 'the disk is full' }] };
 
+/** Of a node that was heard when it was made, and not since. */
+export const AWAY: Standing = { sinceMs: MADE_MS, reason: 'Nothing heard since 2026-01-15T10:00:00.000Z', evidence: null, changesMs: [] };
+
+/** Of one that has been well since it was made. */
+export const WELL: Standing = { sinceMs: MADE_MS, reason: null, evidence: evidence(MADE_MS), changesMs: [MADE_MS] };
+
+/** Evidence of a node that connected at this time and is well. */
+export function evidence(atMs: number, more: Partial<StatusEvidence> = {}): StatusEvidence {
+  const at = new Date(atMs).toISOString();
+  return { observed_at: at, session: { connected_at: at }, last_report_at: at, services: [], vpn: null, ...more };
+}
+
 /** A node's row: enrolled, heard of, out of reach. */
 export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
   return {
-    id: NODE, cluster: CLUSTER, clusterName: 'factory', status: 'unreachable', version: '1.0.0', idType: 'persistent', ports: PORTS, selfUpdateEnabled: false,
+    id: NODE, cluster: CLUSTER, clusterName: 'factory', status: 'unreachable', standing: more.status === 'healthy' ? WELL : AWAY, version: '1.0.0', idType: 'persistent', ports: PORTS, selfUpdateEnabled: false,
     enrollmentKeyId: id('d', 1), lastSeenAtMs: MADE_MS, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more,
   };
 }
@@ -74,7 +88,7 @@ export function nodeState(more: Partial<NodeState> = {}): NodeState {
 export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
   return nodeState({
     record: nodeRecord({ status: 'healthy' }),
-    session: { id: session(1), report: HEALTHY, reportLate: false, delivered: new Set(delivered), ssh: NO_SSH },
+    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), ssh: NO_SSH },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,
   });

@@ -14,8 +14,8 @@ async function storeFleet({ pool }: Opened, nodes: number, commands: number) {
   const cluster = v7() as ClusterId;
   await pool.query(`insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values ($1, 'fleet', '10.0.0.0/16', 'fd00::/64', $2, $3, $3)`, [cluster, nodes, AT]);
   const nodeIds = Array.from({ length: nodes }, () => crypto.randomUUID() as NodeId);
-  await pool.query(`insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, inserted_at, updated_at)
-    select id, $2, 'healthy', '1.0.0', 'random', 1, 2, 3, 4, 5, 6, false, id::text::bytea, 'sealed', $3, $3 from unnest($1::uuid[]) as id`, [nodeIds, cluster, AT]);
+  await pool.query(`insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, status_since, inserted_at, updated_at)
+    select id, $2, 'healthy', '1.0.0', 'random', 1, 2, 3, 4, 5, 6, false, id::text::bytea, 'sealed', $3, $3, $3 from unnest($1::uuid[]) as id`, [nodeIds, cluster, AT]);
   const commandIds = Array.from({ length: commands }, (_, index) => v7({ msecs: AT_MS + index }) as CommandId);
   await pool.query(`insert into command (id, command_text, targeting, timeout, inserted_at, updated_at) select id, 'uptime', '{"type":"all"}', 5000, $2, $2 from unnest($1::uuid[]) as id`, [commandIds, AT]);
   const executions = commandIds.flatMap((command, index) => nodeIds.map((node) => ({ id: v7({ msecs: AT_MS + index }) as ExecutionId, command, node })));
@@ -45,7 +45,7 @@ test('a thousand nodes are rebuilt with their open executions and aliases', asyn
   })));
   t.is(other?.open.size, 1);
   t.deepEqual([one?.session, one?.backlog, one?.loading], [null, false, false]);
-  t.deepEqual(one?.record, { id: first, cluster, clusterName: 'fleet', status: 'healthy', version: '1.0.0', idType: 'random', ports: { http_port: 1, ssh_port: 2, host_metrics_port: 3, wireguard_metrics_port: 4, http_proxy_port: 5, socks5_proxy_port: 6 }, selfUpdateEnabled: false, enrollmentKeyId: null, lastSeenAtMs: null, insertedAtMs: AT_MS, updatedAtMs: AT_MS });
+  t.deepEqual(one?.record, { id: first, cluster, clusterName: 'fleet', status: 'healthy', standing: { sinceMs: AT_MS, reason: null, evidence: null, changesMs: [] }, version: '1.0.0', idType: 'random', ports: { http_port: 1, ssh_port: 2, host_metrics_port: 3, wireguard_metrics_port: 4, http_proxy_port: 5, socks5_proxy_port: 6 }, selfUpdateEnabled: false, enrollmentKeyId: null, lastSeenAtMs: null, insertedAtMs: AT_MS, updatedAtMs: AT_MS });
 });
 
 test('a node holds its first open executions, and the rest is a backlog read on from there', async (t) => {

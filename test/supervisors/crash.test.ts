@@ -31,13 +31,14 @@ const record = (id: CommandId) => ({ id, text: 'true', targeting: { type: 'all' 
 
 const NODE: Cases<'node'> = {
   'agent-connected': () => ({ session: session(9), hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } }),
-  'agent-disconnected': () => ({ session: session(1), lastHeardMs: 0 }),
+  'agent-disconnected': () => ({ session: session(1), lastHeardMs: 0, isOurs: false }),
   'executions-acknowledged': ({ execution }) => ({ session: session(1), executions: [execution] }),
   'output-part-arrived': ({ execution }) => ({ session: session(1), execution, part: 0, text: 'x' }),
   'results-arrived': ({ execution }) => ({ session: session(1), results: [result(1, { execution })] }),
   'agent-reported': () => ({ session: session(1), report: HEALTHY }),
   'report-late': () => ({ session: session(1) }),
-  'silence-elapsed': () => ({ sinceMs: 0 }),
+  'silence-elapsed': () => ({ dueMs: 0 }),
+  'status-lasted': () => ({}),
   'ssh-attempted': () => ({ session: session(1), attempt: 1, username: 'operator', credential: { method: 'password', password: 'wrong' } }),
   'ssh-verified': () => ({ session: session(1), attempt: 1, outcome: null }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),

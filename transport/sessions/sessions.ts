@@ -14,6 +14,7 @@ import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
+import { createStandstill } from './standstill.ts';
 import { createUnstored } from './unstored.ts';
 
 /** What sessions reach. */
@@ -65,6 +66,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   let last = 0;
   let heardSinceMs = 0;
   let closed = false;
+  const standstill = createStandstill(clock);
   clock.after(SWEEP_MS, sweep);
 
   function sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
@@ -189,18 +191,20 @@ export function createSessions(ports: SessionPorts): Sessions {
     unstored.ended(connection);
     if (ofNode.get(connection.node) === connection) ofNode.delete(connection.node);
     if (connection.greeted) left.set(connection.node, connection.heardMs);
-    if (connection.greeted) ports.tell({ to: { kind: 'node', id: connection.node }, message: { type: 'agent-disconnected', session: connection.id, lastHeardMs: connection.heardMs } });
+    if (connection.greeted) ports.tell({ to: { kind: 'node', id: connection.node }, message: { type: 'agent-disconnected', session: connection.id, lastHeardMs: connection.heardMs, isOurs: connection.heardMs < standstill.endedMs() } });
   }
 
   function sweep(): void {
     const nowMs = clock.nowMs();
+    standstill.beat();
+    const listeningMs = standstill.endedMs();
     for (const connection of connections.values()) {
       if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
-      const silentMs = nowMs - connection.heardMs;
+      const silentMs = nowMs - Math.max(connection.heardMs, listeningMs);
       if (silentMs > SESSION_SILENCE_MS_MAX || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
         connection.terminate();
         gone(connection);
-      } else if (!connection.lateTold && nowMs - connection.reportedMs > REPORT_LATE_MS) {
+      } else if (!connection.lateTold && nowMs - Math.max(connection.reportedMs, listeningMs) > REPORT_LATE_MS) {
         connection.lateTold = true;
         tell(connection, { type: 'report-late', session: connection.id });
       }

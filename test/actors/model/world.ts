@@ -84,7 +84,7 @@ export class World {
   /** The connection is cut: what was on its way is gone. The admin notices. */
   cut(): void {
     if (this.#connection === null) return;
-    this.#mailbox.push({ type: 'agent-disconnected', session: session(this.#connection.id), lastHeardMs: NOW_MS });
+    this.#mailbox.push({ type: 'agent-disconnected', session: session(this.#connection.id), lastHeardMs: NOW_MS, isOurs: false });
     this.#connection = null;
   }
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
-import { ASKER, CLUSTER, id, liveNode, NODE, nodeRecord, nodeState, NOW_MS, OTHER_CLUSTER, PORTS, session, SETTINGS } from '../world.ts';
+import { ASKER, CLUSTER, evidence, id, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, OTHER_CLUSTER, PORTS, session, SETTINGS } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 const ALIAS = { id: id<string>('1', 1), name: 'press' };
@@ -10,7 +10,7 @@ const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
 const CHANGED = [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }];
 
 const resource = {
-  id: NODE, cluster_name: 'factory', status: 'healthy', version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${NODE}.factory.edge.test`, aliases: [], ...PORTS, self_update_enabled: false,
+  id: NODE, cluster_name: 'factory', status: 'healthy', status_since: '2026-01-15T10:00:00.000Z', status_reason: null, status_evidence: evidence(MADE_MS), version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${NODE}.factory.edge.test`, aliases: [], ...PORTS, self_update_enabled: false,
   enrollment_key_id: id('d', 1), last_seen_at: '2026-01-15T10:00:00.000Z', inserted_at: '2026-01-15T10:00:00.000Z', updated_at: '2026-01-15T10:00:00.000Z',
 };
 

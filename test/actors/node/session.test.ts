@@ -1,11 +1,12 @@
 /** What connecting, reporting and going away do to a node. */
 import test from 'ava';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
+import { AGENT_RETURN_MS_MAX } from '../../../actors/node/session.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
-import { execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, told, UNHEALTHY } from '../world.ts';
+import { evidence, execution, HEALTHY, liveNode, MADE_MS, NODE, nodeRecord, nodeState, NOW_MS, open, PORTS, REGISTRATION, session, SETTINGS, told, UNHEALTHY } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 
@@ -25,13 +26,15 @@ function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
 test('a node that connects becomes healthy, with the event that says what it was, and is welcomed', (t) => {
   const step = say(nodeState(), connected(1));
 
+  const standing = { sinceMs: NOW_MS, reason: null, evidence: evidence(NOW_MS), changesMs: [NOW_MS] };
   t.deepEqual(step.changes, [{
-    write: { kind: 'node-status', node: NODE, status: 'healthy', atMs: NOW_MS },
+    write: { kind: 'node-status', node: NODE, status: 'healthy', standing, atMs: NOW_MS },
     events: [{ type: 'edge.node.status_changed', subject: NODE, atMs: NOW_MS, data: { ...snapshot, previous_status: 'unreachable' } }],
     notices: [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }],
   }]);
   t.deepEqual(step.effects, [{ type: 'send', session: session(1), frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent } }]);
-  t.deepEqual(step.state, liveNode([], { record: nodeRecord({ status: 'healthy', lastSeenAtMs: NOW_MS, updatedAtMs: NOW_MS }) }));
+  const live = liveNode([], { record: nodeRecord({ status: 'healthy', standing, lastSeenAtMs: NOW_MS, updatedAtMs: NOW_MS }) });
+  t.deepEqual(step.state, { ...live, session: { ...live.session!, connectedAtMs: NOW_MS, reportedAtMs: NOW_MS, wellSinceMs: NOW_MS } });
 });
 
 test('a node that reconnects hangs up its older session and stores nothing', (t) => {
@@ -114,25 +117,26 @@ test('late reports make a node unhealthy until the next one comes', (t) => {
 });
 
 test('a session that ends leaves the node as it was until it was silent for long enough', (t) => {
-  const gone = say(liveNode(), { type: 'agent-disconnected', session: session(1), lastHeardMs: NOW_MS - 5_000 });
+  const gone = say(liveNode(), { type: 'agent-disconnected', session: session(1), lastHeardMs: NOW_MS - 5_000, isOurs: false });
 
   t.deepEqual(gone.changes, []);
-  t.deepEqual(gone.effects, [{ type: 'remind', key: 'silence', afterMs: 25_000, message: { type: 'silence-elapsed', sinceMs: NOW_MS - 5_000 } }]);
+  t.deepEqual(gone.effects, [{ type: 'remind', key: 'silence', afterMs: 25_000, message: { type: 'silence-elapsed', dueMs: NOW_MS + 25_000 } }]);
   t.is(gone.state.record.status, 'healthy');
 
-  const silent = say(gone.state, { type: 'silence-elapsed', sinceMs: NOW_MS - 5_000 }, NOW_MS + 25_000);
-  t.deepEqual(silent.changes.map((change) => change.write), [{ kind: 'node-status', node: NODE, status: 'unreachable', atMs: NOW_MS + 25_000 }]);
+  const silent = say(gone.state, { type: 'silence-elapsed', dueMs: NOW_MS + 25_000 }, NOW_MS + 25_000);
+  const standing = { sinceMs: NOW_MS + 25_000, reason: 'Nothing heard since 2026-01-15T10:00:55.000Z', evidence: { ...evidence(MADE_MS), observed_at: '2026-01-15T10:01:25.000Z', session: null }, changesMs: [MADE_MS, NOW_MS + 25_000] };
+  t.deepEqual(silent.changes.map((change) => change.write), [{ kind: 'node-status', node: NODE, status: 'unreachable', standing, atMs: NOW_MS + 25_000 }]);
   t.deepEqual(silent.changes[0]?.events.map((event) => told(event, 'last_seen_at')), [['2026-01-15T10:00:55.000Z']]);
 });
 
 test('a node that came back before the silence was over stays healthy', (t) => {
-  t.deepEqual(say(liveNode(), { type: 'silence-elapsed', sinceMs: MADE_MS }), { state: liveNode(), changes: [], effects: [] });
+  t.deepEqual(say(liveNode(), { type: 'silence-elapsed', dueMs: NOW_MS }), { state: liveNode(), changes: [], effects: [] });
 });
 
 test('news of an older session changes nothing', (t) => {
   const state = liveNode([open(1)]);
   const news: NodeMessage[] = [
-    { type: 'agent-disconnected', session: session(0), lastHeardMs: MADE_MS },
+    { type: 'agent-disconnected', session: session(0), lastHeardMs: MADE_MS, isOurs: false },
     { type: 'agent-reported', session: session(0), report: UNHEALTHY },
     { type: 'report-late', session: session(0) },
     { type: 'executions-acknowledged', session: session(0), executions: [execution(1)] },
@@ -153,7 +157,7 @@ test('after a restart of the admin, a node that was in reach has time to come ba
 
   t.deepEqual(behaviour.owed(restarted, NOW_MS), [
     { type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'cancel', executions: [execution(1)], asker: null } } },
-    { type: 'remind', key: 'silence', afterMs: 30_000, message: { type: 'silence-elapsed', sinceMs: NOW_MS } },
+    { type: 'remind', key: 'silence', afterMs: AGENT_RETURN_MS_MAX, message: { type: 'silence-elapsed', dueMs: NOW_MS + AGENT_RETURN_MS_MAX } },
   ]);
   t.deepEqual(behaviour.owed(nodeState(), NOW_MS), []);
 });

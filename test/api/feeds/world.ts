@@ -114,7 +114,7 @@ export const executionId = (n: number): ExecutionId => ExecutionId.parse(idOf(n)
 /** A healthy node. */
 export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeResource {
   return {
-    id: idOf(n), cluster_name: 'demo', status: 'healthy', version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${idOf(n)}.demo.edge.internal`, aliases: [],
+    id: idOf(n), cluster_name: 'demo', status: 'healthy', status_since: AT, status_reason: null, status_evidence: null, version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${idOf(n)}.demo.edge.internal`, aliases: [],
     http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080,
     self_update_enabled: false, enrollment_key_id: null, last_seen_at: AT, inserted_at: AT, updated_at: AT, ...changes,
   };

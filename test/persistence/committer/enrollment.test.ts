@@ -3,7 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { v7 } from 'uuid';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { NOW_MS } from '../../actors/world.ts';
+import { NOW_MS, WELL } from '../../actors/world.ts';
 import { enrolled, enrolment, openRig } from './rig.ts';
 
 test('k uses let exactly k of n agents in, whoever comes when and through whichever admin; the others are told that it is spent (E1)', async (t) => {
@@ -83,7 +83,7 @@ test('a retry after a lost answer gets new secrets and spends nothing; once the 
   t.deepEqual(await rig.commit(lease, [retry()]), ['ok']);
   t.deepEqual(await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'), [{ uses_remaining: 0, nodes: 1 }]);
 
-  await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', atMs: NOW_MS }]);
+  await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
   t.deepEqual(await rig.commit(lease, [retry()]), ['conflict']);
 });
 

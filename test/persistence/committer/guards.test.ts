@@ -4,7 +4,7 @@ import { v7 } from 'uuid';
 import type { Change } from '../../../actors/kit/step.ts';
 import type { Write } from '../../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
-import { commandRecord, NOW_MS, PORTS } from '../../actors/world.ts';
+import { commandRecord, NOW_MS, PORTS, WELL } from '../../actors/world.ts';
 import { change, enrolled, enrolment, finish, openRig } from './rig.ts';
 
 test('changes that wait together are stored in one transaction', async (t) => {
@@ -240,7 +240,7 @@ test('a status change and a report of presence at once do not block each other',
   const lease = await rig.cluster();
   const node = await rig.node(lease);
 
-  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', atMs: NOW_MS }, { kind: 'node-status', node, status: 'unhealthy', atMs: NOW_MS + 1 }]), ['ok', 'ok']);
+  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }, { kind: 'node-status', node, status: 'unhealthy', standing: WELL, atMs: NOW_MS + 1 }]), ['ok', 'ok']);
 
   t.deepEqual(await rig.rows('select status from node'), [{ status: 'unhealthy' }]);
   t.is((await rig.eventsOf(node)).length, 3, 'enrolled, and both changes');

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { NOW_MS } from '../../actors/world.ts';
+import { NOW_MS, WELL } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';
 import { enrolled, enrolment, finish, openRig, type Rig } from './rig.ts';
 
@@ -17,7 +17,7 @@ test('a stale epoch changes no row and stores no event, hot or cold (O1)', async
   await rig.rows('update cluster_ownership set epoch = 2, admin_id = $1', [v7()]);
   const stale = { cluster: lease.cluster, epoch: 1 };
 
-  const hot = await rig.commit(stale, [{ kind: 'execution-sent', execution, atMs: NOW_MS }, finish(execution), { kind: 'output-part', execution, part: 0, text: 'x' }, { kind: 'execution-cancel-requested', execution, atMs: NOW_MS }, { kind: 'node-status', node, status: 'healthy', atMs: NOW_MS }]);
+  const hot = await rig.commit(stale, [{ kind: 'execution-sent', execution, atMs: NOW_MS }, finish(execution), { kind: 'output-part', execution, part: 0, text: 'x' }, { kind: 'execution-cancel-requested', execution, atMs: NOW_MS }, { kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
   const cold = [];
   for (const write of [enrolled(enrolment(lease.cluster, key)), { kind: 'node-deleted', node, atMs: NOW_MS } as const, { kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash: Buffer.alloc(32), atMs: NOW_MS } as const, { kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 7, atMs: NOW_MS } as const]) cold.push(...await rig.commit(stale, [write]));
 
@@ -31,9 +31,9 @@ test('a lease that ran out writes nothing until it is renewed, though nobody too
   const node = await rig.node(lease);
   await rig.rows("update cluster_ownership set lease_until = now() - interval '1 s'");
 
-  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', atMs: NOW_MS }]), ['service_unavailable']);
+  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]), ['service_unavailable']);
   t.deepEqual(await rig.leases.renew(rig.adminId, [lease]), [lease]);
-  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', atMs: NOW_MS }]), ['ok']);
+  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]), ['ok']);
 });
 
 test('in one batch, the changes of a stale owner are refused and those of a good one stored', async (t) => {
@@ -42,8 +42,8 @@ test('in one batch, the changes of a stale owner are refused and those of a good
   const [node, other] = [await rig.node(mine), await rig.node(lost)];
 
   const outcomes = await Promise.all([
-    rig.commit(mine, [{ kind: 'node-status', node, status: 'healthy', atMs: NOW_MS }]),
-    rig.commit({ ...lost, epoch: 9 }, [{ kind: 'node-status', node: other, status: 'healthy', atMs: NOW_MS }]),
+    rig.commit(mine, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]),
+    rig.commit({ ...lost, epoch: 9 }, [{ kind: 'node-status', node: other, status: 'healthy', standing: WELL, atMs: NOW_MS }]),
   ]);
 
   t.deepEqual(outcomes, [['ok'], ['service_unavailable']]);
@@ -120,7 +120,7 @@ test('a renewal and a batch that write for the same clusters do not wait for eac
 
   const renewing = rig.leases.renew(rig.adminId, leases.toReversed());
   await waiting(1);
-  const writing = Promise.all(leases.map((lease, index) => rig.commit(lease, [{ kind: 'node-status', node: nodes[index]!, status: 'healthy', atMs: NOW_MS }])));
+  const writing = Promise.all(leases.map((lease, index) => rig.commit(lease, [{ kind: 'node-status', node: nodes[index]!, status: 'healthy', standing: WELL, atMs: NOW_MS }])));
   await waiting(2);
   await blocker.query('rollback');
   await blocker.end();

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Client } from 'pg';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { NOW_MS } from '../../actors/world.ts';
+import { NOW_MS, WELL } from '../../actors/world.ts';
 import { startTestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { openDatabase } from '../../../persistence/database.ts';
@@ -25,7 +25,7 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
   await blocker.connect();
   await blocker.query('begin');
   await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]); // statuses are stored last: the executions are written and not committed
-  const storing = rig.commit(lease, [finish(a), finish(b), { kind: 'node-status', node: nodes[1]!, status: 'healthy', atMs: NOW_MS }]);
+  const storing = rig.commit(lease, [finish(a), finish(b), { kind: 'node-status', node: nodes[1]!, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
   const waiting = await until('the batch waits', async () => (await rig.rows<{ pid: number }>("select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"))[0]);
   await blocker.query('select pg_terminate_backend($1)', [waiting.pid]);
 
@@ -122,7 +122,7 @@ test('a crowd that waits when the database goes away is told at once, not one ba
   const holder = await locked(rig);
   const began = performance.now();
 
-  const outcomes = await Promise.allSettled(Array.from({ length: 9 }, () => rig.commit(lease, Array.from({ length: 1_000 }, () => ({ kind: 'node-status' as const, node, status: 'healthy' as const, atMs: NOW_MS })))));
+  const outcomes = await Promise.allSettled(Array.from({ length: 9 }, () => rig.commit(lease, Array.from({ length: 1_000 }, () => ({ kind: 'node-status' as const, node, status: 'healthy' as const, standing: WELL, atMs: NOW_MS })))));
 
   t.deepEqual(new Set(outcomes.map((outcome) => outcome.status)), new Set(['rejected']));
   t.true(performance.now() - began < HANG_MS_MAX);
@@ -140,7 +140,7 @@ test('changes that stand in each other\'s way are stored by trying again, and th
   await rival.query('begin');
   await rival.query('select 1 from node where id = $1 for update', [high]);
   // The batch locks its execution, then waits for the node; the rival holds the node, then wants the execution.
-  const storing = rig.commit(lease, [finish(execution), { kind: 'node-status', node: high as never, status: 'healthy', atMs: NOW_MS }]);
+  const storing = rig.commit(lease, [finish(execution), { kind: 'node-status', node: high as never, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
   await until('the batch waits', async () => (await rig.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")).length === 1);
   const wanting = rival.query('select 1 from command_execution where id = $1 for update', [execution]);
   await wanting;

@@ -52,6 +52,12 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   const dates = ({ insertedAt, updatedAt }: { insertedAt: Date; updatedAt: Date }) => ({ inserted_at: insertedAt.toISOString(), updated_at: updatedAt.toISOString() });
   const iso = (date: Date | null) => date?.toISOString() ?? null;
 
+  const standing = () => {
+    const statusSince = time();
+    const evidence = { observed_at: statusSince.toISOString(), session: null, last_report_at: null, services: [{ name: 'ssh', problem: 'it does not listen' }], vpn: null };
+    return { statusSince, statusReason: maybe(() => pick(TEXTS)), statusDetail: maybe(() => ({ evidence, changes_ms: [EPOCH_MS] })) };
+  };
+
   const clusters = CLUSTERS.map((name, index) => ({ ...madeAt(), name, ipv4Range: `10.0.${index}.0/24`, ipv6Range: `fd00:0:0:${index + 1}::/64`, nodeLimit: maybe(() => 1 + next(50)), nodeCount: 0, updatedAt: time() }));
   const keys = Array.from({ length: 14 }, () => {
     const { id, insertedAt } = madeAt();
@@ -59,7 +65,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   });
   const nodes = Array.from({ length: 47 }, () => {
     const id = randomId();
-    return { id, cluster: pick(clusters.slice(0, 5)), enrollmentKey: maybe(() => pick(keys)), status: pick(NODE_STATUSES), version: pick(VERSIONS), idType: pick(['persistent', 'random'] as const), httpPort: 44_000, sshPort: 40_022, hostMetricsPort: 49_100, wireguardMetricsPort: 49_586, httpProxyPort: 43_128, socks5ProxyPort: 41_080, selfUpdateEnabled: next(2) === 0, tokenHash: Buffer.from(id), sealedProxyPassword: 'sealed', wireguardPublicKey: null, lastSeenAt: maybe(time), insertedAt: time(), updatedAt: time() };
+    return { id, cluster: pick(clusters.slice(0, 5)), enrollmentKey: maybe(() => pick(keys)), status: pick(NODE_STATUSES), ...standing(), version: pick(VERSIONS), idType: pick(['persistent', 'random'] as const), httpPort: 44_000, sshPort: 40_022, hostMetricsPort: 49_100, wireguardMetricsPort: 49_586, httpProxyPort: 43_128, socks5ProxyPort: 41_080, selfUpdateEnabled: next(2) === 0, tokenHash: Buffer.from(id), sealedProxyPassword: 'sealed', wireguardPublicKey: null, lastSeenAt: maybe(time), insertedAt: time(), updatedAt: time() };
   });
   for (const cluster of clusters) cluster.nodeCount = nodes.filter((node) => node.cluster === cluster).length;
   const aliases = nodes.slice(0, 20).map((node, index) => ({ ...madeAt(), node, cluster: node.cluster, name: `${pick(['web', 'db', 'east'])}-${index}`, updatedAt: time() }));
@@ -89,7 +95,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
     clusters: clusters.map((cluster) => ({ id: cluster.id, name: cluster.name, network_name: `cluster-${cluster.name}`, vpn_domain: `${cluster.name}.${DOMAIN}`, ipv4_range: cluster.ipv4Range, ipv6_range: cluster.ipv6Range, node_limit: cluster.nodeLimit, node_count: cluster.nodeCount, ...dates(cluster) })),
     enrollment_keys: keys.map((key) => ({ id: key.id, cluster_name: key.cluster.name, name: key.name, key: '********', expired_at: iso(key.expiredAt), uses_remaining: key.usesRemaining, last_used_at: iso(key.lastUsedAt), ...dates(key) })),
     nodes: nodes.map((node) => ({
-      id: node.id, cluster_name: node.cluster.name, status: node.status, version: node.version, id_type: node.idType, vpn_hostname: `node-${node.id}.${node.cluster.name}.${DOMAIN}`,
+      id: node.id, cluster_name: node.cluster.name, status: node.status, status_since: node.statusSince.toISOString(), status_reason: node.statusReason, status_evidence: node.statusDetail?.evidence ?? null, version: node.version, id_type: node.idType, vpn_hostname: `node-${node.id}.${node.cluster.name}.${DOMAIN}`,
       aliases: aliases.filter((alias) => alias.node === node).map(({ id, name }) => ({ id, name, vpn_hostname: `${name}.${node.cluster.name}.${DOMAIN}` })),
       http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080,
       self_update_enabled: node.selfUpdateEnabled, enrollment_key_id: node.enrollmentKey?.id ?? null, last_seen_at: iso(node.lastSeenAt), ...dates(node),

@@ -1,0 +1,63 @@
+/** Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an address (E4, R3). */
+import { isIP } from 'node:net';
+import type { HealthReport } from '../../transport/protocol/frames.ts';
+import type { NodeRecord, Standing } from '../records.ts';
+import { instant } from '../resources.ts';
+import type { NodeStatus, ServiceProblem, StatusEvidence } from '../resources.ts';
+import type { LiveSession } from './state.ts';
+
+/** Reason of a node that is enrolled and was never heard. */
+export const NEVER_CONNECTED = 'It has not connected yet';
+
+/** Longest words of an agent about one service that are kept, and longest reason, in characters. */
+const PROBLEM_CHARS_MAX = 256;
+const REASON_CHARS_MAX = 1_024;
+
+/** The standing of a node that was just enrolled. */
+export function newStanding(nowMs: number): Standing {
+  return { sinceMs: nowMs, reason: NEVER_CONNECTED, evidence: null, changesMs: [] };
+}
+
+/** Services that reported a problem, in words that may be shown to anyone. */
+export function problemsOf({ services }: HealthReport): readonly ServiceProblem[] {
+  return services.filter(({ healthy }) => !healthy).map(({ name, detail }) => ({ name: shown(name), problem: shown(detail ?? 'it does not work, and does not say why') }));
+}
+
+/** Why the node is told to be in `told`; null: it is healthy. `isDamped`: its session shows a better status, which is told once it has lasted. */
+export function reasonOf(record: Pick<NodeRecord, 'lastSeenAtMs'>, session: LiveSession | null, told: NodeStatus, isDamped: boolean): string | null {
+  if (session === null) return record.lastSeenAtMs === null ? NEVER_CONNECTED : `Nothing heard since ${instant(record.lastSeenAtMs)}`;
+  const problems = [
+    ...(session.reportLate ? [`No report since ${instant(session.reportedAtMs)}`] : []),
+    ...problemsOf(session.report).map(({ name, problem }) => `${name}: ${problem}`),
+  ].join('; ');
+  if (!isDamped) return told === 'healthy' ? null : cut(problems);
+  const since = session.wellSinceMs === null ? `Connected since ${instant(session.connectedAtMs)}; ${problems}` : `Well since ${instant(session.wellSinceMs)}`;
+  return cut(`Its status changed often, so that a better one is told once it has lasted. ${since}`);
+}
+
+/** What a status rests on now. */
+export function evidenceOf(session: LiveSession | null, known: StatusEvidence | null, nowMs: number): StatusEvidence | null {
+  if (session === null) return known === null ? null : { ...known, observed_at: instant(nowMs), session: null };
+  return {
+    observed_at: instant(nowMs),
+    session: { connected_at: instant(session.connectedAtMs) },
+    last_report_at: instant(session.reportedAtMs),
+    services: problemsOf(session.report),
+    vpn: null,
+  };
+}
+
+/** What looks like an address, with its zone. A time of day does too, and is asked about. */
+const ADDRESSES = /[\da-f]*:[\da-f:.]+(?:%[\w.-]+)?|\d{1,3}(?:\.\d{1,3}){3}/giu;
+
+/** Words of an agent, which may be anybody's: without addresses, without what terminals obey and PostgreSQL cannot hold, and not long. */
+function shown(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what is taken out
+  const plain = text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029]+/gu, ' ').toWellFormed();
+  return cut(plain.replaceAll(ADDRESSES, (found) => (isIP(found.replace(/%.*$/u, '')) === 0 && isIP(found.replace(/:\d+$/u, '')) === 0 ? found : '(address)')), PROBLEM_CHARS_MAX);
+}
+
+/** At most so many characters, and no half of one. */
+function cut(text: string, charsMax = REASON_CHARS_MAX): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`.toWellFormed();
+}

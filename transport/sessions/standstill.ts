@@ -1,0 +1,39 @@
+/** Whether this admin itself stood still: frozen, suspended, or with a clock that was set. What agents said meanwhile nobody heard, and that is no silence of theirs. */
+import type { Clock } from '../../actors/kit/ports.ts';
+
+/** An admin that looks at its clock each second and finds so much gone stood still, in ms: one that is only busy is sooner. */
+const STANDSTILL_MS_MIN = 4_000;
+
+/** Watches the clock. */
+export interface Standstill {
+  /** When the last one ended, in Unix ms; long ago when there was none. */
+  endedMs(): number;
+  /** To be called each second. */
+  beat(): void;
+}
+
+/** None so far. */
+export function createStandstill(clock: Pick<Clock, 'nowMs'>): Standstill {
+  let beatMs = clock.nowMs();
+  let endedMs = Number.NEGATIVE_INFINITY;
+
+  /** Asked also between two beats: what came in meanwhile is read before any timer runs. */
+  function look(): number {
+    const nowMs = clock.nowMs();
+    if (nowMs - beatMs > STANDSTILL_MS_MIN) {
+      endedMs = nowMs;
+      beatMs = nowMs;
+    }
+    return nowMs;
+  }
+
+  return {
+    endedMs() {
+      look();
+      return endedMs;
+    },
+    beat() {
+      beatMs = look();
+    },
+  };
+}
