@@ -1,0 +1,123 @@
+/** Every metric of an admin: its name, what it means, and where it is read. docs/metrics.md says the same at more length; a test holds them together. */
+import type { Histogram } from '../../actors/kit/histogram.ts';
+import type { RequestTime } from './request-times.ts';
+import type { Counts, LiveReadings, TotalReadings } from './sources.ts';
+
+/** All that one scrape reads, at one moment. */
+export interface Readings {
+  readonly version: string;
+  readonly name: string;
+  readonly live: LiveReadings;
+  /** Null: the database is away, or did not answer in time. */
+  readonly totals: TotalReadings | null;
+  readonly requests: readonly RequestTime[];
+}
+
+/** Names and values of labels. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** One number, or one histogram, under its labels. */
+export interface Sample<Value> {
+  readonly labels: Labels;
+  readonly value: Value;
+}
+
+/** A metric without its kind. `read` answers nothing for what does not exist or is not known now: the metric is absent then, and never zero. */
+interface Named<Value> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  read(readings: Readings): readonly Sample<Value>[];
+}
+
+/** A metric. Counters only rise while the process lives. */
+export type Family = (Named<number> & { readonly type: 'counter' | 'gauge' }) | (Named<Histogram> & { readonly type: 'histogram' });
+
+/** Before each name. */
+const PREFIX = 'edge_admin_';
+
+/** All of them, in the order in which they are written. */
+export const FAMILIES: readonly Family[] = [
+  gauge('info', 'Version and name of this admin; always 1.', ['version', 'name'], ({ version, name }) => [{ labels: { version, name }, value: 1 }]),
+  gauge('nodes', 'Nodes by status, in the whole database.', ['status'], ({ totals }) => by('status', totals?.nodes)),
+  gauge('sessions', 'Live control sessions of agents here.', [], ({ live }) => one(live.sessions.open)),
+  counter('sessions_opened_total', 'Control sessions that were opened.', [], ({ live }) => one(live.sessions.opened)),
+  counter('sessions_cut_total', 'Control sessions that were cut: they broke the contract, flooded, or did not read.', [], ({ live }) => one(live.sessions.cut)),
+  counter('frames_total', 'Frames of control sessions by type; invalid ones are no frames and ended their session.', ['direction', 'type'], ({ live: { sessions: { frames } } }) => [
+    ...by('type', frames.in, { direction: 'in' }), ...by('type', frames.out, { direction: 'out' }),
+  ]),
+  gauge('actors', 'Actors that live here.', ['kind'], ({ live }) => byKind(live, ({ count }) => count)),
+  gauge('mailbox_messages', 'Messages that wait in all mailboxes of a kind.', ['kind'], ({ live }) => byKind(live, ({ messages }) => messages)),
+  gauge('mailbox_messages_max', 'Messages that wait in the fullest mailbox of a kind.', ['kind'], ({ live }) => byKind(live, ({ messagesMax }) => messagesMax)),
+  counter('dead_letters_total', 'Messages that found no actor, or a full mailbox; whoever asked was told.', [], ({ live }) => one(live.deadLetters)),
+  counter('actor_crashes_total', 'Crashes of actors: bugs. Each was started again from its rows.', [], ({ live }) => one(live.crashes)),
+  counter('actor_escalations_total', 'Crashes after which an actor rests for a minute, because there were too many.', [], ({ live }) => one(live.escalations)),
+  histogram('commit_duration_seconds', 'How long transactions of actors took that were stored.', [], ({ live }) => one(live.commits.durations)),
+  histogram('commit_changes', 'Changes in one transaction of actors.', [], ({ live }) => one(live.commits.sizes)),
+  gauge('commits_waiting', 'Steps of actors that wait to be stored.', [], ({ live }) => one(live.commits.waiting)),
+  counter('commits_refused_total', 'Changes that a guard or a constraint refused: another change came first.', [], ({ live }) => one(live.commits.refused)),
+  counter('commits_failed_total', 'Transactions of actors that failed: the database was away, or another transaction stood in the way.', [], ({ live }) => one(live.commits.failed)),
+  gauge('events_backlog', 'Stored events that a channel has not taken yet, up to 100000, in the whole database.', ['channel'], ({ totals }) => [
+    ...one(totals?.webhooksBacklog, { channel: 'webhooks' }), ...one(totals?.brokerBacklog, { channel: 'broker' }),
+  ]),
+  gauge('executions', 'Open executions by status, in the whole database.', ['status'], ({ totals }) => by('status', totals?.executions)),
+  counter('executions_finished_total', 'Executions whose end was stored here, by what they came to.', ['status'], ({ live }) => by('status', live.ended)),
+  histogram('request_duration_seconds', 'How long requests took that were answered. Other surfaces than rest, trpc and mcp are told by the pattern of their route.', ['surface', 'operation', 'code'], ({ requests }) => (
+    requests.map(({ surface, operation, code, durations }) => ({ labels: { surface, operation, code }, value: durations }))
+  )),
+  gauge('database_connections', 'Connections of the pool to the database; waiting are those who want one.', ['state'], ({ live: { database: { busy, idle, waiting } } }) => by('state', { busy, idle, waiting })),
+  counter('proxy_connections_total', 'Connections that came to a proxy.', ['proxy'], ({ live: { proxies } }) => proxies === null ? [] : by('proxy', { http: proxies.http.connections, socks5: proxies.socks5.connections })),
+  counter('proxy_blocked_total', 'Clients of a proxy that were turned away, by reason.', ['proxy', 'reason'], ({ live: { proxies } }) => proxies === null ? [] : [
+    ...by('reason', proxies.http.blocked, { proxy: 'http' }), ...by('reason', proxies.socks5.blocked, { proxy: 'socks5' }),
+  ]),
+  counter('proxy_bytes_total', 'Bytes through the proxies; up is to the target.', ['direction'], ({ live: { proxies } }) => by('direction', proxies?.bytes)),
+  gauge('proxy_tunnels', 'Open connections of clients through the proxies to their targets.', [], ({ live: { proxies } }) => one(proxies?.open)),
+  counter('proxy_tunnels_closed_total', 'Connections through the proxies that ended, by reason.', ['reason'], ({ live: { proxies } }) => by('reason', proxies?.closed)),
+  counter('reach_total', 'Targets that clients of the proxies asked for: nodes (forward), or what is behind one (chain).', ['mode', 'outcome'], ({ live: { proxies } }) => proxies === null ? [] : [
+    ...by('outcome', proxies.reach.forward, { mode: 'forward' }), ...by('outcome', proxies.reach.chain, { mode: 'chain' }),
+  ]),
+  gauge('tunnels', 'Open tunnels to nodes.', [], ({ live }) => one(live.tunnels.open)),
+  counter('tunnels_opened_total', 'Tunnels that nodes opened when they were asked to.', [], ({ live }) => one(live.tunnels.opened)),
+  counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) => by('outcome', live.sshLogins)),
+  counter('webhook_deliveries_total', 'Tries to deliver an event to a webhook, by the status or the failure that it came to.', ['outcome'], ({ live }) => by('outcome', live.webhookDeliveries)),
+  gauge('webhook_deliveries_pending', 'Deliveries to webhooks that are not finished, up to 100000, in the whole database.', [], ({ totals }) => one(totals?.deliveriesPending)),
+  counter('broker_events_total', 'Events that the broker confirmed, or that had become too old for it.', ['outcome'], ({ live: { broker } }) => broker === null ? [] : by('outcome', { published: broker.published, too_old: broker.tooOld })),
+  counter('broker_failures_total', 'Connections to the broker and batches for it that failed.', [], ({ live: { broker } }) => one(broker?.failures)),
+  gauge('broker_up', 'Whether the broker is reached. Absent where another admin publishes.', [], ({ live: { broker } }) => one(broker?.isUp)),
+  counter('scrapes_total', 'Reads of the metrics of nodes, by what they came to.', ['source', 'outcome'], ({ live }) => (
+    Object.entries(live.scrapes).flatMap(([source, { outcomes }]) => by('outcome', outcomes, { source }))
+  )),
+  histogram('scrape_duration_seconds', 'How long reads of the metrics of nodes took.', ['source'], ({ live }) => Object.entries(live.scrapes).flatMap(([source, { durations }]) => one(durations, { source }))),
+  gauge('owned_clusters', 'Clusters that this admin owns.', [], ({ live }) => one(live.ownership.clusters)),
+  gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) => one(live.ownership.leaseAgeMs / 1_000)),
+  gauge('degraded', 'Whether there are more nodes than the admins together have room for.', [], ({ live }) => one(live.ownership.isDegraded)),
+];
+
+type Read<Value> = Named<Value>['read'];
+
+function gauge(name: string, help: string, labels: readonly string[], read: Read<number>): Family {
+  return { type: 'gauge', name: PREFIX + name, help, labels, read };
+}
+
+function counter(name: string, help: string, labels: readonly string[], read: Read<number>): Family {
+  return { type: 'counter', name: PREFIX + name, help, labels, read };
+}
+
+function histogram(name: string, help: string, labels: readonly string[], read: Read<Histogram>): Family {
+  return { type: 'histogram', name: PREFIX + name, help, labels, read };
+}
+
+function one(value: number | boolean | null | undefined, labels?: Labels): readonly Sample<number>[];
+function one(value: Histogram, labels?: Labels): readonly Sample<Histogram>[];
+function one(value: number | boolean | Histogram | null | undefined, labels: Labels = {}): readonly Sample<number | Histogram>[] {
+  if (value === null || value === undefined) return [];
+  return [{ labels, value: typeof value === 'boolean' ? Number(value) : value }];
+}
+
+function by(label: string, counts: Counts | null | undefined, labels: Labels = {}): readonly Sample<number>[] {
+  return Object.entries(counts ?? {}).map(([word, value]) => ({ labels: { ...labels, [label]: word }, value }));
+}
+
+function byKind({ actors }: LiveReadings, read: (of: LiveReadings['actors'][keyof LiveReadings['actors']]) => number): readonly Sample<number>[] {
+  return Object.entries(actors).map(([kind, of]) => ({ labels: { kind }, value: read(of) }));
+}

@@ -1,0 +1,92 @@
+/** Readings of an admin as one object. */
+import type { z } from 'zod';
+import type { Histogram } from '../../actors/kit/histogram.ts';
+import { METRICS_SOURCES } from '../../actors/kit/ports.ts';
+import type { AdminMetricsView } from '../views/admin-metrics.ts';
+import type { Readings } from './families.ts';
+import { meanOf, quantileOf } from './quantiles.ts';
+import type { Counts, LiveReadings, ProxyReadings } from './sources.ts';
+
+/** The metrics of an admin: the fields of AdminMetricsView. */
+export type AdminMetricsResource = z.output<typeof AdminMetricsView>;
+
+/** The object. `ofProcess` are the metrics of prom-client by name. */
+export function describe({ name, version, live, totals, requests }: Readings, ofProcess: Readonly<Record<string, number>>, nowMs: number): AdminMetricsResource {
+  const { sessions, commits, ended, database, tunnels, broker, ownership } = live;
+  const process = (metric: string): number | null => ofProcess[metric] ?? null;
+  const startedSeconds = process('process_start_time_seconds');
+  return {
+    name, version, timestamp: new Date(nowMs).toISOString(),
+    process: {
+      uptime_seconds: startedSeconds === null ? null : Math.max(0, nowMs / 1_000 - startedSeconds),
+      cpu_seconds_total: process('process_cpu_seconds_total'), open_files: process('process_open_fds'), open_files_max: process('process_max_fds'),
+    },
+    event_loop: {
+      lag_mean_seconds: process('nodejs_eventloop_lag_mean_seconds'), lag_p50_seconds: process('nodejs_eventloop_lag_p50_seconds'),
+      lag_p99_seconds: process('nodejs_eventloop_lag_p99_seconds'), lag_max_seconds: process('nodejs_eventloop_lag_max_seconds'),
+    },
+    memory: {
+      resident_bytes: process('process_resident_memory_bytes'), heap_used_bytes: process('nodejs_heap_size_used_bytes'),
+      heap_total_bytes: process('nodejs_heap_size_total_bytes'), external_bytes: process('nodejs_external_memory_bytes'),
+    },
+    actors: {
+      node: actorsOf(live.actors.node), cluster: actorsOf(live.actors.cluster), command: actorsOf(live.actors.command), webhook: actorsOf(live.actors.webhook),
+      dead_letters_total: live.deadLetters, crashes_total: live.crashes, escalations_total: live.escalations,
+    },
+    commits: {
+      waiting: commits.waiting, batches_total: commits.sizes.count, changes_total: commits.sizes.sum, refused_total: commits.refused, failed_total: commits.failed,
+      changes_mean: meanOf(commits.sizes), ...durationsOf(commits.durations),
+    },
+    events: { webhooks_backlog: totals?.webhooksBacklog ?? null, broker_backlog: totals?.brokerBacklog ?? null },
+    sessions: {
+      open: sessions.open, opened_total: sessions.opened, cut_total: sessions.cut,
+      frames_in_total: sum(sessions.frames.in), frames_out_total: sum(sessions.frames.out), frames_in_by_type: { ...sessions.frames.in }, frames_out_by_type: { ...sessions.frames.out },
+    },
+    executions: {
+      pending: totals?.executions?.pending ?? null, sent: totals?.executions?.sent ?? null,
+      completed_total: ended.completed, cancelled_total: ended.cancelled, expired_total: ended.expired, dropped_total: ended.dropped,
+    },
+    nodes: { healthy: totals?.nodes?.healthy ?? null, unhealthy: totals?.nodes?.unhealthy ?? null, unreachable: totals?.nodes?.unreachable ?? null },
+    requests: requestsOf(requests),
+    database: { available: totals !== null, connections_busy: database.busy, connections_idle: database.idle, connections_waiting: database.waiting },
+    tunnels: { open: tunnels.open, opened_total: tunnels.opened },
+    proxies: live.proxies === null ? null : proxiesOf(live.proxies),
+    ssh: { logins_total: sum(live.sshLogins), logins_by_outcome: { ...live.sshLogins } },
+    webhooks: { deliveries_pending: totals?.deliveriesPending ?? null, tries_total: sum(live.webhookDeliveries), tries_by_outcome: { ...live.webhookDeliveries } },
+    broker: broker === null ? null : { up: broker.isUp, published_total: broker.published, too_old_total: broker.tooOld, failures_total: broker.failures },
+    scrapes: Object.fromEntries(METRICS_SOURCES.map((source) => [source, scrapesOf(live.scrapes[source])])) as AdminMetricsResource['scrapes'],
+    ownership: { clusters: ownership.clusters, lease_age_seconds: ownership.leaseAgeMs / 1_000, degraded: ownership.isDegraded },
+  };
+}
+
+function actorsOf({ count, messages, messagesMax }: LiveReadings['actors']['node']): AdminMetricsResource['actors']['node'] {
+  return { count, mailbox_messages: messages, mailbox_messages_max: messagesMax };
+}
+
+function requestsOf(requests: Readings['requests']): AdminMetricsResource['requests'] {
+  return {
+    total: requests.reduce((total, { durations }) => total + durations.count, 0),
+    errors_total: requests.reduce((total, { code, durations }) => total + (code === '5xx' ? durations.count : 0), 0),
+    by_operation: requests.map(({ surface, operation, code, durations }) => ({ surface, operation, code, count: durations.count, ...durationsOf(durations) })),
+  };
+}
+
+function proxiesOf({ http, socks5, bytes, open, closed, reach }: ProxyReadings): NonNullable<AdminMetricsResource['proxies']> {
+  const one = ({ connections, blocked }: ProxyReadings['http']) => ({ connections_total: connections, blocked_total: sum(blocked), blocked_by_reason: { ...blocked } });
+  return {
+    http: one(http), socks5: one(socks5), bytes_up_total: bytes.up, bytes_down_total: bytes.down,
+    tunnels_open: open, tunnels_closed_by_reason: { ...closed }, reach_forward_by_outcome: { ...reach.forward }, reach_chain_by_outcome: { ...reach.chain },
+  };
+}
+
+function scrapesOf({ outcomes, durations }: LiveReadings['scrapes']['host']): AdminMetricsResource['scrapes']['host'] {
+  return { by_outcome: { ...outcomes }, ...durationsOf(durations) };
+}
+
+function durationsOf(durations: Histogram): { readonly duration_mean_seconds: number | null; readonly duration_p99_seconds: number | null } {
+  return { duration_mean_seconds: meanOf(durations), duration_p99_seconds: quantileOf(durations, 0.99) };
+}
+
+function sum(counts: Counts): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,74 @@
+/** What the metrics of an admin are read from: plain numbers that its parts count anyway. Nothing here knows a metrics library, and nothing there knows this. */
+import type { Histogram } from '../../actors/kit/histogram.ts';
+import type { MetricsSource } from '../../actors/kit/ports.ts';
+import type { ActorKind } from '../../actors/messages.ts';
+import type { ExecutionStatus, NodeStatus } from '../../actors/resources.ts';
+
+/** Counts by a word of a closed list. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** The parts of an admin, as they are read at a scrape. */
+export interface MetricSources {
+  readonly version: string;
+  /** ADMIN_NAME. */
+  readonly name: string;
+  /** At once, and without the database. */
+  live(): LiveReadings;
+  /** What the rows come to. Rejects when the database is away. */
+  totals(): Promise<TotalReadings>;
+}
+
+/** What this process knows by itself. Counts are since its start. */
+export interface LiveReadings {
+  readonly sessions: { readonly open: number; readonly opened: number; readonly cut: number; readonly frames: { readonly in: Counts; readonly out: Counts } };
+  /** Those that live here; `messages` wait in all mailboxes of a kind, `messagesMax` in the fullest. */
+  readonly actors: Readonly<Record<ActorKind, { readonly count: number; readonly messages: number; readonly messagesMax: number }>>;
+  readonly deadLetters: number;
+  readonly crashes: number;
+  readonly escalations: number;
+  /** Durations in s, sizes in changes. */
+  readonly commits: { readonly durations: Histogram; readonly sizes: Histogram; readonly waiting: number; readonly refused: number; readonly failed: number };
+  readonly ended: Readonly<Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>>;
+  readonly database: { readonly busy: number; readonly idle: number; readonly waiting: number };
+  readonly tunnels: { readonly open: number; readonly opened: number };
+  /** Null: they are switched off. */
+  readonly proxies: ProxyReadings | null;
+  /** By outcome. */
+  readonly sshLogins: Counts;
+  readonly webhookDeliveries: Counts;
+  /** Null: none is configured. */
+  readonly broker: BrokerReadings | null;
+  readonly scrapes: Readonly<Record<MetricsSource, { readonly outcomes: Counts; readonly durations: Histogram }>>;
+  readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
+}
+
+/** The proxies of this admin, and where they take people. */
+export interface ProxyReadings {
+  readonly http: { readonly connections: number; readonly blocked: Counts };
+  readonly socks5: { readonly connections: number; readonly blocked: Counts };
+  /** Up is to the target. */
+  readonly bytes: { readonly up: number; readonly down: number };
+  readonly open: number;
+  /** By why they ended. */
+  readonly closed: Counts;
+  /** By outcome. */
+  readonly reach: { readonly forward: Counts; readonly chain: Counts };
+}
+
+/** The channel to the broker. */
+export interface BrokerReadings {
+  readonly published: number;
+  readonly tooOld: number;
+  readonly failures: number;
+  /** Null: another admin publishes. */
+  readonly isUp: boolean | null;
+}
+
+/** What is counted in the database, whichever admin asks. Null: it is not known now, or there is no such thing. */
+export interface TotalReadings {
+  readonly nodes: Readonly<Record<NodeStatus, number>> | null;
+  readonly executions: Readonly<Record<'pending' | 'sent', number>> | null;
+  readonly webhooksBacklog: number | null;
+  readonly brokerBacklog: number | null;
+  readonly deliveriesPending: number | null;
+}

@@ -1,0 +1,17 @@
+/** Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: contract.md, 2. */
+import type { FastifyInstance } from 'fastify';
+import type { AdminMetrics } from '../metrics/admin-metrics.ts';
+import { EXPOSITION_TYPE } from '../metrics/registry.ts';
+import type { Gate } from '../principals.ts';
+import { sendRefusal } from './answers.ts';
+import { callerOf } from './requests.ts';
+import { API_PREFIX } from './routes.ts';
+
+/** Offers the raw route, to METRICS_KEY and MASTER_KEY. */
+export function offerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetrics, 'text'>, gate: Gate): void {
+  app.get(`${API_PREFIX}/admins/me/metrics/raw`, { exposeHeadRoute: false }, async (request, reply) => {
+    const admitted = gate.admit('metrics', callerOf(request, 'rest'));
+    if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
+    return reply.header('content-type', EXPOSITION_TYPE).send(await metrics.text());
+  });
+}
