@@ -8,13 +8,15 @@ import type { Sample } from './samples.ts';
 export const ACTORS_A_PAGE = 100;
 const SESSIONS_SHOWN = 50;
 
+const MIB = 1_048_576;
+
 /** How often the page can load itself again, in s. */
 export const REFRESH_SECONDS = [0, 2, 5, 15] as const;
 
 const STYLE = `body{max-width:76rem}table{font-size:14px}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td code{font-size:12px}.box{overflow-x:auto}
 figure{margin:.8rem 0}figcaption{font-size:14px}svg{width:100%;height:auto;max-height:12rem;font:11px system-ui,sans-serif}svg text{fill:var(--soft)}
 .key{margin-left:.7rem;white-space:nowrap}.key::before{content:"";display:inline-block;width:.8em;height:.2em;background:var(--key);vertical-align:middle;margin-right:.35em}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:0 1.5rem}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:0 1.5rem}
 form{display:flex;flex-wrap:wrap;gap:.5rem;align-items:end;margin:.6rem 0}label{font-size:14px;color:var(--soft)}input,select,button{display:block;font:inherit;font-size:15px;color:var(--text);background:var(--raised);border:1px solid var(--line);border-radius:5px;padding:.3rem .5rem;max-width:100%}button{background:var(--accent);color:var(--on-accent);border-color:var(--accent);cursor:pointer}
 input:focus-visible,select:focus-visible,button:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 .tree,.tree ul{list-style:none;margin:0;padding-left:1.1rem;border-left:1px solid var(--line)}.tree{padding-left:.6rem}.bad{color:var(--red);font-weight:600}.soft{color:var(--soft)}`;
@@ -38,6 +40,7 @@ export function debugPage(shown: DebugPage): string {
   const { admin, refreshSeconds, nowMs } = shown;
   const html = layout(`Debug: ${admin.name}`, `<h1>Inside ${escape(admin.name)}</h1>
 <p>Version ${escape(admin.version)}, Node ${escape(process.version)}, up for ${duration(nowMs - admin.startedAtMs)}, at ${new Date(nowMs).toISOString()}.</p>
+<nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
 ${plots(shown.samples)}
 ${tree(shown)}
 ${actors(shown)}
@@ -53,7 +56,7 @@ function plots(samples: readonly Sample[]): string {
   const ms = (value: number) => `${round(value)} ms`;
   return `<h2 id="process">Process</h2><div class="plots">
 ${plot({ title: 'The event loop was late by', series: [{ name: 'p50', colour: '--green', values: of(({ lagP50Ms }) => lagP50Ms) }, { name: 'p99', colour: '--accent', values: of(({ lagP99Ms }) => lagP99Ms) }, { name: 'at most', colour: '--red', values: of(({ lagMaxMs }) => lagMaxMs) }], text: ms, ...span })}
-${plot({ title: 'Memory', series: [{ name: 'resident', colour: '--accent', values: of(({ residentBytes }) => residentBytes) }, { name: 'heap', colour: '--green', values: of(({ heapBytes }) => heapBytes) }, { name: 'external', colour: '--violet', values: of(({ externalBytes }) => externalBytes) }], text: bytes, ...span })}
+${plot({ title: 'Memory', series: [{ name: 'resident', colour: '--accent', values: of(({ residentBytes }) => residentBytes / MIB) }, { name: 'heap', colour: '--green', values: of(({ heapBytes }) => heapBytes / MIB) }, { name: 'external', colour: '--violet', values: of(({ externalBytes }) => externalBytes / MIB) }], text: (value) => `${round(value)} MiB`, ...span })}
 ${plot({ title: 'Processor', series: [{ name: 'of one core', colour: '--amber', values: of(({ cpu }) => cpu * 100) }], text: (value) => `${round(value)} %`, ...span })}
 </div>`;
 }
@@ -67,7 +70,7 @@ function tree({ sights }: DebugPage): string {
 }
 
 function branch({ kind, actors: count, shards, mailboxMessages, mailboxMessagesMax, restarts }: FamilySight): string {
-  return `<li><a href="?kind=${kind}#actors">${kind}</a>: ${count} actors under ${shards} parents, ${mailboxMessages} messages wait${mailboxMessages === 0 ? '' : ` (${mailboxMessagesMax} at one)`}, <span${restarts === 0 ? '' : ' class="bad"'}>${restarts} restarts</span></li>`;
+  return `<li><a href="?kind=${kind}#actors">${kind}</a>: ${count} under ${shards} ${shards === 1 ? 'parent' : 'parents'}, ${mailboxMessages} messages wait${mailboxMessages === 0 ? '' : ` (${mailboxMessagesMax} at one)`}, <span${restarts === 0 ? '' : ' class="bad"'}>${restarts} restarts</span></li>`;
 }
 
 function actors({ sights, search, page, refreshSeconds }: DebugPage): string {
