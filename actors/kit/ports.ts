@@ -1,5 +1,6 @@
 /** How actors and surfaces reach the outside. Implemented by persistence and transport, wired in main. */
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
+import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../../transport/protocol/recording.ts';
@@ -8,14 +9,15 @@ import type { ClusterState } from '../cluster/state.ts';
 import type { CommandState } from '../command/state.ts';
 import type { DomainEvent, StoredEvent } from '../events.ts';
 import type { Addressed } from '../messages.ts';
-import type { ListName, ListQuery } from '../filters.ts';
+import type { Filter, ListName, ListQuery } from '../filters.ts';
+import type { AgentMetrics, HostMetrics } from '../node-metrics.ts';
 import type { SshOutcome } from '../ssh/login.ts';
 import type { NodeState } from '../node/state.ts';
 import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource, NodeStatus } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -199,7 +201,40 @@ export type MetricsSource = (typeof METRICS_SOURCES)[number];
 /** Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable. */
 export interface NodeMetrics {
   /** The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why. */
-  raw(node: NodeId, source: MetricsSource): Promise<Result<readonly Uint8Array[]>>;
+  raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Uint8Array[]>>;
+  /** The same of its host and of its agent, as records. */
+  host(node: NodeId): Promise<Result<HostMetrics>>;
+  agent(node: NodeId): Promise<Result<AgentMetrics>>;
+}
+
+/** One node as service discovery tells of it. */
+export interface DiscoveredNode {
+  readonly id: string;
+  readonly clusterName: string;
+  readonly status: NodeStatus;
+  readonly version: string;
+}
+
+/** Complete lists of nodes, for service discovery. */
+export interface Discovery {
+  /**
+   * All nodes that match, in pages, of one snapshot. The next page is read when it is asked for. Throws DatabaseUnavailable, also in the middle, and
+   * when nobody asks for the next page for too long; whoever stops early must `return` it.
+   */
+  nodes(filters: readonly Filter[]): AsyncGenerator<readonly DiscoveredNode[], void, void>;
+}
+
+/** A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when. */
+export interface NodeReport extends Diagnosis {
+  readonly is_live: boolean;
+}
+
+/** Reports on machines. Diagnoses change nothing but the report that is kept. Both reject with DatabaseUnavailable. */
+export interface NodeDiagnoses {
+  /** What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is away gets its last report, behind what is seen from here. */
+  get(node: NodeId): Promise<Result<NodeReport>>;
+  /** Keeps a report that an agent brought. `validation_failed` when it is none. */
+  take(node: NodeId, body: unknown): Promise<Result<null>>;
 }
 
 /** What this admin says of itself and its peers. */

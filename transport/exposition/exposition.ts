@@ -15,7 +15,8 @@ export class Exposition {
 
   /** Begins a family. All of its samples follow before the next one begins; a name comes once. */
   family(name: string, type: MetricType, help: string): this {
-    this.#text += `# HELP ${name} ${help.replaceAll('\\', String.raw`\\`).replaceAll('\n', String.raw`\n`)}\n# TYPE ${name} ${type}\n`;
+    const plain = /[\\\n]/u.test(help) ? help.replaceAll('\\', String.raw`\\`).replaceAll('\n', String.raw`\n`) : help;
+    this.#text += `# HELP ${name} ${plain}\n# TYPE ${name} ${type}\n`;
     return this;
   }
 

@@ -1,11 +1,10 @@
 /** Asking the small HTTP servers of agents, through their tunnels. Answers are untrusted: they are bounded in bytes and time, and nothing of them is believed. */
-import { request, type IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { AgentPorts } from '../protocol/frames.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../streams/dialled.ts';
-import { AGENT_HEADER_BYTES_MAX, AGENT_REQUESTS_MAX } from './limits.ts';
+import { createAnswerShelf, readAnswer, type AnswerJudge } from './agent-answer.ts';
+import { AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
 
 /** Where a node is asked, and with what. */
@@ -29,12 +28,16 @@ export interface AgentRequest {
   readonly bytesMax: number;
   readonly msMax: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Aborts: nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
+  /** Looks at the answer as it comes, so that one that is wrong ends at once. */
+  readonly judge?: AnswerJudge;
 }
 
-/** Why there is no answer: `unknown_node`; `unreachable` (no session, no tunnel, nobody at the port); `slow` (not within `msMax`); `invalid` (no HTTP, a status other than 200, too large, cut); `overloaded` (too many are asked at once). */
-export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded';
+/** Why there is no answer: `unknown_node`; `unreachable` (no session, no tunnel, nobody at the port); `slow` (not within `msMax`); `invalid` (no HTTP, a status other than 200, encoded, too large, cut, or the judge's word); `overloaded` (too many are asked at once); `abandoned` (its signal aborted). */
+export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
-/** The whole body, in the pieces in which it came; or why not, in one sentence for an operator. */
+/** The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said. */
 export type AgentAnswer = { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] } | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
 
 /** Asks agents. */
@@ -47,17 +50,25 @@ export interface AgentRequests {
 
 /** Nobody is asked yet. */
 export function createAgentRequests({ tunnels, doorOf }: AgentRequestPorts): AgentRequests {
+  const openOf = new Map<NodeId, number>();
+  const shelf = createAnswerShelf();
   let open = 0;
 
-  async function ask(node: NodeId, wanted: AgentRequest, signal: AbortSignal): Promise<AgentAnswer> {
-    const door = await doorOf(node);
+  async function ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
+    const door = await Promise.race([doorOf(node), limit.over]);
+    if (door === 'over') return limit.failure();
     if (door === null) return failed('unknown_node', 'There is no such node.');
-    const dialled = await tunnels.reach(node, { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] }, signal);
-    if (signal.aborted) return slow(wanted);
-    if (!dialled.ok) return failed(FAILURES[dialled.failure] ?? 'unreachable', dialled.message);
-    const answer = await read(dialled.stream, wanted, wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {}, signal);
-    dialled.stream.destroy();
-    return answer;
+    const dialled = await tunnels.reach(node, { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] }, limit.signal);
+    if (limit.signal.aborted) {
+      if (dialled.ok) dialled.stream.destroy();
+      return limit.failure();
+    }
+    if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
+    const key: Readonly<Record<string, string>> = wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {};
+    const { path, bytesMax, judge, headers } = wanted;
+    const answered = await readAnswer(dialled.stream, { path, bytesMax, judge, headers: { ...headers, ...key } }, shelf, limit.signal);
+    if (limit.signal.aborted) return limit.failure();
+    return answered.ok ? { ok: true, type: answered.type, body: [answered.body] } : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
   }
 
   return {
@@ -65,54 +76,78 @@ export function createAgentRequests({ tunnels, doorOf }: AgentRequestPorts): Age
       return open;
     },
     async get(node, wanted) {
+      const ofNode = openOf.get(node) ?? 0;
+      if (ofNode >= NODE_REQUESTS_MAX) return failed('overloaded', `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`);
       if (open >= AGENT_REQUESTS_MAX) return failed('overloaded', 'Too many nodes are asked at once: try again shortly.');
       open += 1;
+      openOf.set(node, ofNode + 1);
+      const limit = limitOf(wanted);
       try {
-        return await ask(node, wanted, AbortSignal.timeout(wanted.msMax));
+        return await ask(node, wanted, limit);
       } finally {
+        limit.end();
         open -= 1;
+        const left = (openOf.get(node) ?? 1) - 1;
+        if (left === 0) openOf.delete(node);
+        else openOf.set(node, left);
       }
+    },
+  };
+}
+
+/** How long one request may go on. */
+interface Limit {
+  readonly signal: AbortSignal;
+  /** Resolves when the time is over, or nobody waits any more. */
+  readonly over: Promise<'over'>;
+  /** Which of the two it was. */
+  failure(): AgentAnswer;
+  /** The request is done. */
+  end(): void;
+}
+
+function limitOf({ msMax, signal }: AgentRequest): Limit {
+  const controller = new AbortController();
+  const { promise: over, resolve } = Promise.withResolvers<'over'>();
+  const abort = (): void => {
+    controller.abort();
+    resolve('over');
+  };
+  const timer = setTimeout(abort, msMax);
+  signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted === true) abort();
+  return {
+    signal: controller.signal, over,
+    failure: () => signal?.aborted === true ? failed('abandoned', 'Nobody waits for the answer any more.') : failed('slow', `The node did not answer within ${msMax} ms.`),
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
     },
   };
 }
 
 const PORT_OF = { api: 'http_port', host_metrics: 'host_metrics_port', wireguard_metrics: 'wireguard_metrics_port' } as const satisfies Record<AgentServer, keyof AgentPorts>;
 
-/** What a failed dial is here; all others are `unreachable`. */
-const FAILURES: Partial<Record<DialFailure, AgentFailure>> = { timed_out: 'slow', overloaded: 'overloaded' };
+/** What a failed dial is here. */
+const FAILURES: Readonly<Record<DialFailure, AgentFailure>> = {
+  timed_out: 'slow', overloaded: 'overloaded',
+  refused: 'unreachable', unreachable: 'unreachable', unresolved: 'unreachable', failed: 'unreachable', blocked: 'unreachable', loop: 'unreachable', unknown_node: 'unreachable', offline: 'unreachable',
+};
+
+/** And what is said of it: not the node's own words, which may hold anything. */
+const SENTENCES: Readonly<Record<DialFailure, string>> = {
+  refused: 'Nobody listens at the port of the node for this: see whether that service of its agent is up.',
+  timed_out: 'The node took too long to connect to its own port.',
+  overloaded: 'Too many connections to the node are open: try again shortly.',
+  offline: 'The node is not connected: see its status, or try again shortly.',
+  unknown_node: 'There is no such node.',
+  unreachable: 'The node cannot reach its own port.',
+  unresolved: 'The node cannot reach its own port.',
+  failed: 'The node cannot reach its own port.',
+  blocked: 'The node refuses to connect to its own port.',
+  loop: 'The node refuses to connect to its own port.',
+};
 
 function failed(failure: AgentFailure, message: string): AgentAnswer {
   return { ok: false, failure, message };
-}
-
-function slow({ msMax }: AgentRequest): AgentAnswer {
-  return failed('slow', `The node did not answer within ${msMax} ms.`);
-}
-
-/** One request on a stream of its own. */
-function read(stream: Duplex, wanted: AgentRequest, key: Readonly<Record<string, string>>, signal: AbortSignal): Promise<AgentAnswer> {
-  return new Promise((resolve) => {
-    const sent = request({
-      createConnection: () => stream, host: 'localhost', path: wanted.path, signal, maxHeaderSize: AGENT_HEADER_BYTES_MAX,
-      headers: { ...wanted.headers, ...key, connection: 'close' },
-    }, (response) => void body(response, wanted).then(resolve));
-    sent.on('error', () => resolve(signal.aborted ? slow(wanted) : failed('invalid', 'The node did not answer as it should.')));
-    sent.end();
-  });
-}
-
-async function body(response: IncomingMessage, wanted: AgentRequest): Promise<AgentAnswer> {
-  if (response.statusCode !== 200) return failed('invalid', `The node answered with status ${response.statusCode}.`);
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const piece of response as AsyncIterable<Buffer>) {
-      bytes += piece.length;
-      if (bytes > wanted.bytesMax) return failed('invalid', `The node answered with more than ${wanted.bytesMax} bytes.`);
-      pieces.push(piece);
-    }
-  } catch (error) {
-    return (error as Error).name === 'AbortError' ? slow(wanted) : failed('invalid', 'The answer of the node was cut.');
-  }
-  return { ok: true, type: response.headers['content-type'] ?? '', body: pieces };
 }

@@ -18,3 +18,12 @@ export const AGENT_REQUESTS_MAX = 256;
 
 /** All headers of an agent's answer, in bytes. */
 export const AGENT_HEADER_BYTES_MAX = 8_192;
+
+/** Things that one node is asked at once: two systems that scrape its three sources, and two who look at it meanwhile. */
+export const NODE_REQUESTS_MAX = 8;
+
+/** Memory that all answers together hold while they are read, in bytes: a thousand of the usual size. Beyond it the largest are cut. */
+export const AGENT_REQUESTS_BYTES_MAX = 67_108_864;
+
+/** Pieces in which an answer comes: each costs a microsecond or two, however small. 4 MiB in packets of 1,400 bytes are 3,000. */
+export const AGENT_PIECES_MAX = 8_192;

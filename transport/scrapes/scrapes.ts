@@ -1,15 +1,26 @@
-/** Metrics of nodes as their agents serve them, read through their tunnels. */
-import type { NodeMetrics } from '../../actors/kit/ports.ts';
-import { ok, refuse } from '../../actors/refusal.ts';
+/** Metrics of nodes as their agents serve them, read through their tunnels: as text, and as records. */
+import type { MetricsSource, NodeMetrics } from '../../actors/kit/ports.ts';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';
-import type { AgentRequests } from '../reach/agent-requests.ts';
-import { EXPOSITION_BYTES_MAX } from './limits.ts';
+import { createSyntaxCheck } from '../exposition/syntax.ts';
+import { samplesOf } from '../exposition/samples.ts';
+import type { AnswerJudge } from '../reach/agent-answer.ts';
+import type { AgentAnswer, AgentRequests } from '../reach/agent-requests.ts';
+import { AGENT_FAMILIES, agentMetrics } from './agent-record.ts';
+import { HOST_FAMILIES, hostMetrics } from './host-record.ts';
+import { EXPOSITION_BYTES_MAX, RETRY_SECONDS } from './limits.ts';
+
+/** What became of a scrape: `ok`, or why it failed. */
+export type ScrapeOutcome = 'ok' | Extract<AgentAnswer, { ok: false }>['failure'];
 
 /** What scrapes need. */
 export interface ScrapePorts {
   readonly requests: Pick<AgentRequests, 'get'>;
   /** METRICS_SCRAPE_TIMEOUT_MS. */
   readonly msMax: number;
+  /** Told of every scrape, with how long it took in ms. */
+  readonly scraped?: (source: MetricsSource, outcome: ScrapeOutcome, tookMs: number) => void;
 }
 
 const SOURCES = {
@@ -19,12 +30,38 @@ const SOURCES = {
 } as const;
 
 /** Reads nodes. Nothing is kept between two scrapes. */
-export function createScrapes({ requests, msMax }: ScrapePorts): NodeMetrics {
+export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMetrics {
+  async function raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Buffer[]>> {
+    const beganMs = performance.now();
+    const answer = await requests.get(node, { ...SOURCES[source], bytesMax: EXPOSITION_BYTES_MAX, msMax, signal, judge: expositionJudge() });
+    scraped?.(source, answer.ok ? 'ok' : answer.failure, performance.now() - beganMs);
+    if (answer.ok) return ok(answer.body);
+    if (answer.failure === 'unknown_node') return refuse('not_found', 'Resource not found');
+    const { refusal } = refuse('service_unavailable', answer.message);
+    return { ok: false, refusal: answer.failure === 'overloaded' ? { ...refusal, retryAfterSeconds: RETRY_SECONDS } : refusal };
+  }
+
+  async function read<Record>(node: NodeId, source: MetricsSource, families: ReadonlySet<string>, record: (samples: ReturnType<typeof samplesOf>) => Record): Promise<Result<Record>> {
+    const scrape = await raw(node, source);
+    return scrape.ok ? ok(record(samplesOf(Buffer.concat(scrape.value).toString('utf8'), families))) : scrape;
+  }
+
   return {
-    async raw(node, source) {
-      const answer = await requests.get(node, { ...SOURCES[source], bytesMax: EXPOSITION_BYTES_MAX, msMax });
-      if (answer.ok) return ok(answer.body);
-      return answer.failure === 'unknown_node' ? refuse('not_found', 'Resource not found') : refuse('service_unavailable', answer.message);
-    },
+    raw,
+    host: (node) => read(node, 'host', HOST_FAMILIES, hostMetrics),
+    agent: (node) => read(node, 'agent', AGENT_FAMILIES, agentMetrics),
+  };
+}
+
+/** `text/plain`, with the version of the format or without, in UTF-8. */
+const TYPE = /^text\/plain(?:[ \t]*;[ \t]*(?:version="?0\.0\.4"?|charset="?utf-8"?|escaping=[\w-]+))*[ \t]*;?$/iu;
+
+function expositionJudge(): AnswerJudge {
+  const check = createSyntaxCheck();
+  const sentence = (problem: string | null): string | null => problem === null ? null : `The node answered with something that is no exposition: line ${problem}.`;
+  return {
+    type: (type) => TYPE.test(type) ? null : 'The node answered with another type than text/plain; version=0.0.4.',
+    take: (piece) => sentence(check.take(piece)),
+    end: () => sentence(check.end()),
   };
 }

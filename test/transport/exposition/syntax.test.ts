@@ -1,6 +1,6 @@
 /** What is an exposition and what is none: the admin answers for it with its name. */
 import test from 'ava';
-import fc from 'fast-check';
+import { assert, dictionary, double, integer, oneof, property, string, stringMatching } from 'fast-check';
 import { Exposition } from '../../../transport/exposition/exposition.ts';
 import { LABEL_VALUE_BYTES_MAX, LABELS_MAX, LINE_BYTES_MAX } from '../../../transport/exposition/limits.ts';
 import { samplesOf } from '../../../transport/exposition/samples.ts';
@@ -52,11 +52,11 @@ test('it holds no more than a line, however long none ends', (t) => {
   t.is(pieces.findIndex((problem) => problem !== null), 16);
 });
 
-const name = fc.stringMatching(/^[a-zA-Z_][a-zA-Z0-9_]{0,20}$/u);
-const labels = fc.dictionary(name, fc.string({ unit: 'binary', maxLength: 30 }), { maxKeys: 5, noNullPrototype: true });
+const name = stringMatching(/^[a-zA-Z_][a-zA-Z0-9_]{0,20}$/u);
+const labels = dictionary(name, string({ unit: 'binary', maxLength: 30 }), { maxKeys: 5, noNullPrototype: true });
 
 test('what this project writes is an exposition, and reads back as what was written', (t) => {
-  fc.assert(fc.property(name, labels, fc.oneof(fc.double(), fc.integer()), fc.integer({ min: 1, max: 40 }), (metric, given, value, size) => {
+  assert(property(name, labels, oneof(double(), integer()), integer({ min: 1, max: 40 }), (metric, given, value, size) => {
     const text = new Exposition().family(metric, 'gauge', 'What it\nis\\not').sample(metric, value, given).sample(`${metric}_more`, 1).toString();
 
     const [sample, ...others] = samplesOf(text, new Set([metric])).get(metric) ?? [];

@@ -1,0 +1,122 @@
+/** All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken. */
+import type { Pool, PoolClient } from 'pg';
+import { DatabaseUnavailable, type DiscoveredNode, type Discovery } from '../../actors/kit/ports.ts';
+import type { Filter } from '../../actors/filters.ts';
+import type { NodeStatus } from '../../actors/resources.ts';
+import { asUnavailable } from '../availability.ts';
+import { all, condition } from './conditions.ts';
+import { NODES } from './nodes.ts';
+import { rowsOf, sql } from './sql.ts';
+
+/** Nodes a page: some 250 KB of a list, read in 5 ms. */
+const PAGE_ROWS = 1_000;
+
+/** A client that leaves a page lying for so long loses its list, in ms: then the server ends the transaction. It is longer than that of others, which hold locks. */
+const PAGE_MS_MAX = 10_000;
+
+/** And one whose list takes this long in all, in ms. */
+const LIST_MS_MAX = 60_000;
+
+/** Lists at once: each holds a connection until its client has it all. */
+const AT_ONCE_MAX = 2;
+
+/** Lists that wait for their turn, and how long, in ms: below the 5 s in which every call is answered (L3). */
+const WAITING_MAX = 64;
+const WAITING_MS_MAX = 1_500;
+
+interface Row {
+  readonly id: string;
+  readonly cluster_name: string;
+  readonly status: NodeStatus;
+  readonly version: string;
+}
+
+/** Complete lists over these connections. A client that is too slow loses its list. */
+export function createDiscovery(pool: Pool): Discovery {
+  const turns = createSlots();
+  return {
+    async *nodes(filters) {
+      const leave = await turns.enter();
+      try {
+        const client = await connected(pool);
+        let failure: Error | undefined;
+        try {
+          await rowsOf(client, 'beginning a list of all nodes', sql`begin isolation level repeatable read read only`);
+          await rowsOf(client, 'beginning a list of all nodes', sql`select set_config('idle_in_transaction_session_timeout', ${String(PAGE_MS_MAX)}, true)`);
+          yield* pagesOf(client, filters);
+        } catch (error) {
+          failure = error as Error;
+          throw error;
+        } finally {
+          await released(client, failure);
+        }
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+async function* pagesOf(client: PoolClient, filters: readonly Filter[]): AsyncGenerator<readonly DiscoveredNode[], void, void> {
+  const where = all(filters.map((filter) => condition(NODES.spec.fields[filter.field]?.kind ?? 'text', NODES.fields[filter.field] ?? {}, filter)));
+  const endMs = performance.now() + LIST_MS_MAX;
+  let after = '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    if (performance.now() > endMs) throw new DatabaseUnavailable('listing all nodes: it takes its client too long');
+    const rows = await rowsOf<Row>(client, 'listing all nodes', sql`
+      select n.id, c.name as cluster_name, n.status, n.version from node n join cluster c on c.id = n.cluster_id
+      where n.id > ${after}::uuid and ${where} order by n.id limit ${PAGE_ROWS}`);
+    if (rows.length > 0) yield rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, clusterName, status, version }));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE_ROWS) return;
+    after = last.id;
+  }
+}
+
+async function connected(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw asUnavailable(error, 'listing all nodes');
+  }
+}
+
+/** One whose transaction was not ended is not used again. */
+async function released(client: PoolClient, failure: Error | undefined): Promise<void> {
+  const isEnded = failure === undefined && await client.query('rollback').then(() => true, () => false); // nothing was changed: this ends the snapshot
+  client.release(!isEnded);
+}
+
+/** Turns that are waited for, but not for ever. */
+function createSlots(): { enter(): Promise<() => void> } {
+  const waiting = new Set<() => void>();
+  let taken = 0;
+  const leave = (): void => {
+    taken -= 1;
+    const [next] = waiting;
+    next?.();
+  };
+  return {
+    async enter() {
+      if (taken >= AT_ONCE_MAX) {
+        if (waiting.size >= WAITING_MAX) throw new DatabaseUnavailable('listing all nodes: too many lists wait already');
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        const timer = setTimeout(() => {
+          waiting.delete(go);
+          reject(new DatabaseUnavailable('listing all nodes: other lists take too long'));
+        }, WAITING_MS_MAX);
+        const go = (): void => {
+          waiting.delete(go);
+          clearTimeout(timer);
+          taken += 1; // here, so that nobody comes between
+          resolve();
+        };
+        waiting.add(go);
+        await promise;
+      } else {
+        taken += 1;
+      }
+      return leave;
+    },
+  };
+}

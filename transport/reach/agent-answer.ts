@@ -1,0 +1,155 @@
+/** Reading one answer of an agent's HTTP server. Everything in it may be a lie: it is bounded in bytes, pieces and headers, and nothing of it is repeated. */
+import { request, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
+
+/** Looks at an answer as it comes; each call answers null, or a sentence that refuses it. */
+export interface AnswerJudge {
+  /** The header of that name as it was sent, or the empty text. */
+  readonly type: (contentType: string) => string | null;
+  readonly take: (piece: Buffer) => string | null;
+  readonly end: () => string | null;
+}
+
+/** What is asked, on a stream that is connected. */
+export interface AnswerWanted {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytesMax: number;
+  readonly judge?: AnswerJudge | undefined;
+}
+
+/** The body, or a sentence that says what is wrong with the answer. */
+export type Answered = { readonly ok: true; readonly type: string; readonly body: Buffer } | { readonly ok: false; readonly overloaded: boolean; readonly problem: string };
+
+/** Answers that are being read, with the memory that they hold together. */
+export interface AnswerShelf {
+  /** Room for more bytes of this one; when all together have no more room, the largest is cut. */
+  grow(reading: Reading, bytes: number): void;
+  drop(reading: Reading): void;
+  readonly bytes: number;
+}
+
+/** One answer on the shelf. */
+export interface Reading {
+  bytes: number;
+  /** Others need the room. */
+  cut(): void;
+}
+
+/** An empty shelf. */
+export function createAnswerShelf(bytesMax: number = AGENT_REQUESTS_BYTES_MAX): AnswerShelf {
+  const readings = new Set<Reading>();
+  let total = 0;
+  const drop = (reading: Reading): void => {
+    if (readings.delete(reading)) total -= reading.bytes;
+  };
+  return {
+    drop,
+    grow(reading, bytes) {
+      if (readings.has(reading)) total -= reading.bytes;
+      readings.add(reading);
+      reading.bytes = bytes;
+      total += bytes;
+      if (total <= bytesMax) return; // else one is enough: it is the largest, and it grew by less than it has
+      let largest = reading;
+      for (const other of readings) if (other.bytes > largest.bytes) largest = other;
+      drop(largest);
+      largest.cut();
+    },
+    get bytes() {
+      return total;
+    },
+  };
+}
+
+/** First room for a body, in bytes: what the metrics of a host have. It is doubled as they come. */
+const ROOM_BYTES = 65_536;
+
+/** One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the signal aborts. */
+export function readAnswer(stream: Duplex, wanted: AnswerWanted, shelf: AnswerShelf, signal: AbortSignal): Promise<Answered> {
+  const { promise, resolve } = Promise.withResolvers<Answered>();
+  const reading: Reading = { bytes: 0, cut: () => settle(wrong('Too much is read from nodes at once: try again shortly.', true)) };
+  let isSettled = false;
+
+  function settle(answered: Answered): void {
+    if (isSettled) return;
+    isSettled = true;
+    signal.removeEventListener('abort', aborted);
+    shelf.drop(reading);
+    resolve(answered);
+    stream.destroy();
+    sent.destroy();
+  }
+  function aborted(): void {
+    settle(wrong('It was given up.'));
+  }
+
+  const sent = request({
+    createConnection: () => stream, host: 'localhost', path: wanted.path, maxHeaderSize: AGENT_HEADER_BYTES_MAX, headers: { ...wanted.headers, connection: 'close' },
+  });
+  signal.addEventListener('abort', aborted, { once: true });
+  sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
+  sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
+  sent.on('response', (response) => {
+    const problem = headProblem(response, wanted);
+    if (problem === null) readBody(response, wanted, { reading, shelf, settle, isSettled: () => isSettled });
+    else settle(wrong(problem));
+  });
+  sent.on('error', () => settle(wrong('The node did not answer with HTTP, or broke off.')));
+  sent.end();
+  if (signal.aborted) aborted();
+  return promise;
+}
+
+function wrong(problem: string, overloaded = false): Answered {
+  return { ok: false, overloaded, problem };
+}
+
+function headProblem({ statusCode, headers, httpVersion }: IncomingMessage, { bytesMax, judge }: AnswerWanted): string | null {
+  if (statusCode !== 200) return `The node answered with status ${statusCode}.`;
+  if (httpVersion !== '1.1') return 'The node answered with another version of HTTP than 1.1.';
+  if (headers['content-encoding'] !== undefined) return 'The node answered with an encoded body, which it was not asked for.';
+  const length = headers['content-length'];
+  // The end of one that says neither cannot be told from a cut.
+  if (length === undefined && headers['transfer-encoding'] !== 'chunked') return 'The node did not say how long its answer is.';
+  if (length !== undefined && Number(length) > bytesMax) return tooLarge(bytesMax);
+  return judge?.type(headers['content-type'] ?? '') ?? null;
+}
+
+function tooLarge(bytesMax: number): string {
+  return `The node answered with more than ${bytesMax} bytes.`;
+}
+
+interface Place { readonly reading: Reading; readonly shelf: AnswerShelf; readonly settle: (answered: Answered) => void; readonly isSettled: () => boolean }
+
+/** Copied together as it comes: a body in pieces of one byte would hold hundreds of times its size. */
+function readBody(response: IncomingMessage, { bytesMax, judge }: AnswerWanted, { reading, shelf, settle, isSettled }: Place): void {
+  const declared = Number(response.headers['content-length'] ?? ROOM_BYTES);
+  let room = Buffer.allocUnsafe(Math.min(Math.max(declared, 1), ROOM_BYTES));
+  let bytes = 0;
+  let pieces = 0;
+  shelf.grow(reading, room.length);
+  response.on('data', (piece: Buffer) => {
+    if (isSettled()) return;
+    pieces += 1;
+    if (pieces > AGENT_PIECES_MAX) return settle(wrong(`The node answered in more than ${AGENT_PIECES_MAX} pieces.`));
+    if (bytes + piece.length > bytesMax) return settle(wrong(tooLarge(bytesMax)));
+    const problem = judge?.take(piece) ?? null;
+    if (problem !== null) return settle(wrong(problem));
+    if (bytes + piece.length > room.length) {
+      const larger = Buffer.allocUnsafe(Math.min(bytesMax, Math.max(2 * room.length, bytes + piece.length)));
+      room.copy(larger, 0, 0, bytes);
+      room = larger;
+      shelf.grow(reading, room.length);
+    }
+    bytes += piece.copy(room, bytes);
+  });
+  response.on('end', () => {
+    if (isSettled()) return;
+    if (!response.complete) return settle(wrong('The answer of the node was cut.'));
+    const problem = judge?.end() ?? null;
+    settle(problem === null ? { ok: true, type: response.headers['content-type'] ?? '', body: room.subarray(0, bytes) } : wrong(problem));
+  });
+  response.on('error', () => settle(wrong('The answer of the node was cut.')));
+}
