@@ -1,0 +1,110 @@
+/** Diagnoses of nodes: what this admin sees of the way to them, and then what their agents say of their machines, live or as they said it last. */
+import { DatabaseUnavailable, type Clock, type Log, type NodeDiagnoses, type NodeReport } from '../../actors/kit/ports.ts';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import type { NodeStatus } from '../../actors/resources.ts';
+import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
+import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
+import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
+import type { NodeId } from '../protocol/ids.ts';
+import type { AgentRequests } from '../reach/agent-requests.ts';
+import type { Tunnels } from '../reach/tunnels.ts';
+import { DIAGNOSES_MAX, REPORT_MS_MAX } from './limits.ts';
+import { cleaned, readReport, reportOf } from './reading.ts';
+import { lookFromHere, reportCheck, versionCheck } from './way.ts';
+
+/** A node as the rows know it, and its last report. Source: persistence/reads/node-diagnoses.ts. */
+export interface Standing {
+  readonly status: NodeStatus;
+  readonly lastSeenAtMs: number | null;
+  readonly version: string;
+  readonly apiPort: number;
+  readonly owner: { readonly id: string; readonly name: string } | null;
+  readonly ranges: readonly string[];
+  readonly report: { readonly collectedAtMs: number; readonly checks: readonly DiagnosisCheck[] } | null;
+}
+
+/** What diagnoses need. */
+export interface DiagnosisPorts {
+  readonly requests: Pick<AgentRequests, 'get'>;
+  readonly tunnels: Pick<Tunnels, 'reach'>;
+  /** Whether the node has a live session at this admin. */
+  readonly hasSession: (node: NodeId) => boolean;
+  /** Each rejects with DatabaseUnavailable. */
+  readonly rows: {
+    standing(node: NodeId): Promise<Standing | null>;
+    ranges(node: NodeId): Promise<readonly string[] | null>;
+    store(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void>;
+  };
+  readonly adminId: string;
+  /** Of this admin. */
+  readonly version: string;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log: Log;
+}
+
+/** Diagnoses through this admin. */
+export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
+  const { requests, rows, clock, log, version } = ports;
+  const underWay = new Map<NodeId, Promise<Result<NodeReport>>>();
+
+  async function diagnose(node: NodeId): Promise<Result<NodeReport>> {
+    const standing = await rows.standing(node);
+    if (standing === null) return refuse('not_found', 'Resource not found');
+    const { checks: way, isReached } = await lookFromHere(ports, node, standing);
+    const asked = await report(node, standing, isReached);
+    const seen = cleaned([...way, asked.check], standing.ranges); // failures are told in the words of the machine
+    const checks = [...seen, ...asked.checks, versionCheck(standing.version, version)];
+    return ok({ overall: overallOf(checks), collected_at: new Date(asked.collectedAtMs).toISOString(), is_live: asked.isLive, checks });
+  }
+
+  /** What the agent says now; else what it said last. */
+  async function report(node: NodeId, standing: Standing, isReached: boolean): Promise<Told> {
+    const startedMs = performance.now();
+    const durationMs = (): number => Math.round(performance.now() - startedMs);
+    const answer = isReached ? await requests.get(node, { server: 'api', path: AGENT_DIAGNOSTICS_PATH, bytesMax: DIAGNOSIS_BYTES_MAX, msMax: REPORT_MS_MAX }) : null;
+    const read = answer?.ok === true ? readReport(Buffer.concat(answer.body), standing.ranges) : null;
+    const nowMs = clock.nowMs();
+    if (read?.ok === true) {
+      await keep(node, read.checks, nowMs);
+      return { check: reportCheck('live', durationMs()), checks: read.checks, collectedAtMs: nowMs, isLive: true };
+    }
+    const problem = answer === null ? 'the machine cannot be reached' : answer.ok ? `its report cannot be used: ${read?.problem}` : answer.message;
+    const last = standing.report;
+    return { check: reportCheck({ problem, isAnswer: answer?.ok === true, lastAtMs: last?.collectedAtMs ?? null }, durationMs()), checks: last?.checks ?? [], collectedAtMs: last?.collectedAtMs ?? nowMs, isLive: false };
+  }
+
+  /** A report is worth its answer also when it cannot be kept. */
+  async function keep(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void> {
+    await rows.store(node, checks, atMs).catch((error: unknown) => {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      log.warn({ error, node }, 'a diagnosis was not stored');
+    });
+  }
+
+  return {
+    get(node) {
+      const running = underWay.get(node);
+      if (running !== undefined) return running;
+      if (underWay.size >= DIAGNOSES_MAX) return Promise.resolve(refuse('service_unavailable', 'Too many nodes are being diagnosed: try again shortly.'));
+      const started = diagnose(node).finally(() => underWay.delete(node));
+      underWay.set(node, started);
+      return started;
+    },
+    async take(node, body) {
+      const ranges = await rows.ranges(node);
+      if (ranges === null) return refuse('not_found', 'Resource not found');
+      const read = reportOf(body, ranges);
+      if (!read.ok) return refuse('validation_failed', 'Validation failed', { body: [read.problem] });
+      await rows.store(node, read.checks, clock.nowMs());
+      return ok(null);
+    },
+  };
+}
+
+/** What came of asking the agent. */
+interface Told {
+  readonly check: DiagnosisCheck;
+  readonly checks: readonly DiagnosisCheck[];
+  readonly collectedAtMs: number;
+  readonly isLive: boolean;
+}
