@@ -6,21 +6,28 @@ import { listenAt } from '../transport/streams/listen.ts';
 import type { Service } from './health.ts';
 import type { AgentLog } from './ports.ts';
 
-/** Connections at once; more are closed at once. An admin opens one for each of its few scrapes. */
-const CONNECTIONS_MAX = 64;
+/** What whoever connects may cost. */
+export interface WebLimits {
+  /** Connections at once to one address; more are closed at once. An admin opens one for each of its few scrapes. */
+  readonly connectionsMax: number;
+  /** Requests on one connection; after the last one it is closed. */
+  readonly requestsMax: number;
+  /** All headers of a request, in bytes. */
+  readonly headerBytesMax: number;
+  /** From a connection, or from the answer before, to whole headers, in ms. */
+  readonly headersMsMax: number;
+  /** A connection without a request is closed after this, in ms. */
+  readonly keepAliveMs: number;
+  /** To make an answer, in ms; and as long for the client to take it. */
+  readonly answerMsMax: number;
+  /** How often the server looks for connections that take too long, in ms. */
+  readonly lookMs: number;
+}
 
-/** Headers must be there in this time, and an idle connection is closed after it, in ms. */
-const HEADERS_MS_MAX = 5_000;
-const KEEP_ALIVE_MS = 5_000;
-
-/** An answer must be made and taken in this time, in ms. */
-const ANSWER_MS_MAX = 30_000;
-
-/** All headers of a request, in bytes. */
-const HEADER_BYTES_MAX = 8_192;
-
-/** How often the server looks for connections that take too long, in ms. */
-const LOOK_MS = 1_000;
+/** The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of headers. */
+export const WEB_LIMITS: WebLimits = {
+  connectionsMax: 64, requestsMax: 1_000, headerBytesMax: 8_192, headersMsMax: 5_000, keepAliveMs: 5_000, answerMsMax: 30_000, lookMs: 1_000,
+};
 
 /** What is answered to a GET. */
 export interface WebAnswer {
@@ -30,11 +37,11 @@ export interface WebAnswer {
   readonly status?: number;
 }
 
-/** One path. Requests that come while an answer is made share it. */
+/** One path. Requests that come while an answer is made share it, so that a crowd costs what one costs. */
 export interface WebRoute {
   /** Whether the bearer key must be shown. */
   readonly isProtected: boolean;
-  /** Makes an answer. A rejection is logged and answered with 500. */
+  /** Makes an answer. A rejection is logged and answered with 500, without its cause. */
   answer(): Promise<WebAnswer>;
 }
 
@@ -54,6 +61,7 @@ export interface WebServerOptions {
   /** The bearer key of protected paths. */
   readonly key: string;
   readonly log: AgentLog;
+  readonly limits?: Partial<WebLimits>;
 }
 
 /** A running server, or what is left of it. */
@@ -68,12 +76,13 @@ export interface WebServer {
 /** Starts it on every address that can be had. Never rejects: what cannot is logged once and stays the service's problem. */
 export async function startWebServer(options: WebServerOptions): Promise<WebServer> {
   const { name, hosts, orAnother, setting, log } = options;
-  const answer = answering(options);
+  const limits = { ...WEB_LIMITS, ...options.limits };
+  const answer = answering(options, limits);
   const servers: Server[] = [];
   let { port } = options;
   let problem: string | null = null;
   for (const host of hosts) {
-    const server = newServer(answer);
+    const server = newServer(answer, limits);
     const listened = await listenAt(server, { host, port, orAnother: orAnother && servers.length === 0 });
     if (listened.ok) {
       ({ port } = listened);
@@ -96,25 +105,28 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
   };
 }
 
-function newServer(answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>): Server {
+type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+function newServer(answer: Answering, { connectionsMax, requestsMax, headerBytesMax, headersMsMax, keepAliveMs, answerMsMax, lookMs }: WebLimits): Server {
   const server = createServer({
-    maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS_MAX, requestTimeout: ANSWER_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_MS,
+    maxHeaderSize: headerBytesMax, headersTimeout: headersMsMax, requestTimeout: answerMsMax, keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: lookMs,
   }, (request, response) => void answer(request, response));
-  server.maxConnections = CONNECTIONS_MAX;
-  server.setTimeout(ANSWER_MS_MAX, (socket) => socket.destroy());
+  server.maxConnections = connectionsMax;
+  server.maxRequestsPerSocket = requestsMax;
+  server.setTimeout(answerMsMax, (socket) => socket.destroy());
   return server;
 }
 
 const TEXT = 'text/plain; charset=utf-8';
 
-function answering({ name, routes, key, log }: WebServerOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }: WebLimits): Answering {
   const wanted = digest(`Bearer ${key}`);
   const underWay = new Map<WebRoute, Promise<WebAnswer>>();
 
   function made(route: WebRoute): Promise<WebAnswer> {
     const waiting = underWay.get(route);
     if (waiting !== undefined) return waiting;
-    const making = route.answer().finally(() => underWay.delete(route));
+    const making = inTime(route.answer(), answerMsMax).finally(() => underWay.delete(route)); // else one that never ends would be everybody's
     underWay.set(route, making);
     return making;
   }
@@ -133,11 +145,26 @@ function answering({ name, routes, key, log }: WebServerOptions): (request: Inco
   }
 
   return async (request, response) => {
-    request.resume(); // a body is not for us
+    const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
     const { status = 200, type, body } = await answerTo(request);
-    const headers = { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...(status === 401 && { 'www-authenticate': 'Bearer' }) };
+    if (hasBody) response.shouldKeepAlive = false; // it is not for us, and not read: what is left of it goes with the connection
+    const headers = {
+      'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', 'x-content-type-options': 'nosniff',
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }), ...(status === 405 && { allow: 'GET, HEAD' }),
+    };
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : body);
   };
+}
+
+/** Rejects when it takes longer. */
+async function inTime<T>(making: Promise<T>, msMax: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it took longer than ${msMax} ms`)), msMax);
+  try {
+    return await Promise.race([making, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function digest(text: string): Buffer {
