@@ -1,5 +1,4 @@
 /** Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an address (E4, R3). */
-import { isIP } from 'node:net';
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant } from '../resources.ts';
@@ -47,14 +46,14 @@ export function evidenceOf(session: LiveSession | null, known: StatusEvidence | 
   };
 }
 
-/** What looks like an address, with its zone. A time of day does too, and is asked about. */
-const ADDRESSES = /[\da-f]*:[\da-f:.]+(?:%[\w.-]+)?|\d{1,3}(?:\.\d{1,3}){3}/giu;
+/** What looks like an address: `::` or five colons among hex digits, with a zone, or four numbers. A time of day has two colons. */
+const ADDRESSES = /(?=[\da-f:.]*::|(?:[\da-f]*:){5})[\da-f:.]+(?:%[\w.-]+)?|\d{1,3}(?:\.\d{1,3}){3}/giu;
 
 /** Words of an agent, which may be anybody's: without addresses, without what terminals obey and PostgreSQL cannot hold, and not long. */
 function shown(text: string): string {
   // eslint-disable-next-line no-control-regex -- these are what is taken out
   const plain = text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029]+/gu, ' ').toWellFormed();
-  return cut(plain.replaceAll(ADDRESSES, (found) => (isIP(found.replace(/%.*$/u, '')) === 0 && isIP(found.replace(/:\d+$/u, '')) === 0 ? found : '(address)')), PROBLEM_CHARS_MAX);
+  return cut(plain.replaceAll(ADDRESSES, '(address)'), PROBLEM_CHARS_MAX);
 }
 
 /** At most so many characters, and no half of one. */
