@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
 import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
 import type { BrokerSettings } from './transport/brokers/settings.ts';
 
@@ -131,10 +132,11 @@ export const ADMIN_SETTING_THEMES = {
   'Debug dashboard': debug,
   'Webhooks and events': events,
   'Event broker': EVENT_BROKER_SETTINGS,
+  'Traces': TRACING_SETTINGS,
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 
@@ -146,10 +148,10 @@ type Resolved = 'API_KEY' | 'METRICS_KEY' | 'PROXY_KEY' | 'MCP_KEY'
 /**
  * The admin's settings under their environment names, every fallback applied. Left undefined where unset: DATABASE_URL
  * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL.
- * `broker` is what the EVENT_BROKER settings come to; null: none.
+ * `broker` is what the EVENT_BROKER settings come to; null: none. `tracing` are all OTEL_* variables as they were given.
  * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.
  */
-export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> } & { readonly broker: BrokerSettings | null };
+export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> } & { readonly broker: BrokerSettings | null; readonly tracing: ReturnType<typeof tracingVariables> };
 
 /** Either the settings, or every problem, one line each. */
 export type AdminConfigResult =
@@ -163,10 +165,10 @@ export function readAdminConfig(env: Readonly<Record<string, string | undefined>
 
   const chosen = chooseBroker(read.settings);
   const problems = [...contradictions(read.settings), ...(chosen.ok ? [] : chosen.problems)];
-  return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker } };
+  return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker, tracing: tracingVariables(env) } };
 }
 
-function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker'> {
+function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker' | 'tracing'> {
   return {
     ...read,
     API_KEY: read.API_KEY ?? read.MASTER_KEY,

@@ -37,6 +37,8 @@ import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
+import { createDiscovery } from './persistence/reads/discovery.ts';
+import { diagnosisRows } from './persistence/reads/node-diagnoses.ts';
 import { nodeDoorLookUp } from './persistence/reads/node-doors.ts';
 import { nodeNameLookUp } from './persistence/reads/node-names.ts';
 import { createReads } from './persistence/reads/reads.ts';
@@ -60,6 +62,7 @@ import { createUnwind } from './supervisors/unwind.ts';
 import type { Unwind } from './supervisors/unwind.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
+import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
 import { createGuard } from './transport/guard/guard.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
 import { startProxies } from './transport/proxies/proxies.ts';
@@ -75,6 +78,8 @@ import { createScrapes } from './transport/scrapes/scrapes.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
 import { createSessions } from './transport/sessions/sessions.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
+import { tracedRequests } from './transport/tracing/traced-requests.ts';
+import { createTracing } from './transport/tracing/tracing.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
@@ -118,6 +123,10 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
 async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<RunningAdmin> {
   const clock = systemClock;
 
+  const tracing = await createTracing({ variables: config.tracing, version: packageFile.version, instance: config.ADMIN_NAME, log });
+  unwind.add('traces', () => tracing.close());
+  const { tracer } = tracing;
+
   // Rows: a database, up to date, whose secrets this admin can open.
   const postgres = config.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log }) : null;
   if (postgres !== null) unwind.add('PostgreSQL', () => postgres.stop());
@@ -156,7 +165,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     tellPeers(pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) => log.warn({ error, node }, 'the other admins were not told that a node was revoked'));
   }
 
-  const requests = createAgentRequests({ tunnels, doorOf: nodeDoorLookUp(pool) });
+  const requests = tracedRequests(createAgentRequests({ tunnels, doorOf: nodeDoorLookUp(pool) }), tracer);
   const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
   const posts = createWebhookPosts({
     vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
@@ -165,7 +174,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const passwords = createPasswords();
   const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, bus, clock, log, monotonicMs,
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, bus, clock, log, monotonicMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
@@ -185,14 +194,15 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const api = createApi({
-    log,
+    log, tracer,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: scrapes.scraped }), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: scrapes.scraped }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
+      nodeDiagnoses: createDiagnoses({ requests, tunnels, hasSession: (node) => sessions.has(node), rows: diagnosisRows(pool), adminId, version: packageFile.version, clock, log }),
       checkHealth: () => runChecks(healthChecks(reads, tree, config.ADMIN_PROXY_ENABLED ? () => proxies : null, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
-      settings: { adminUrls: urls, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
+      settings: { adminUrls: urls, metricsBaseUrl: config.METRICS_BASE_URL ?? null, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config) },
     mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],

@@ -4,9 +4,12 @@ import type { ListQuery } from '../actors/filters.ts';
 import { DatabaseUnavailable, type Log } from '../actors/kit/ports.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
+import { codeOf } from './metrics/request-times.ts';
 import { parse } from './parse.ts';
+import { HTTP_STATUS } from './rest/answers.ts';
 import type { AnyOperation, Operation, OperationPorts } from './operation.ts';
 import type { Caller, Gate } from './principals.ts';
+import type { RequestRecords } from './request-record.ts';
 
 /** Where a page stands in its list. Source: contract.md, 1. */
 export interface Pagination {
@@ -37,13 +40,28 @@ export interface CallKit {
   readonly ports: OperationPorts;
   readonly gate: Gate;
   readonly log: Log;
+  readonly records: RequestRecords;
 }
 
-/** The one way in. */
-export function createCall({ ports, gate, log }: CallKit): CallOperation {
+/** The one way in. Calls over REST are timed with their request, others here. */
+export function createCall(kit: CallKit): CallOperation {
+  const call = untimedCall(kit);
+  const { records, ports: { adminMetrics: { requests } } } = kit;
+  return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
+    const beganMs = performance.now();
+    const record = records.take(caller.record);
+    const result = await records.within(record, () => call(operation, rawInput, { ...caller, record }));
+    records.ended(record, { requestId: caller.requestId, operation: operation.name, surface: caller.surface, code: result.ok ? 'ok' : result.refusal.code });
+    if (caller.surface !== 'rest') requests.observe(caller.surface, operation.name, result.ok ? '2xx' : codeOf(HTTP_STATUS[result.refusal.code]), performance.now() - beganMs);
+    return result;
+  };
+}
+
+function untimedCall({ ports, gate, log }: CallKit): CallOperation {
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
     if (!admitted.ok) return admitted;
+    if (caller.record !== undefined) caller.record.principal = admitted.value;
 
     const input = parse(operation, rawInput);
     if (!input.ok) return input;
@@ -51,7 +69,7 @@ export function createCall({ ports, gate, log }: CallKit): CallOperation {
 
     try {
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads,
-        (idempotency) => operation.handle(input.value, { ports, requestId: caller.requestId, idempotency }));
+        (idempotency) => operation.handle(input.value, { ports, requestId: caller.requestId, trace: caller.record?.isTraced === true ? caller.record.context : null, idempotency }));
       return (handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled) as Result<Answer<O>>;
     } catch (error) {
       return { ok: false, refusal: failure(error, operation, caller, log) };
@@ -80,7 +98,7 @@ function listing({ rows, totalCount }: PageOf, { page, pageSize }: ListQuery): L
 
 function failure(error: unknown, operation: Operation, caller: Caller, log: Log): Refusal {
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
-  log.error({ error, operation: operation.name, request_id: caller.requestId }, 'an operation failed');
+  log.error({ error, operation: operation.name, surface: caller.surface, request_id: caller.requestId, ...(caller.record !== undefined && { trace_id: caller.record.context.traceId }) }, 'an operation failed');
   return INTERNAL_ERROR;
 }
 

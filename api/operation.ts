@@ -1,8 +1,10 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Ask, Clock, Discovery, NodeDiagnoses, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
+import type { TraceContext } from '../transport/protocol/trace-context.ts';
+import type { AdminMetrics } from './metrics/admin-metrics.ts';
 
 /** What a credential reaches. `public` needs none. */
 export type Scope = 'api' | 'metrics' | 'public';
@@ -16,6 +18,9 @@ export interface OperationPorts {
   readonly passwords: Pick<Passwords, 'hash'>;
   readonly admin: AdminDirectory;
   readonly nodeMetrics: NodeMetrics;
+  readonly nodeDiagnoses: NodeDiagnoses;
+  readonly discovery: Discovery;
+  readonly adminMetrics: AdminMetrics;
   readonly clock: Clock;
   /** UUID v7: sortable by creation. */
   newId(): string;
@@ -33,6 +38,8 @@ export interface OperationPorts {
 /** The settings that operations depend on. */
 export interface OperationSettings {
   readonly adminUrls: readonly string[];
+  /** METRICS_BASE_URL; null or left out: the first of adminUrls. */
+  readonly metricsBaseUrl?: string | null;
   readonly vpnDomain: string;
   readonly coreName: string;
   readonly defaultClusterName: string | null;
@@ -51,6 +58,8 @@ export interface SubsystemCheck {
 export interface Call {
   readonly ports: OperationPorts;
   readonly requestId: string;
+  /** Its place in a trace, to be kept by what it creates; null when nobody traces it. */
+  readonly trace: TraceContext | null;
   readonly idempotency: Idempotency | null;
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../actors/kit/ports.ts';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createTally } from './tally.ts';
 import type { Scope } from './operation.ts';
+import type { RequestRecord } from './request-record.ts';
 
 /** Whose key it was. `anonymous`: none was needed. */
 export type Principal = 'master' | 'api' | 'metrics' | 'mcp' | 'proxy' | 'anonymous';
@@ -22,6 +23,8 @@ export interface Caller {
   readonly idempotencyKey: string | null;
   /** Set by a surface that already had the gate let this caller in to this very operation: it is not asked again. */
   readonly principal?: Principal;
+  /** Its place in a trace, and what is learnt of it. Without one it begins a trace of its own. */
+  readonly record?: RequestRecord;
 }
 
 /** Keys and enforcement flags, as in the settings of the same names. */

@@ -5,6 +5,7 @@ import type { Asks } from '../actors/kit/asks.ts';
 import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Crash } from '../actors/kit/spawn.ts';
+import type { Tracer } from '../actors/kit/tracer.ts';
 import type { ActorKind, Address, Addressed, Message } from '../actors/messages.ts';
 import type { Refusal } from '../actors/refusal.ts';
 import { UNAVAILABLE } from '../actors/refusal.ts';
@@ -29,6 +30,7 @@ export interface DirectoryPorts {
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
+  readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
 }
 
@@ -62,13 +64,13 @@ const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, log, system } = ports;
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, log, system } = ports;
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map(), webhook: new Map() };
   const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command'), webhook: createFamily(system, 'webhook') };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
   const household: Household = {
     committer, clock, held, crashed, vanished,
-    effects: { asks, clock, committer, loader, sessions, posts, ssh, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
+    effects: { asks, clock, committer, loader, sessions, posts, ssh, tracer, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
   };
 
   function tell({ to, message }: Addressed): boolean {

@@ -3,6 +3,7 @@ import { start } from 'nact';
 import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
 import type { Ask, Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
+import type { Tracer } from '../actors/kit/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
 import { createDirectory } from './directory.ts';
@@ -26,6 +27,7 @@ export interface TreePorts {
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
+  readonly tracer: Pick<Tracer, 'ended'>;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,11 +48,11 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions, posts, ssh } = ports;
+  const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
   const table = kindTable(loader, ports.settings);
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, log });
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, log });
   const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);

@@ -5,6 +5,7 @@ import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
 import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
 import type { Effect } from './step.ts';
+import type { Tracer } from './tracer.ts';
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
 export interface EffectPorts {
@@ -15,6 +16,7 @@ export interface EffectPorts {
   readonly sessions: SessionLink;
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
+  readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
@@ -81,6 +83,8 @@ export class Performer {
         return void this.#checkSshGrants(effect);
       case 'cut-posts':
         return ports.posts.cut(this.#self.id);
+      case 'trace':
+        return ports.tracer.ended(effect.span);
       case 'stop':
         return ports.stop(this.#self);
       default:

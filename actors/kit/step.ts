@@ -12,6 +12,7 @@ import type { NodeMessage } from '../node/messages.ts';
 import type { Write } from '../writes.ts';
 import type { Asker, Remembered } from './asker.ts';
 import type { Notice } from './notice.ts';
+import type { EndedSpan } from './tracer.ts';
 
 /** One atomic change: a row write with the events that tell of it (V1). */
 export interface Change {
@@ -50,6 +51,8 @@ export type Effect =
   | { readonly type: 'limit-ssh' }
   /** Which of these are gone? They come back as `ssh-grants-checked`. */
   | { readonly type: 'check-ssh-grants'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
+  /** A span is over, of a trace that somebody records. */
+  | { readonly type: 'trace'; readonly span: EndedSpan }
   | { readonly type: 'stop' };
 
 export interface Step<S> {

@@ -29,7 +29,7 @@ export const create_command = operation({
     expired_at: instantMs.nullish().describe('Executions that have not started by then never do. Must be in the future.'),
   }),
   output: CommandView,
-  handle: async (input, { ports, idempotency }) => {
+  handle: async (input, { ports, trace, idempotency }) => {
     const nowMs = ports.clock.nowMs();
     const expiredAtMs = input.expired_at ?? null;
     if (expiredAtMs !== null && expiredAtMs <= nowMs) return refuse('validation_failed', 'Validation failed', { expired_at: ['must be in the future'] });
@@ -37,7 +37,7 @@ export const create_command = operation({
     const targets = await ports.reads.targets(input.targeting);
     const id = ports.newId() as CommandId;
     const executionIds = targets.map(() => ports.newId() as ExecutionId);
-    const command = { id, text: input.command_text, targeting: input.targeting, timeoutMs: input.timeout ?? null, expiredAtMs, insertedAtMs: nowMs };
+    const command = { id, text: input.command_text, targeting: input.targeting, timeoutMs: input.timeout ?? null, expiredAtMs, insertedAtMs: nowMs, ...(trace !== null && { trace }) };
     return ports.ask<CommandResource>((asker) => ({ to: { kind: 'command', id }, message: { type: 'create', asker, command, targets, executionIds, idempotency } }));
   },
 });

@@ -7,6 +7,7 @@ import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { INTERNAL_ERROR } from '../call.ts';
 import { errorBody, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
+import { recordOf } from './request-records.ts';
 
 const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
 const TOO_LARGE = refuse('payload_too_large', 'The body is larger than this service takes.').refusal;
@@ -22,7 +23,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
 /** One failure as the error body. What is no fault of the client is logged, and not explained to it. */
 export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
   const refusal = refusalOf(error);
-  if (refusal === INTERNAL_ERROR) log.error({ error, request_id: request.id }, 'a request failed');
+  if (refusal === INTERNAL_ERROR) log.error({ error, request_id: request.id, trace_id: recordOf(request)?.context.traceId }, 'a request failed');
   return sendRefusal(reply, refusal);
 }
 

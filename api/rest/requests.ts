@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller, Surface } from '../principals.ts';
+import { recordOf } from './request-records.ts';
 
 /** A valid X-Request-Id is kept: 1 to 128 letters, digits and `._-`. Others could smuggle line breaks into logs. */
 const REQUEST_ID = /^[\w.-]{1,128}$/u;
@@ -27,11 +28,13 @@ export function addressOf(request: IncomingMessage): string {
 /** Who calls over HTTP. */
 export function callerOf(request: FastifyRequest, surface: Surface): Caller {
   const key = request.headers['idempotency-key'];
+  const record = recordOf(request);
   return {
     surface,
     credential: bearerOf(request.headers.authorization),
     address: addressOf(request.raw),
     requestId: request.id,
     idempotencyKey: typeof key === 'string' ? key : null,
+    ...(record !== undefined && { record }),
   };
 }

@@ -22,6 +22,7 @@ export function offerOperations(app: FastifyInstance, operations: readonly AnyOp
       method: rest.method,
       url: API_PREFIX + rest.path,
       exposeHeadRoute: false,
+      config: { operation: operation.name },
       onRequest: (request, reply, next) => {
         const caller = callerOf(request, 'rest');
         const admitted = gate.admit(scope, caller);

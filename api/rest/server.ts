@@ -3,19 +3,27 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Log } from '../../actors/kit/ports.ts';
+import { createTracer, type Tracer } from '../../actors/kit/tracer.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
+import type { ProxyPorts } from '../docs/guide/page.ts';
 import { offerDocumentation } from '../docs/routes.ts';
 import type { OperationPorts } from '../operation.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
+import { createRequestRecords, type RequestRecords } from '../request-record.ts';
+import { offerAdminMetrics } from './admin-metrics.ts';
 import { sendRefusal } from './answers.ts';
+import { offerDiscovery } from './discovery.ts';
+import { offerDiagnoses } from './diagnoses.ts';
 import { offerEnrollment } from './enroll.ts';
 import { answerBrokenHttp, answerFailures, sendFailure } from './failures.ts';
 import { offerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { offerNodeMetrics } from './node-metrics.ts';
 import { offerRecordings, type RecordingLimits } from './recordings.ts';
+import { timeRequests } from './request-timing.ts';
+import { beginRecord, tellRequests } from './request-records.ts';
 import { requestIdOf } from './requests.ts';
 import { offerOperations } from './routes.ts';
 import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
@@ -50,6 +58,8 @@ export interface ApiSettings {
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
   readonly docsEnabled: boolean;
+  /** Where the proxies listen, for documentation; null or left out: nowhere. */
+  readonly proxyPorts?: () => ProxyPorts | null;
   readonly version: string;
 }
 
@@ -60,6 +70,8 @@ export interface ApiKit {
   readonly settings: ApiSettings;
   /** Mounts other surfaces before the server listens: tRPC, MCP, live feeds. */
   readonly mounts?: readonly Mount[];
+  /** Default: nobody records traces. */
+  readonly tracer?: Tracer;
 }
 
 /** What a mounted surface gets: the app for routes, the one call path, the gate for what is no operation, and upgrades. */
@@ -68,6 +80,7 @@ export interface MountKit {
   readonly call: CallOperation;
   readonly gate: Gate;
   readonly log: Log;
+  readonly records: RequestRecords;
   onUpgrade(path: string, handler: UpgradeHandler): void;
 }
 
@@ -94,27 +107,33 @@ export interface Api {
 const PENDING_CONNECTIONS_MAX = 4_096;
 
 /** The API server, not yet listening. */
-export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
-  const app = createApp(settings, log);
+export function createApi({ ports, log, settings, mounts = [], tracer = createTracer(null) }: ApiKit): Api {
+  const records = createRequestRecords(tracer, log);
+  const app = createApp(settings, log, records);
   const gate = createGate(settings.gate, ports.clock);
-  const call = createCall({ ports, gate, log });
+  const call = createCall({ ports, gate, log, records });
   const upgrades = routeUpgrades(app.server);
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
-    mark(request, reply);
+    mark(request, reply, records);
     if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
     else next();
   });
+  timeRequests(app, Object.values(catalogue), ports.adminMetrics.requests, TIMED_BY_CALL);
+  tellRequests(app, records);
   answerFailures(app, log);
   readJsonBodies(app);
   offerHealth(app, () => ports.checkHealth());
   offerEnrollment(app, ports);
   offerRecordings(app, ports, settings.recordings);
+  offerDiagnoses(app, ports);
   offerNodeMetrics(app, ports, gate);
+  offerDiscovery(app, ports, gate);
+  offerAdminMetrics(app, ports.adminMetrics, gate);
   offerOperations(app, Object.values(catalogue), call, gate);
-  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName });
-  for (const mount of mounts) mount({ app, call, gate, log, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
+  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName, adminUrls: ports.settings.adminUrls, domain: ports.settings.vpnDomain, proxyPorts: settings.proxyPorts ?? (() => null) });
+  for (const mount of mounts) mount({ app, call, gate, log, records, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
   return {
     server: app.server,
@@ -137,14 +156,18 @@ export function createApi({ ports, log, settings, mounts = [] }: ApiKit): Api {
   };
 }
 
+/** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */
+const TIMED_BY_CALL = ['/api/trpc', '/mcp'];
+
 /** Headers of every answer. */
-function mark(request: FastifyRequest, reply: FastifyReply): void {
+function mark(request: FastifyRequest, reply: FastifyReply, records: RequestRecords): void {
+  beginRecord(request, reply, records);
   reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
 }
 
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
 
-function createApp(settings: ApiSettings, log: Log): FastifyInstance {
+function createApp(settings: ApiSettings, log: Log, records: RequestRecords): FastifyInstance {
   const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: settings.bodyBytesMax,
@@ -159,7 +182,7 @@ function createApp(settings: ApiSettings, log: Log): FastifyInstance {
     http: { maxHeaderSize: HEADER_BYTES_MAX },
     clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
     frameworkErrors: (error, request, reply) => {
-      mark(request, reply); // hooks do not run for these
+      mark(request, reply, records); // hooks do not run for these
       sendFailure(error, request, reply, log);
     },
   });

@@ -9,10 +9,10 @@ import { createTrpcSockets } from './sockets.ts';
 /** Mounts the router with these feeds. Closing the API cuts its connections, so that clients come back to whoever serves next. */
 export function mountTrpc(feeds: Feeds, clock: Clock): Mount {
   return (kit) => {
-    const { app, call, gate, log } = kit;
+    const { app, call, gate, log, records } = kit;
     const router = createRouter({ call, gate, feeds });
     offerHttp(app, router, log);
-    const sockets = createTrpcSockets(router, clock, log);
+    const sockets = createTrpcSockets(router, clock, records, log);
     kit.onUpgrade(TRPC_PATH, sockets.onUpgrade);
     app.addHook('preClose', (done) => {
       sockets.close();

@@ -5,6 +5,7 @@ import { getWSConnectionHandler } from '@trpc/server/adapters/ws';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
 import type { Clock, Log } from '../../actors/kit/ports.ts';
 import type { Caller } from '../principals.ts';
+import type { RequestRecords } from '../request-record.ts';
 import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { UpgradeHandler } from '../rest/upgrades.ts';
 import type { TrpcContext } from './context.ts';
@@ -47,11 +48,11 @@ export interface TrpcSockets {
 }
 
 /** The router over WebSocket. */
-export function createTrpcSockets(router: AppRouter, clock: Clock, log: Log): TrpcSockets {
+export function createTrpcSockets(router: AppRouter, clock: Clock, records: RequestRecords, log: Log): TrpcSockets {
   const server = new WebSocketServer({ noServer: true, ...SOCKET_LIMITS });
   const connected = getWSConnectionHandler<AppRouter>({
     wss: server, router,
-    createContext: ({ req, res, info }) => contextOf(req, res, info.connectionParams?.['authorization'], clock),
+    createContext: ({ req, res, info }) => contextOf(req, res, { authorization: info.connectionParams?.['authorization'], traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent }, { clock, records }),
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
     onError: ({ error }) => logBug(log, error, null),
@@ -75,7 +76,13 @@ export function createTrpcSockets(router: AppRouter, clock: Clock, log: Log): Tr
   };
 }
 
-function contextOf(request: IncomingMessage, socket: WebSocket, authorization: string | undefined, clock: Clock): TrpcContext {
+/** What a connection said when it was made: it stands for each call. */
+interface Said {
+  readonly authorization: string | undefined;
+  readonly traceparent: unknown;
+}
+
+function contextOf(request: IncomingMessage, socket: WebSocket, { authorization, traceparent }: Said, { clock, records }: { readonly clock: Clock; readonly records: RequestRecords }): TrpcContext {
   const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), idempotencyKey: null };
   const isFull = (): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFERED_BYTES_MAX;
   const drained = async (): Promise<void> => {
@@ -83,7 +90,7 @@ function contextOf(request: IncomingMessage, socket: WebSocket, authorization: s
   };
   let calls = 0;
   return {
-    caller: () => ({ ...caller, requestId: randomUUID() }),
+    caller: () => ({ ...caller, requestId: randomUUID(), record: records.begin(traceparent) }),
     begin() {
       if (socket.bufferedAmount > UNREAD_BYTES_MAX) socket.terminate();
       if (calls >= CALLS_MAX) return false;

@@ -14,6 +14,7 @@ export const Command = defineEntity({
     targeting: p.json<Targeting>(),
     timeout: p.integer().nullable(),
     expiredAt: instant().nullable(),
+    traceparent: p.text().nullable(),
     ...dates,
   },
 });

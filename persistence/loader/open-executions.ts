@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { CommandRecord, OpenExecution } from '../../actors/records.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { parseTraceparent } from '../../transport/protocol/trace-context.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 
@@ -66,19 +67,24 @@ interface CommandRow {
   readonly targeting: Targeting;
   readonly timeout: number | null;
   readonly expired_at: Date | null;
+  readonly traceparent: string | null;
   readonly inserted_at: Date;
 }
 
 /** Commands by their id. */
 export async function commandRecords(pool: Pool, ids: readonly CommandId[]): Promise<ReadonlyMap<CommandId, CommandRecord>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<CommandRow>(pool, 'loading commands', sql`select id, command_text, targeting, timeout, expired_at, inserted_at from command where id = any(${ids}::uuid[])`);
-  return new Map(rows.map((row) => [row.id, {
-    id: row.id,
-    text: row.command_text,
-    targeting: row.targeting,
-    timeoutMs: row.timeout,
-    expiredAtMs: ms(row.expired_at),
-    insertedAtMs: ms(row.inserted_at),
-  }]));
+  const rows = await rowsOf<CommandRow>(pool, 'loading commands', sql`select id, command_text, targeting, timeout, expired_at, traceparent, inserted_at from command where id = any(${ids}::uuid[])`);
+  return new Map(rows.map((row) => {
+    const trace = parseTraceparent(row.traceparent);
+    return [row.id, {
+      id: row.id,
+      text: row.command_text,
+      targeting: row.targeting,
+      timeoutMs: row.timeout,
+      expiredAtMs: ms(row.expired_at),
+      insertedAtMs: ms(row.inserted_at),
+      ...(trace !== null && { trace }),
+    }];
+  }));
 }

@@ -5,6 +5,7 @@ import { v7 } from 'uuid';
 import { createBus } from '../../actors/kit/bus.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
 import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../../actors/kit/ports.ts';
+import { createTracer } from '../../actors/kit/tracer.ts';
 import type { Result } from '../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../actors/resources.ts';
 import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
@@ -134,7 +135,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const posts = recordedPosts();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
+    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), tracer: createTracer(null), bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
     leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

@@ -43,6 +43,8 @@ export interface Sessions extends SessionLink {
   /** Takes over an authenticated socket. */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
   count(): number;
+  /** Whether the node has a live session here. */
+  has(node: NodeId): boolean;
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
   sights(limit: number): readonly SessionSight[];
   /** Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not know such frames. */
@@ -225,6 +227,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     accept,
     sendToNode,
     count: () => connections.size,
+    has: (node) => ofNode.get(node)?.welcomed === true,
     sights: (limit) => [...connections.values()].sort((one, other) => one.heardMs - other.heardMs).slice(0, limit),
     send(session, frame) {
       const connection = connections.get(session);

@@ -1,0 +1,163 @@
+/** Spans to an OpenTelemetry collector, and to the console. Loaded only where that is switched on: the libraries cost 20 MiB and a quarter of a second. */
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { createNoopMeter, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, type HrTime, type MeterProvider } from '@opentelemetry/api';
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
+import { BatchSpanProcessor, ConsoleSpanExporter, SamplingDecision, TraceIdRatioBasedSampler, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import type { Log } from '../../actors/kit/ports.ts';
+import type { EndedSpan, SpanSink } from '../../actors/kit/tracer.ts';
+import type { OtlpSettings, TracingSettings } from './settings.ts';
+
+/** What became of spans so far. */
+export interface ExportCounters {
+  readonly taken: number;
+  readonly exported: number;
+  /** Not sent: the queue was full, or the collector did not take them. */
+  readonly dropped: number;
+}
+
+/** A sink that exports. */
+export interface SpanExport extends SpanSink {
+  readonly counters: ExportCounters;
+  /** Sends what waits, for at most STOP_MS_MAX, and hangs up. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** What a stop waits for a collector, in ms. */
+const STOP_MS_MAX = 2_000;
+
+/** Exports that may be under way at a time: a collector that answers nothing holds no more batches than these in memory. */
+const EXPORTS_MAX = 4;
+
+/** `ExportResultCode.SUCCESS` of @opentelemetry/core, which is not imported for one number. */
+const EXPORT_SUCCESS = 0;
+
+/** The name of what makes these spans, beside the name of the service. */
+const SCOPE = 'edge-fleet-control';
+
+/** Service name of spans that happened on machines. */
+const MACHINE_SERVICE = 'edge-agent';
+
+/** Exports as the settings say. What it cannot export it drops and counts; the log is told once when a collector fails, and once when it takes spans again. */
+export function createSpanExport(settings: TracingSettings, version: string, instance: string, log: Log): SpanExport {
+  const counters = { taken: 0, exported: 0, dropped: 0 };
+  const agent = agentOf(settings.otlp, log);
+  const spans = spanMaker(settings, version, instance);
+  const sampler = new TraceIdRatioBasedSampler(settings.sampler.ratio);
+  const processors = settings.exporters.map((kind) => new BatchSpanProcessor({
+    exporter: kind === 'console' ? new ConsoleSpanExporter() : watched(otlpExporter(settings.otlp, agent), log),
+    maxQueueSize: settings.batch.queueMax, maxExportBatchSize: settings.batch.batchMax, scheduledDelayMillis: settings.batch.delayMs, exportTimeoutMillis: settings.batch.exportMsMax,
+    selfObsMeterProvider: meterInto(counters),
+  }));
+
+  return {
+    counters,
+    samples(traceId, parentSampled) {
+      if (parentSampled !== null && settings.sampler.followsParent) return parentSampled;
+      return sampler.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED;
+    },
+    take(span) {
+      counters.taken += processors.length;
+      const readable = spans(span);
+      for (const processor of processors) processor.onEnd(readable);
+    },
+    async close() {
+      const late = new Promise<void>((resolve) => { setTimeout(resolve, STOP_MS_MAX).unref(); });
+      await Promise.race([Promise.allSettled(processors.map((processor) => processor.shutdown())), late]);
+      agent.destroy();
+    },
+  };
+}
+
+function otlpExporter(otlp: OtlpSettings, agent: HttpAgent): SpanExporter {
+  const Exporter = otlp.protocol === 'http/json' ? JsonExporter : ProtobufExporter;
+  // Everything is given: what is not, the library would read from the environment with its own words for what is wrong.
+  return new Exporter({
+    url: otlp.url, headers: { ...otlp.headers }, timeoutMillis: otlp.timeoutMs, concurrencyLimit: EXPORTS_MAX, compression: otlp.compression as never, httpAgentOptions: () => agent,
+  });
+}
+
+/** Connections of our own, so that a stop ends those on which a collector says nothing. */
+function agentOf({ url, certificate, clientKey, clientCertificate }: OtlpSettings, log: Log): HttpAgent {
+  const options = { keepAlive: true, maxSockets: EXPORTS_MAX };
+  if (!url.startsWith('https:')) return new HttpAgent(options);
+  const files = { ca: pemOf(certificate, log), key: pemOf(clientKey, log), cert: pemOf(clientCertificate, log) };
+  return new HttpsAgent({ ...options, ...Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined)) });
+}
+
+function pemOf(path: string | null, log: Log): Buffer | undefined {
+  if (path === null) return undefined;
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    log.warn({ path, problem: (error as NodeJS.ErrnoException).code }, 'a certificate for the trace collector cannot be read: it is done without');
+    return undefined;
+  }
+}
+
+/** Says when exports begin to fail and when they work again, once each. */
+function watched(exporter: SpanExporter, log: Log): SpanExporter {
+  let fails = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const failed = Number(result.code) !== EXPORT_SUCCESS;
+        if (failed && !fails) log.warn({ problem: problemOf(result.error) }, 'the trace collector does not take spans: they are dropped until it does');
+        if (!failed && fails) log.info({}, 'the trace collector takes spans again');
+        fails = failed;
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  };
+}
+
+/** A status or a code of the system; never what the collector wrote. */
+function problemOf(error: (Error & { readonly code?: number | string }) | undefined): string {
+  return `${error?.code ?? error?.name ?? 'unknown'}`;
+}
+
+/** What the library counts of its queue comes here. Source: OpenTelemetry, semantic conventions of SDK metrics: a span that was not exported has an `error.type`. */
+function meterInto(counters: { exported: number; dropped: number }): MeterProvider {
+  const meter = createNoopMeter();
+  const counter = {
+    add(count: number, attributes?: Readonly<Record<string, unknown>>) {
+      if (attributes?.['error.type'] === undefined) counters.exported += count;
+      else counters.dropped += count;
+    },
+  };
+  return { getMeter: () => Object.assign(Object.create(meter) as typeof meter, { createCounter: () => counter }) };
+}
+
+const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const satisfies Record<EndedSpan['kind'], SpanKind>;
+
+/** Our spans as the library's. Those of machines have a resource of their own: another service, an instance a machine. */
+function spanMaker(settings: TracingSettings, version: string, instance: string): (span: EndedSpan) => ReadableSpan {
+  const admin = resourceFromAttributes({ 'service.version': version, 'service.instance.id': instance, ...settings.resource });
+  const scope = { name: SCOPE, version };
+  const resourceOf = ({ machine }: EndedSpan): Resource => (machine === undefined ? admin : resourceFromAttributes({ ...settings.resource, 'service.name': MACHINE_SERVICE, 'service.instance.id': machine }));
+
+  return (span) => {
+    const { traceId, spanId } = span.context;
+    const startTime = hrTime(span.startMs);
+    const endTime = hrTime(span.endMs);
+    return {
+      name: span.name, kind: KINDS[span.kind], spanContext: () => ({ traceId, spanId, traceFlags: TraceFlags.SAMPLED }),
+      ...(span.parentSpanId !== null && { parentSpanContext: { traceId, spanId: span.parentSpanId, traceFlags: TraceFlags.SAMPLED } }),
+      startTime, endTime, duration: hrTime(span.endMs - span.startMs), ended: true,
+      status: span.failure === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: span.failure },
+      attributes: span.attributes, links: [], events: (span.events ?? []).map(({ name, atMs }) => ({ name, time: hrTime(atMs) })),
+      resource: resourceOf(span), instrumentationScope: scope, droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0,
+    };
+  };
+}
+
+/** Seconds and nanoseconds. */
+function hrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1_000);
+  return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];
+}
