@@ -1,5 +1,6 @@
 /** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
 import { parseArgs } from 'node:util';
+import { adminMetrics } from './cases/admin-metrics.ts';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { connections } from './cases/connections.ts';
@@ -29,6 +30,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
   tunnel: { about: 'bytes through admin and agent, and through the agent\'s own proxy', run: tunnel },
   connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
+  'admin-metrics': { about: 'the admin\'s own metrics: a scrape with a whole fleet, and their rendering', run: adminMetrics },
   ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 

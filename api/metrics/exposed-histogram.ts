@@ -1,7 +1,14 @@
 /** Histograms that were counted elsewhere, in the form in which prom-client writes metrics. */
-import type { MetricObjectWithValues, MetricValueWithName } from 'prom-client';
 import type { Histogram } from '../../actors/kit/histogram.ts';
-import type { Sample } from './families.ts';
+import type { Labels, Sample } from './families.ts';
+
+/** A line of a metric, as prom-client writes it: `sharedLabels` of several lines are made text once. */
+interface Line {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly sharedLabels: Labels;
+  readonly value: number;
+}
 
 /** A metric of prom-client's that is filled instead of observed. It has what a registry asks of one. */
 export class Exposed {
@@ -16,32 +23,32 @@ export class Exposed {
     this.help = help;
   }
 
-  /** False: there is none. */
-  fill(samples: readonly Sample<Histogram>[]): boolean {
+  fill(samples: readonly Sample<Histogram>[]): void {
     this.#samples = samples;
-    return samples.length > 0;
   }
 
   reset(): void {
     this.#samples = [];
   }
 
-  async get(): Promise<Omit<MetricObjectWithValues<MetricValueWithName<string>>, 'collect'>> {
-    const { name, help, aggregator } = this;
-    return { name, help, type: 'histogram' as never, aggregator, values: this.#samples.flatMap((sample) => linesOf(name, sample)) };
+  async get(): Promise<Pick<Exposed, 'name' | 'help' | 'type' | 'aggregator'> & { readonly values: readonly Line[] }> {
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, aggregator, values: this.#samples.flatMap((sample) => linesOf(name, sample)) };
   }
 }
 
-function linesOf(name: string, { labels, value: { bounds, counts, sum, count } }: Sample<Histogram>): MetricValueWithName<string>[] {
+function linesOf(name: string, { labels: sharedLabels, value: { bounds, counts, sum, count } }: Sample<Histogram>): Line[] {
   let upTo = 0;
-  const buckets = bounds.map((bound, index) => {
+  const buckets = bounds.map((bound, index): Line => {
     upTo += counts[index] ?? 0;
-    return { metricName: `${name}_bucket`, labels: { ...labels, le: bound }, value: upTo };
+    return { metricName: `${name}_bucket`, labels: { le: bound }, sharedLabels, value: upTo };
   });
   return [
     ...buckets,
-    { metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count },
-    { metricName: `${name}_sum`, labels, value: sum },
-    { metricName: `${name}_count`, labels, value: count },
+    { metricName: `${name}_bucket`, labels: { le: '+Inf' }, sharedLabels, value: count },
+    { metricName: `${name}_sum`, labels: NO_LABELS, sharedLabels, value: sum },
+    { metricName: `${name}_count`, labels: NO_LABELS, sharedLabels, value: count },
   ];
 }
+
+const NO_LABELS = {};

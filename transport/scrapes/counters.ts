@@ -1,5 +1,5 @@
 /** What scrapes of nodes came to, and how long they took. */
-import { createHistogram, type Histogram } from '../../actors/kit/histogram.ts';
+import { createHistogram, type Histogram, type Observed } from '../../actors/kit/histogram.ts';
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
 import type { ScrapeOutcome } from './scrapes.ts';
 
@@ -15,8 +15,8 @@ export interface ScrapeCounters {
 
 /** All at zero. */
 export function createScrapeCounters(): ScrapeCounters {
-  const by = Object.fromEntries(METRICS_SOURCES.map((source) => [source, { outcomes: { ok: 0 } as Record<string, number>, durations: createHistogram(BOUNDS_S) }])) as
-    Record<MetricsSource, { readonly outcomes: Record<string, number>; readonly durations: ReturnType<typeof createHistogram> }>;
+  const none = (): { readonly outcomes: Record<string, number>; readonly durations: Observed } => ({ outcomes: { ok: 0 }, durations: createHistogram(BOUNDS_S) });
+  const by = Object.fromEntries(METRICS_SOURCES.map((source) => [source, none()])) as Record<MetricsSource, ReturnType<typeof none>>;
   return {
     by,
     scraped(source, outcome, tookMs) {

@@ -1,0 +1,84 @@
+/** Where an admin's metrics are read: its parts, in the words of api/metrics. Called by main.ts, which alone has all of them. */
+import type { MetricSources, ProxyReadings } from './api/metrics/sources.ts';
+import type { GroupCommitter } from './persistence/committer/committer.ts';
+import type { Database } from './persistence/database.ts';
+import type { SshLogins } from './persistence/ssh/verifier.ts';
+import type { Totals } from './persistence/totals.ts';
+import type { FamilySight } from './actors/kit/sights.ts';
+import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
+import type { Tree } from './supervisors/tree.ts';
+import type { Proxies } from './transport/proxies/proxies.ts';
+import type { ReachCounters } from './transport/reach/reach.ts';
+import type { Tunnels } from './transport/reach/tunnels.ts';
+import type { ScrapeCounters } from './transport/scrapes/counters.ts';
+import type { Sessions } from './transport/sessions/sessions.ts';
+import type { WebhookCounters } from './transport/webhooks/counters.ts';
+
+/** The parts. */
+export interface MeasuredParts {
+  readonly version: string;
+  readonly name: string;
+  readonly sessions: Sessions;
+  readonly tree: Tree;
+  families(): readonly FamilySight[];
+  readonly committer: GroupCommitter;
+  readonly pool: Database['pool'];
+  totals(): Promise<Totals>;
+  readonly tunnels: Tunnels;
+  /** Null: they are off, or do not listen yet. */
+  proxies(): Proxies | null;
+  readonly reach: ReachCounters;
+  readonly ssh: SshLogins;
+  readonly posts: { readonly counters: WebhookCounters };
+  /** Null: none is configured. */
+  readonly broker: BrokerChannel | null;
+  readonly scrapes: ScrapeCounters;
+}
+
+/** The sources of an admin made of these parts. */
+export function metricSources(parts: MeasuredParts): MetricSources {
+  const { version, name, sessions, tree, committer, pool, tunnels, ssh, posts, broker, scrapes } = parts;
+  return {
+    version, name,
+    totals: () => parts.totals(),
+    live() {
+      const { directory, ownership, held } = tree;
+      const { deadLetters, crashes, escalations } = directory.counters;
+      const { durations, sizes, refused, failed } = committer.counters;
+      const { opened, cut, frames } = sessions.counters;
+      const proxies = parts.proxies();
+      return {
+        sessions: { open: sessions.count(), opened, cut, frames },
+        actors: actorsOf(parts.families()),
+        deadLetters, crashes, escalations,
+        commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
+        ended: tree.ended,
+        database: { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount },
+        tunnels: { open: tunnels.count(), opened: tunnels.counters.opened },
+        proxies: proxies === null ? null : proxiesOf(proxies, parts.reach),
+        sshLogins: { ...ssh.counters },
+        webhookDeliveries: deliveriesOf(posts.counters),
+        broker: broker === null ? null : { ...broker.counters, isUp: broker.holds() ? broker.problem() === null : null },
+        scrapes: scrapes.by,
+        ownership: { clusters: held.all().length, leaseAgeMs: ownership.quietMs(), isDegraded: ownership.isDegraded() },
+      };
+    },
+  };
+}
+
+type Actors = ReturnType<MetricSources['live']>['actors'];
+
+function actorsOf(families: readonly FamilySight[]): Actors {
+  return Object.fromEntries(families.map(({ kind, actors, mailboxMessages, mailboxMessagesMax }) => [kind, { count: actors, messages: mailboxMessages, messagesMax: mailboxMessagesMax }])) as Actors;
+}
+
+function proxiesOf(proxies: Proxies, reach: ReachCounters): ProxyReadings {
+  const { http, socks5, tunnels } = proxies;
+  return { http: http.counters, socks5: socks5.counters, bytes: proxies.bytes(), open: tunnels.open, closed: tunnels.ends, reach };
+}
+
+/** Statuses and failures in one list: a try comes to one of them. Those that were cut count for nobody, and are told all the same. */
+function deliveriesOf({ answers: { other, ...answers }, failures, cut }: WebhookCounters): Readonly<Record<string, number>> {
+  const { other: otherFailure, ...named } = failures;
+  return { ...answers, other_status: other, ...Object.fromEntries(Object.entries(named).map(([kind, count]) => [kind.replaceAll('-', '_'), count])), other_failure: otherFailure, cut };
+}
