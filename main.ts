@@ -1,11 +1,13 @@
 /** The admin, put together. The only file that sees every folder; it reads as the boot order. */
 import { createBus } from './actors/kit/bus.ts';
-import type { Log, Reads } from './actors/kit/ports.ts';
+import type { Log } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
 import type { NodeId } from './transport/protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
-import { HealthProblem, runChecks } from './api/health-checks.ts';
-import type { HealthCheck } from './api/health-checks.ts';
+import { adminCluster } from './api/health/admin-cluster.ts';
+import { sharedChecks } from './api/health/checks.ts';
+import type { HealthPorts } from './api/health/ports.ts';
+import { subsystems } from './api/health/subsystems.ts';
 import { mountDebug } from './api/debug/routes.ts';
 import { mountMcp } from './api/mcp/mount.ts';
 import type { GateSettings } from './api/principals.ts';
@@ -26,6 +28,7 @@ import type { Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createDatabaseInspection } from './persistence/inspection.ts';
+import { healthCounts } from './persistence/health.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
@@ -84,9 +87,6 @@ import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
 const SETTINGS_REFRESH_MS = 300_000;
-
-/** Leases that were not renewed for so long make this admin unhealthy, in ms. Source: invariants, O2. */
-const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
 /** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
 const HANDED_OVER_FACTOR = 6;
@@ -193,12 +193,18 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     totals: () => readTotals(pool, publishing.broker !== null), tunnels, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes,
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
+  const { broker } = publishing;
+  const health: HealthPorts = {
+    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: null, vpnClient: null,
+    proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: (proxies?.http.port ?? null) !== null, socks5: (proxies?.socks5.port ?? null) !== null }) : null,
+    broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
+  };
   const api = createApi({
     log, tracer,
     ports: {
       ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: scrapes.scraped }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
       nodeDiagnoses: createDiagnoses({ requests, tunnels, hasSession: (node) => sessions.has(node), rows: diagnosisRows(pool), adminId, version: packageFile.version, clock, log }),
-      checkHealth: () => runChecks(healthChecks(reads, tree, config.ADMIN_PROXY_ENABLED ? () => proxies : null, publishing.broker, () => backlogOf(pool, BROKER_CHANNEL, BACKLOG_COUNTED_MAX + 1))),
+      checkHealth: sharedChecks(subsystems(health)), checkClusterHealth: sharedChecks(adminCluster(health)),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
       isDegraded: () => tree.ownership.isDegraded(),
@@ -357,31 +363,4 @@ function gateSettings(config: AdminConfig): GateSettings {
     apiAuthEnabled: config.API_AUTH_ENABLED, metricsAuthEnabled: config.METRICS_AUTH_ENABLED, mcpAuthEnabled: config.MCP_AUTH_ENABLED,
     failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
   };
-}
-
-/** The subsystems that exist so far. The VPN adds its own. */
-function healthChecks(reads: Pick<Reads, 'ping'>, tree: Tree, proxies: (() => Proxies | null) | null, broker: BrokerChannel | null, backlog: () => Promise<number>): readonly HealthCheck[] {
-  return [
-    { name: 'database', check: () => reads.ping().catch(() => { throw new HealthProblem('the database does not answer'); }) },
-    {
-      name: 'ownership_metadata',
-      async check() {
-        if (tree.ownership.quietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
-      },
-    },
-    ...(proxies === null ? [] : [{
-      name: 'proxy_servers',
-      async check() {
-        if (proxies()?.http.port == null || proxies()?.socks5.port == null) throw new HealthProblem('a proxy does not listen');
-      },
-    }]),
-    ...(broker === null ? [] : [{
-      name: 'event_broker',
-      async check() {
-        if (broker.problem() === null) return;
-        const waiting = await backlog();
-        throw new HealthProblem(`the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`);
-      },
-    }]),
-  ];
 }

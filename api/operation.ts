@@ -26,6 +26,8 @@ export interface OperationPorts {
   newId(): string;
   /** Runs the subsystem checks of /healthz, in parallel, 5 s each. */
   checkHealth(): Promise<readonly SubsystemCheck[]>;
+  /** The same for all admins together: /health/cluster. */
+  checkClusterHealth(): Promise<readonly SubsystemCheck[]>;
   /** What clients' URLs must pass. */
   readonly urlGuard: UrlGuard;
   /** Whether webhooks are delivered from here, and not by another admin. */

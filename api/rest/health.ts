@@ -3,24 +3,31 @@ import type { FastifyInstance } from 'fastify';
 import type { SubsystemCheck } from '../operation.ts';
 import { sendJson } from './answers.ts';
 
-/** Paths that run all checks. */
+/** What the routes ask. Requests that come while checks run share them. */
+export interface HealthRoutes {
+  checkHealth(): Promise<readonly SubsystemCheck[]>;
+  checkClusterHealth(): Promise<readonly SubsystemCheck[]>;
+}
+
+/** Paths that check the subsystems of this admin. */
 const CHECK_PATHS = ['/healthz', '/readyz', '/health'];
+
+/** Checks the admins together. */
+const CLUSTER_PATH = '/health/cluster';
 
 /** Says that the process answers, and checks nothing. */
 const LIVE_PATH = '/livez';
 
-/** 200 with an array of checks when all pass, else 503 with the same array. Requests that come while checks run share them, so that strangers cannot multiply them. */
-export function offerHealth(app: FastifyInstance, checkHealth: () => Promise<readonly SubsystemCheck[]>): void {
-  let running: Promise<readonly SubsystemCheck[]> | null = null;
-  const check = () => running ??= checkHealth().finally(() => {
-    running = null;
-  });
-
-  for (const path of CHECK_PATHS) {
+/** 200 with an array of checks when all pass, else 503 with the same array. */
+export function offerHealth(app: FastifyInstance, routes: HealthRoutes): void {
+  const offer = (path: string, check: () => Promise<readonly SubsystemCheck[]>): void => {
     app.get(path, async (_request, reply) => {
       const checks = await check();
       return sendJson(reply, checks.every(({ healthy }) => healthy) ? 200 : 503, checks);
     });
-  }
+  };
+
+  for (const path of CHECK_PATHS) offer(path, () => routes.checkHealth());
+  offer(CLUSTER_PATH, () => routes.checkClusterHealth());
   app.get(LIVE_PATH, (_request, reply) => sendJson(reply, 200, [{ name: 'process', healthy: true, duration_ms: 0, error: null } satisfies SubsystemCheck]));
 }

@@ -124,7 +124,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   tellRequests(app, records);
   answerFailures(app, log);
   readJsonBodies(app);
-  offerHealth(app, () => ports.checkHealth());
+  offerHealth(app, ports);
   offerEnrollment(app, ports);
   offerRecordings(app, ports, settings.recordings);
   offerDiagnoses(app, ports);

@@ -7,6 +7,7 @@ import type { CommandResource } from '../../actors/resources.ts';
 import { createIds } from '../../api/creation-ids.ts';
 import type { OperationPorts } from '../../api/operation.ts';
 import { createApi, type Api, type ApiSettings } from '../../api/rest/server.ts';
+import { fakeAdminMetrics } from '../support/metric-sources.ts';
 import { recordingLog } from '../support/log.ts';
 
 /** One key a scope, all different. */
@@ -136,7 +137,10 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
       open: (sealed) => sealed.slice('sealed '.length),
     },
     passwords: { hash: async (password) => `hash of ${password}` },
-    nodeMetrics: { raw: async () => refuse('service_unavailable', 'There is no node here.') },
+    nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
+    nodeMetrics: { raw: async () => refuse('service_unavailable', 'There is no node here.'), host: async () => refuse('service_unavailable', 'There is no node here.'), agent: async () => refuse('service_unavailable', 'There is no node here.') },
+    discovery: { async *nodes() {} },
+    adminMetrics: fakeAdminMetrics(),
     admin: {
       me: async () => ({
         id: SOME_ID, name: 'one', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'one@host', vpn_host_id: null, vpn_hostname: null,
@@ -149,6 +153,7 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
     deliversWebhooks: () => true,
     isDegraded: () => false,
     checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
+    checkClusterHealth: async () => [],
     settings: { adminUrls: ['http://127.0.0.1:44000'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: null, publicEnrollmentKeyEnabled: false, ...operations },
     ...ports,
   };

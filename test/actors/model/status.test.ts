@@ -8,7 +8,9 @@ import { REPORT_INTERVAL_MS } from '../../../transport/protocol/limits.ts';
 import { StatusWorld } from './status-world.ts';
 
 interface Happening {
-  happen(world: StatusWorld): void;
+  readonly happen: (world: StatusWorld) => void;
+  /** Counterexamples are told in these words. */
+  readonly toString: () => string;
 }
 
 const RANK = { healthy: 0, unhealthy: 1, unreachable: 2 } as const;

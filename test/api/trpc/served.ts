@@ -8,6 +8,7 @@ import type { OperationPorts } from '../../../api/operation.ts';
 import type { GateSettings } from '../../../api/principals.ts';
 import { createApi, type Api, type Mount } from '../../../api/rest/server.ts';
 import { recordingLog } from '../../support/log.ts';
+import { fakeAdminMetrics } from '../../support/metric-sources.ts';
 import { AT, createWorld, type World } from '../feeds/world.ts';
 
 /** Keys, one a scope, all different. */
@@ -65,7 +66,10 @@ function portsOf(world: World, served: Served): OperationPorts {
     records: { deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')), publish: (event) => Promise.resolve({ cursor: '1', id: randomUUID(), type: event.type, subject: event.subject, time: AT, data: event.data }), storeRecording: () => Promise.resolve('stored'), deleteRecording: () => Promise.resolve(refuse('not_found', 'Resource not found')) },
     vault: { newSecret: () => 'secret', sha256: () => new Uint8Array(32), seal: (text) => text, open: (sealed) => sealed } satisfies Vault,
     passwords: { hash: (password) => Promise.resolve(password) },
-    nodeMetrics: { raw: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')) },
+    nodeDiagnoses: { get: () => Promise.resolve(refuse('not_found', 'Resource not found')), take: () => Promise.resolve(ok(null)) },
+    nodeMetrics: { raw: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), host: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), agent: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')) },
+    discovery: { async *nodes() {} },
+    adminMetrics: fakeAdminMetrics(),
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,
@@ -73,6 +77,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     deliversWebhooks: () => true,
     isDegraded: () => false,
     checkHealth: () => Promise.resolve([{ name: 'database', healthy: true, duration_ms: 1, error: null }]),
+    checkClusterHealth: () => Promise.resolve([]),
     settings: { adminUrls: ['http://localhost'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: 'demo', publicEnrollmentKeyEnabled: true },
   };
 }

@@ -1,0 +1,36 @@
+/** All admins that share this database, as any one of them sees them: what /health/cluster checks. */
+import { HealthProblem, type HealthCheck } from './checks.ts';
+import type { HealthPorts } from './ports.ts';
+
+/** An admin checks in each second. Silent for longer than this, it is missing, in ms. */
+export const ADMIN_SILENT_MS_MIN = 5_000;
+
+/** One that was killed stays registered. Silent for so long, it was taken out of service, in ms: a day, in which somebody should have looked. */
+export const ADMIN_FORGOTTEN_MS = 86_400_000;
+
+/** All of them, in a fixed order. */
+export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'isDegraded'>): readonly HealthCheck[] {
+  return [
+    { name: 'database', check: () => rows.ping() },
+    {
+      name: 'admins',
+      async check() {
+        const { total, silent } = await rows.admins(ADMIN_SILENT_MS_MIN, ADMIN_FORGOTTEN_MS);
+        if (silent > 0) throw new HealthProblem(`${silent} of ${total} admins have not checked in for over ${ADMIN_SILENT_MS_MIN / 1_000} s`);
+      },
+    },
+    {
+      name: 'cluster_owners',
+      async check() {
+        const { total, ownerless } = await rows.clusters();
+        if (ownerless > 0) throw new HealthProblem(`${ownerless} of ${total} clusters have no live owner`);
+      },
+    },
+    {
+      name: 'capacity',
+      async check() {
+        if (isDegraded()) throw new HealthProblem('there are more nodes than the admins have room for');
+      },
+    },
+  ];
+}

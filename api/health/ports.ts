@@ -1,0 +1,31 @@
+/** What health asks of the rest of the admin. */
+
+/** What the rows say of this admin and its clusters. Every call rejects with DatabaseUnavailable when the database is away. */
+export interface HealthRows {
+  /** Answers when the database does. */
+  ping(): Promise<void>;
+  /** How long ago this admin last checked in by the database's clock, in ms; null when it is not registered. */
+  registrationAgeMs(): Promise<number | null>;
+  /** Clusters that have no record of ownership at all. */
+  unrecordedClusters(): Promise<number>;
+  /** Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for `forgottenMs` counts no more. */
+  admins(silentMsMin: number, forgottenMs: number): Promise<{ readonly total: number; readonly silent: number }>;
+  /** Clusters, and those of them that no live admin owns. */
+  clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
+}
+
+/** Everything that is checked. Null: it does not exist here. */
+export interface HealthPorts {
+  readonly rows: HealthRows;
+  /** How long ago leases were last renewed, in ms. */
+  leasesQuietMs(): number;
+  /** More nodes than the admins together have room for. */
+  isDegraded(): boolean;
+  /** Rejects when it does not answer. */
+  readonly vpnManager: { ping(): Promise<void> } | null;
+  /** One line without addresses, or null. */
+  readonly vpnClient: { problem(): string | null } | null;
+  /** Whether each listens. */
+  readonly proxies: (() => { readonly http: boolean; readonly socks5: boolean }) | null;
+  readonly broker: { isReached(): boolean; /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number> } | null;
+}

@@ -1,0 +1,67 @@
+/** The subsystems of one admin: what /healthz and check_admin_health check. Source: spec.md, health routes. */
+import { DoesNotApply, HealthProblem, retried, type HealthCheck } from './checks.ts';
+import type { HealthPorts } from './ports.ts';
+
+/** An admin checks in and renews its leases each second. Quiet for longer than this, it is unhealthy, in ms. Source: invariants, O2. */
+export const OWNERSHIP_QUIET_MS_MAX = 5_000;
+
+/** Tries of the VPN manager, and the wait between two of them, in ms: they fit CHECK_MS_MAX when each is refused at once. */
+export const VPN_MANAGER_TRIES_MAX = 3;
+export const VPN_MANAGER_RETRY_MS = 500;
+
+/** Events that wait for the broker are counted up to this. */
+const BACKLOG_COUNTED_MAX = 100_000;
+
+/** All of them, in a fixed order. */
+export function subsystems({ rows, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
+  return [
+    { name: 'database', check: () => rows.ping() },
+    {
+      name: 'peer_membership',
+      async check() {
+        const ageMs = await rows.registrationAgeMs();
+        if (ageMs === null) throw new HealthProblem('this admin is not registered: its peers do not know of it');
+        if (ageMs > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
+      },
+    },
+    {
+      name: 'ownership_metadata',
+      async check() {
+        if (leasesQuietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
+        const unrecorded = await rows.unrecordedClusters();
+        if (unrecorded > 0) throw new HealthProblem(`${unrecorded} clusters have no record of their owner`);
+      },
+    },
+    {
+      name: 'vpn_manager',
+      check: vpnManager === null ? notHere('there is no VPN manager') : retried(() => vpnManager.ping(), VPN_MANAGER_TRIES_MAX, VPN_MANAGER_RETRY_MS),
+    },
+    { name: 'vpn_client', check: vpnClient === null ? notHere('this admin is in no VPN') : problemFree(() => vpnClient.problem()) },
+    {
+      name: 'proxy_servers',
+      check: proxies === null ? notHere('the proxies are switched off') : problemFree(() => {
+        const { http, socks5 } = proxies();
+        return http && socks5 ? null : `${http ? 'the SOCKS5 proxy does' : socks5 ? 'the HTTP proxy does' : 'the proxies do'} not listen`;
+      }),
+    },
+    {
+      name: 'event_broker',
+      check: broker === null ? notHere('no event broker is configured') : async () => {
+        if (broker.isReached()) return;
+        const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
+        throw new HealthProblem(`the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`);
+      },
+    },
+  ];
+}
+
+function notHere(why: string): () => Promise<void> {
+  return () => Promise.reject(new DoesNotApply(why));
+}
+
+function problemFree(problem: () => string | null): () => Promise<void> {
+  return async () => {
+    const found = problem();
+    if (found !== null) throw new HealthProblem(found);
+  };
+}
