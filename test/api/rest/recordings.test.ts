@@ -33,7 +33,7 @@ test('without a database the agent is told to come again, before its body is rea
   for (const { url, log } of [before, after]) {
     const { status, error, headers } = await upload(url, 'token');
     t.deepEqual([status, error?.code, headers.get('retry-after')], [503, 'service_unavailable', '1']);
-    t.deepEqual(log.lines, []);
+    t.deepEqual(log.lines.filter(({ level }) => level !== 'debug'), []);
   }
   t.is((await upload(after.url, 'token')).status, 503, 'its place is free again');
 });
