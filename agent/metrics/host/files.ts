@@ -54,10 +54,6 @@ export class HostFiles {
   }
 
   /** An attribute below /sys, trimmed. */
-  sys(path: string): string {
-    return this.#read(`${this.roots.sys}/${path}`, 'utf8').trim();
-  }
-
   sysOrNull(path: string): string | null {
     return this.#orNull(`${this.roots.sys}/${path}`);
   }

@@ -8,7 +8,7 @@ import { numberOrNull, type HostFiles } from './files.ts';
 const CLASS = 'class/hwmon';
 
 /** Attributes of sensors: kind, number, and property. Source: the kernel's Documentation/hwmon/sysfs-interface.rst. */
-const ATTRIBUTE = /^(?<kind>in|cpu|fan|pwm|temp|curr|power|energy|humidity|intrusion)(?<number>\d+)(?:_(?<property>\w+))?$/u;
+const ATTRIBUTE = /^(?<kind>in|cpu|fan|pwm|temp|curr|power|energy|humidity|intrusion)(?<number>\d{1,4})(?:_(?<property>\w{1,64}))?$/u;
 
 /** Values of one scrape by the name of their family. */
 interface Reading {

@@ -2,16 +2,16 @@
 import type { Collector } from './collector.ts';
 
 /** Name, number and, for what is not a count of pages, the unit. Names are nothing but these characters in every kernel. */
-const LINE = /^(?<name>[\w()]+):\s+(?<number>\d+)(?<unit> kB)?$/gmu;
+const LINE = /^([A-Za-z][\w()]{0,63}):\s+(\d+)( kB)?$/gmu;
 
 /** Of /proc/meminfo, as `node_memory_<Name>_bytes`. */
 export const meminfo: Collector = {
   name: 'meminfo',
   collect(out, host) {
     const seen = new Set<string>();
-    for (const { groups } of host.proc('meminfo').matchAll(LINE)) {
-      const { name = '', number, unit } = groups ?? {};
-      const field = `${name.replaceAll(/\((.*)\)/gu, '_$1').replaceAll(/[()]/gu, '_')}${unit === undefined ? '' : '_bytes'}`;
+    for (const [, name = '', number, unit] of host.proc('meminfo').matchAll(LINE)) {
+      const word = name.includes('(') ? name.replace('(', '_').replaceAll(/[()]/gu, '') : name; // Active(anon) is Active_anon
+      const field = unit === undefined ? word : `${word}_bytes`;
       if (seen.has(field)) continue;
       seen.add(field);
       out.single(`node_memory_${field}`, 'gauge', `Memory information field ${field}.`, Number(number) * (unit === undefined ? 1 : 1_024));
