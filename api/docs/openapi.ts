@@ -2,10 +2,11 @@
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
 import { API_PREFIX } from '../rest/routes.ts';
 import { inputSchema, outputSchema, schemaName, type JsonSchema } from '../schemas.ts';
+import { SCRAPE_ROUTES, type ScrapeRoute } from './scrape-routes.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The document. Operations without a REST route are not in it. */
+/** The document: operations that have a REST route, and what monitoring systems read. */
 export function openApi(operations: readonly AnyOperation[], version: string): Json {
   const offered = operations.flatMap((operation) => (operation.rest === null ? [] : [{ operation, rest: operation.rest }]));
   const paths: Record<string, Record<string, Json>> = {};
@@ -16,12 +17,13 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
     const name = schemaName(operation.output);
     if (name !== null) resources[name] = outputSchema(operation);
   }
+  for (const route of SCRAPE_ROUTES) (paths[route.path] ??= {})['get'] = scraped(route);
   return {
     openapi: '3.1.0',
     info: { title: 'Edge fleet control', version, description: 'One place from which to reach, run, see and update machines that stand behind NAT and firewalls.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set(offered.map(({ rest }) => tagOf(rest)))].map((name) => ({ name })),
+    tags: [...new Set([...offered.map(({ rest }) => tagOf(rest)), ...SCRAPE_ROUTES.map(({ tag }) => tag)])].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -82,6 +84,18 @@ function success(operation: AnyOperation, status: number, list: boolean): Json {
     required: ['data', 'meta'],
   };
   return { description: status === 202 ? 'Accepted, and under way.' : 'Done.', headers: REQUEST_ID, content: { 'application/json': { schema } } };
+}
+
+/** A route for monitoring systems: no envelope around what it answers. */
+function scraped({ operationId, summary, tag, pathFields, queryFields, type, schema }: ScrapeRoute): Json {
+  return {
+    operationId, summary, tags: [tag],
+    parameters: [
+      ...Object.entries(pathFields).map(([name, field]) => ({ name, in: 'path', required: true, schema: field })),
+      ...Object.entries(queryFields).map(([name, field]) => queryParameter(name, field, false)),
+    ],
+    responses: { 200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } }, default: { $ref: '#/components/responses/Error' } },
+  };
 }
 
 /** Lists are written with commas, as the filters take them. */

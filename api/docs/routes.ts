@@ -1,10 +1,13 @@
-/** Documentation: the OpenAPI and AsyncAPI documents, pages that show them, and a start page. Each is made when it is first asked for, so that the start does not wait; all are hidden together by API_DOCS_ENABLED=false. */
-import type { FastifyInstance } from 'fastify';
+/** Documentation: the OpenAPI and AsyncAPI documents, pages that show them, and guides. Nothing is made before it is asked for, so that the start does not wait; all are hidden together by API_DOCS_ENABLED=false. */
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
 import { asyncApi } from './asyncapi.ts';
 import { eventPage } from './event-page.ts';
+import type { ProxyPorts } from './guide/page.ts';
+import { GUIDE_PAGES } from './guide/pages.ts';
+import { renderGuide } from './guide/render.ts';
 import { openApi } from './openapi.ts';
-import { referencePage, startPage } from './pages.ts';
+import { referencePage } from './pages.ts';
 import { isViewerInstalled, offerViewer } from './viewer.ts';
 
 /** Where the documents and their pages are. Source: spec.md, routes. */
@@ -16,30 +19,48 @@ export const EVENTS_PATH = '/asyncdoc';
 /** The pages run no script and load nothing from elsewhere. */
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** What documentation tells of besides the operations. `coreName` is that of example events. */
+/** What documentation tells of besides the operations. `coreName` is that of example events. The URLs may be known only once the server listens. */
 export interface Documented {
   readonly version: string;
   readonly coreName: string;
+  /** Where this admin and its peers are reached, in order. */
+  readonly adminUrls: readonly string[];
+  readonly domain: string;
+  readonly proxyPorts: () => ProxyPorts | null;
 }
 
+/** What the commands of guides name when not even the port is known. */
+const DEFAULT_URL = 'http://127.0.0.1:44000';
+
 /** Offers the documentation routes. */
-export function offerDocumentation(app: FastifyInstance, operations: readonly AnyOperation[], { version, coreName }: Documented): void {
+export function offerDocumentation(app: FastifyInstance, operations: readonly AnyOperation[], documented: Documented): void {
+  const { version, coreName, adminUrls, domain, proxyPorts } = documented;
   const documents: Readonly<Record<string, () => object>> = { [OPENAPI_PATH]: () => openApi(operations, version), [ASYNCAPI_PATH]: () => asyncApi(version, coreName) };
   for (const [path, make] of Object.entries(documents)) {
     const text = once(() => JSON.stringify(make()));
     app.get(path, (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(text()));
   }
 
+  // Made anew each time, as they tell of ports that are known only once they are listened on.
+  for (const [path, page] of Object.entries(GUIDE_PAGES)) {
+    app.get(path, (_request, reply) => {
+      const facts = { version, adminUrl: adminUrls[0] ?? DEFAULT_URL, domain, proxyPorts: proxyPorts(), operations };
+      return sendPage(reply, renderGuide(path, page(facts), facts));
+    });
+  }
   const pages: Readonly<Record<string, () => string | Promise<string>>> = {
-    '/': () => startPage(operations, version),
     [REFERENCE_PATH]: () => referencePage(operations, version),
     [EVENTS_PATH]: async () => eventPage(version, coreName, await isViewerInstalled()),
   };
   for (const [path, make] of Object.entries(pages)) {
     const html = once(make);
-    app.get(path, async (_request, reply) => reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(await html()));
+    app.get(path, async (_request, reply) => sendPage(reply, await html()));
   }
   offerViewer(app, version);
+}
+
+function sendPage(reply: FastifyReply, html: string): FastifyReply {
+  return reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html);
 }
 
 function once<T>(make: () => T): () => T {
