@@ -196,7 +196,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const { broker } = publishing;
   const health: HealthPorts = {
     rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: null, vpnClient: null,
-    proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: (proxies?.http.port ?? null) !== null, socks5: (proxies?.socks5.port ?? null) !== null }) : null,
+    proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
     broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
   const api = createApi({

@@ -18,9 +18,9 @@ export interface HealthRows {
 export interface HealthPorts {
   readonly rows: HealthRows;
   /** How long ago leases were last renewed, in ms. */
-  leasesQuietMs(): number;
+  readonly leasesQuietMs: () => number;
   /** More nodes than the admins together have room for. */
-  isDegraded(): boolean;
+  readonly isDegraded: () => boolean;
   /** Rejects when it does not answer. */
   readonly vpnManager: { ping(): Promise<void> } | null;
   /** One line without addresses, or null. */

@@ -38,6 +38,8 @@ export interface ProxyServer {
   readonly counters: ProxyCounters;
   /** Connections now. */
   readonly connections: number;
+  /** Whether it listens now, on all of its addresses. */
+  isListening(): boolean;
   /** Null when it works, else one sentence that names the port and the setting. */
   problem(): string | null;
 }
@@ -119,6 +121,7 @@ async function listenAll(name: string, { servers, counters, guests }: ProxyFront
     get connections() {
       return guests.open;
     },
+    isListening: () => isListening && servers.every(({ listening }) => listening),
     problem: () => problem,
   };
 }
