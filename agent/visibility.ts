@@ -11,7 +11,7 @@ import type { Service } from './health.ts';
 import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
 import type { OwnMetricsSources } from './metrics/own.ts';
-import { wireguardMetrics } from './metrics/wireguard.ts';
+import { MACHINE_WIREGUARD, wireguardMetrics } from './metrics/wireguard.ts';
 import type { AgentLog } from './ports.ts';
 import { startWebServer } from './web-server.ts';
 import type { WebRoute } from './web-server.ts';
@@ -55,7 +55,7 @@ export async function startVisibility({ config, picked, token, sources, diagnose
     }),
     startWebServer({
       name: 'wireguard_metrics', hosts, port: config.AGENT_WIREGUARD_METRICS_PORT, orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'), setting: 'AGENT_WIREGUARD_METRICS_PORT', key, log,
-      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics()) },
+      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics(MACHINE_WIREGUARD)) },
     }),
   ]);
   return {

@@ -1,7 +1,81 @@
 /** Metrics of this machine's WireGuard interfaces, under the names of the common exporter, without addresses of the VPN (R3). */
-import { Exposition } from '../../transport/exposition/exposition.ts';
+import { join } from 'node:path';
+import { Exposition, renderLabels } from '../../transport/exposition/exposition.ts';
+import { failedReading, WIREGUARD_LIMITS } from './wireguard/device.ts';
+import type { DeviceReading, WireguardLimits, WireguardPeer } from './wireguard/device.ts';
+import { kernelInterfaces, namesIn, readKernel } from './wireguard/kernel.ts';
+import { readUserSpace } from './wireguard/user-space.ts';
 
-/** The metrics of WireGuard as text; without an interface there are none. */
-export async function wireguardMetrics(): Promise<string> {
-  return new Exposition().single('wireguard_up', 'gauge', 'Whether there is an interface.', 0).toString();
+/** What is read, and how peers are called. */
+export interface WireguardSources {
+  /** Sockets of interfaces in user space. */
+  readonly sockets: string;
+  /** All network interfaces of the machine. */
+  readonly interfaces: string;
+  /** The program that asks the kernel. */
+  readonly wg: string;
+  /** Name of the node that has this public key (base64), or null. */
+  readonly nodeOf: (publicKey: string) => string | null;
+  readonly limits?: Partial<WireguardLimits>;
+}
+
+/** As on every Linux machine. Nobody has a name yet: there is no mesh of this service before its VPN. */
+export const MACHINE_WIREGUARD: WireguardSources = { sockets: '/var/run/wireguard', interfaces: '/sys/class/net', wg: 'wg', nodeOf: () => null };
+
+/** What an interface may be called: it becomes a path and a word of a command. Source: wg(8), as the kernel has it. */
+const INTERFACE_NAME = /^[\w=+.-]{1,15}$/u;
+
+const SOCKET_ENDING = '.sock';
+
+/** What was found. `isComplete`: there is no place that could not be looked at. */
+interface Found {
+  readonly devices: readonly Device[];
+  readonly isComplete: boolean;
+}
+
+/** An interface, and what was read of it. */
+interface Device {
+  readonly name: string;
+  readonly reading: Exclude<DeviceReading, { kind: 'gone' }>;
+}
+
+/** The metrics of WireGuard as text. Never rejects: an interface that cannot be read is down, and has no other metrics. */
+export async function wireguardMetrics(sources: WireguardSources): Promise<string> {
+  const { devices, isComplete } = await readDevices(sources, { ...WIREGUARD_LIMITS, ...sources.limits });
+  const exposition = new Exposition().single('wireguard_interfaces', 'gauge', 'WireGuard interfaces of this machine; absent where the agent may not look for them.', isComplete ? devices.length : null);
+  exposition.family('wireguard_interface_up', 'gauge', 'Whether the interface could be read.');
+  for (const { name, reading } of devices) exposition.sample('wireguard_interface_up', reading.kind === 'read' ? 1 : 0, { interface: name });
+  const peers = devices.flatMap(({ name, reading }) => (reading.kind === 'read' ? reading.peers.map((peer) => ({ ...peer, labels: labelsOf(name, peer, sources) })) : []));
+  const family = (metric: string, type: 'counter' | 'gauge', help: string, value: (peer: WireguardPeer) => number): void => {
+    exposition.family(metric, type, help);
+    for (const peer of peers) exposition.sample(metric, value(peer), peer.labels);
+  };
+  family('wireguard_sent_bytes_total', 'counter', 'Bytes sent to the peer.', (peer) => peer.sentBytes);
+  family('wireguard_received_bytes_total', 'counter', 'Bytes received from the peer.', (peer) => peer.receivedBytes);
+  family('wireguard_latest_handshake_seconds', 'gauge', 'Unix time of the last handshake with the peer, in seconds; 0 for never.', (peer) => peer.handshakeSeconds);
+  return exposition.toString();
+}
+
+async function readDevices({ sockets, interfaces, wg }: WireguardSources, limits: WireguardLimits): Promise<Found> {
+  const inKernel = kernelInterfaces(interfaces, limits.lookedAtMax).filter((name) => INTERFACE_NAME.test(name));
+  const files = namesIn(sockets);
+  const inUserSpace = (files ?? [])
+    .filter((file) => file.endsWith(SOCKET_ENDING)).map((file) => file.slice(0, -SOCKET_ENDING.length))
+    .filter((name) => INTERFACE_NAME.test(name) && !inKernel.includes(name));
+  const read = await Promise.all([
+    ...inKernel.map((name) => ({ name, read: () => readKernel(name, wg, limits) })),
+    ...inUserSpace.map((name) => ({ name, read: () => readUserSpace(join(sockets, name + SOCKET_ENDING), limits) })),
+  ].slice(0, limits.interfacesMax).map(async ({ name, read: readOne }) => ({ name, reading: await readOne() })));
+  let room = limits.peersMax;
+  const devices = read.filter((device): device is Device => device.reading.kind !== 'gone').map((device) => {
+    const peers = device.reading.kind === 'read' ? device.reading.peers.length : 0;
+    if (peers > room) return { name: device.name, reading: failedReading('there are too many peers') };
+    room -= peers;
+    return device;
+  });
+  return { devices, isComplete: files !== null };
+}
+
+function labelsOf(device: string, { publicKey }: WireguardPeer, { nodeOf }: WireguardSources): string {
+  return renderLabels({ interface: device, public_key: publicKey, friendly_name: nodeOf(publicKey) ?? '' });
 }
