@@ -41,6 +41,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   useradd: 'passwd',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  'prometheus-node-exporter': 'prometheus-node-exporter',
   ip: 'iproute2',
   wg: 'wireguard-tools',
   'wireguard-go': 'wireguard-go',
