@@ -5,6 +5,7 @@ import { addAliasCommands } from './commands/alias.ts';
 import { addClusterCommands } from './commands/cluster.ts';
 import { addCommandCommands } from './commands/command.ts';
 import { addConnectCommand } from './commands/connect.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addEventsCommands } from './commands/events.ts';
 import { addForwardCommand } from './commands/forward.ts';
 import { addHealthCommand } from './commands/health.ts';
@@ -51,7 +52,7 @@ function createProgram(): Program {
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
-  for (const add of [addRunCommand, addSshCommands, addForwardCommand, addSshConfigCommand, addProxyUrlCommand, addConnectCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addSshUsernameCommands, addSshKeyCommands, addRecordingCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addLoginCommand]) add(program);
+  for (const add of [addRunCommand, addSshCommands, addForwardCommand, addSshConfigCommand, addProxyUrlCommand, addConnectCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addSshUsernameCommands, addSshKeyCommands, addRecordingCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addDoctorCommand, addLoginCommand]) add(program);
   return program;
 }
 
