@@ -3,7 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts';
 import { refuse, UNAVAILABLE } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
+import { nothing } from '../inputs.ts';
 import type { OperationPorts } from '../operation.ts';
+import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
@@ -12,7 +14,6 @@ import { API_PREFIX } from './routes.ts';
 /** Content type of an exposition. Source: Prometheus, exposition formats. */
 const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-const NO_QUERY = refuse('bad_request', 'This route takes no query parameters.').refusal;
 const NO_UUID = refuse('bad_request', 'Malformed parameter', { node_id: ['must be a UUID'] }).refusal;
 
 /** Offers the raw routes, to METRICS_KEY and MASTER_KEY. A client that goes away ends its scrape. */
@@ -21,7 +22,8 @@ export function offerNodeMetrics(app: FastifyInstance, { nodeMetrics }: Pick<Ope
     app.get(`${API_PREFIX}/nodes/:node_id/metrics/${source}/raw`, { exposeHeadRoute: false }, async (request, reply) => {
       const admitted = gate.admit('metrics', callerOf(request, 'rest'));
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-      if (Object.keys(request.query as object).length > 0) return sendRefusal(reply, NO_QUERY);
+      const query = nothing.safeParse(request.query);
+      if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
       const id = Uuid.safeParse((request.params as { readonly node_id?: unknown }).node_id);
       if (!id.success) return sendRefusal(reply, NO_UUID);
       const gone = new AbortController();

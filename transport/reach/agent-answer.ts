@@ -66,6 +66,9 @@ export function createAnswerShelf(bytesMax: number = AGENT_REQUESTS_BYTES_MAX): 
 /** First room for a body, in bytes: what the metrics of a host have. It is doubled as they come. */
 const ROOM_BYTES = 65_536;
 
+/** Bytes around a small body, such as its headers. */
+const AROUND_BYTES_MAX = 65_536;
+
 /** One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the signal aborts. */
 export function readAnswer(stream: Duplex, wanted: AnswerWanted, shelf: AnswerShelf, signal: AbortSignal): Promise<Answered> {
   const { promise, resolve } = Promise.withResolvers<Answered>();
@@ -86,9 +89,14 @@ export function readAnswer(stream: Duplex, wanted: AnswerWanted, shelf: AnswerSh
   }
 
   const sent = request({
-    createConnection: () => stream, host: 'localhost', path: wanted.path, maxHeaderSize: AGENT_HEADER_BYTES_MAX, headers: { ...wanted.headers, connection: 'close' },
+    createConnection: () => stream, host: 'localhost', path: wanted.path, maxHeaderSize: AGENT_HEADER_BYTES_MAX, headers: { host: 'localhost', ...wanted.headers, connection: 'close' },
   });
   signal.addEventListener('abort', aborted, { once: true });
+  let came = 0;
+  sent.on('socket', (socket) => socket.on('data', (bytes: Buffer) => {
+    came += bytes.length;
+    if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax))); // names of pieces and the like are in no body
+  }));
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
   sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
   sent.on('response', (response) => {
