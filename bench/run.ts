@@ -4,6 +4,7 @@ import { adminMetrics } from './cases/admin-metrics.ts';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { connections } from './cases/connections.ts';
+import { exporters } from './cases/exporters.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { list } from './cases/list.ts';
@@ -31,6 +32,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   tunnel: { about: 'bytes through admin and agent, and through the agent\'s own proxy', run: tunnel },
   connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
   'admin-metrics': { about: 'the admin\'s own metrics: a scrape with a whole fleet, and their rendering', run: adminMetrics },
+  exporters: { about: 'a scrape of a machine beside node_exporter', run: exporters },
   ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 
