@@ -1,62 +1,82 @@
 /** Traces through a real fleet, as a collector sees them. */
 import test from 'ava';
-import type { CommandResource, ExecutionResource } from '../../actors/resources.ts';
-import { newSpanId, newTraceId, traceparentOf } from '../../transport/protocol/trace-context.ts';
+import { traceparentOf } from '../../transport/protocol/trace-context.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { startOtlpCollector, type CollectedSpan } from '../support/otlp-collector.ts';
+import { startOtlpCollector, type OtlpCollector } from '../support/otlp-collector.ts';
+import { createScope } from '../support/scope.ts';
+import { clientTrace, exportingTo, isComplete, only, runTraced } from '../support/traces.ts';
 
-/** Spans leave soon, so that a test need not wait for them. */
-const SOON = { OTEL_BSP_SCHEDULE_DELAY: '50', LOG_LEVEL: 'debug' };
+const scope = createScope();
+let started: { readonly fleet: Fleet; readonly collector: OtlpCollector } | undefined;
 
-const client = () => ({ traceId: newTraceId(), spanId: newSpanId(), sampled: true });
+test.serial.before('the fleet starts, with a collector', async () => {
+  const collector = await startOtlpCollector(scope);
+  const env = { ...exportingTo(collector.url), LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=k%201', OTEL_SERVICE_NAME: 'fleet-under-test' };
+  started = { collector, fleet: await startFleet(scope, { agents: 2, env, agentEnv: { LOG_LEVEL: 'debug' } }) };
+});
+test.after.always('the fleet ends', () => scope.end());
 
-async function createTraced(fleet: Fleet, script: string, context: ReturnType<typeof client>): Promise<CommandResource> {
-  const { data } = await fleet.rest.call<CommandResource>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } }, headers: { traceparent: traceparentOf(context) } });
-  return data;
+function fleet(): Fleet {
+  if (started === undefined) throw new Error('the fleet did not start');
+  return started.fleet;
 }
 
-const named = (spans: readonly CollectedSpan[], name: string) => spans.filter((span) => span.name === name);
-
-/** The one span of this name. */
-function only(spans: readonly CollectedSpan[], name: string): CollectedSpan {
-  const [span, ...others] = named(spans, name);
-  if (span === undefined || others.length > 0) throw new Error(`${others.length + (span === undefined ? 0 : 1)} spans are called ${name}`);
-  return span;
+function collector(): OtlpCollector {
+  if (started === undefined) throw new Error('the collector did not start');
+  return started.collector;
 }
 
-const complete = (machines: number) => (spans: readonly CollectedSpan[]) => ['create_command', 'execution', 'run'].every((name) => named(spans, name).length === (name === 'create_command' ? 1 : machines));
+test.serial("one trace goes from a client's traceparent through its request to every machine", async (t) => {
+  const context = clientTrace();
 
-for (const protocol of ['http/protobuf', 'http/json']) {
-  test(`one trace goes from a client's traceparent through its request to every machine, over ${protocol}`, async (t) => {
-    const collector = await startOtlpCollector(t);
-    const fleet = await startFleet(t, { agents: 2, env: { ...SOON, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=k%201', OTEL_SERVICE_NAME: 'fleet-under-test' }, agentEnv: { LOG_LEVEL: 'debug' } });
-    const context = client();
+  const command = await runTraced(fleet().rest, 'echo "$TRACEPARENT"; sleep 0.3', context);
+  const executions = await fleet().settled(command);
+  const spans = await collector().trace(context.traceId, (found) => isComplete(found, 2));
 
-    const command = await createTraced(fleet, 'echo "$TRACEPARENT"; sleep 0.3', context);
-    const executions = await fleet.settled(command);
-    const spans = await collector.trace(context.traceId, complete(2));
+  const request = only(spans, 'create_command');
+  t.like(request, { parentSpanId: context.spanId, kind: 2, status: 0 });
+  t.like(request.attributes, { 'edge.surface': 'rest', 'edge.code': 'ok', 'edge.principal': 'master' });
+  t.is(request.resource['service.name'], 'fleet-under-test');
+  for (const execution of executions) {
+    const whole = spans.find((span) => span.name === 'execution' && span.attributes['edge.execution'] === execution.id);
+    const run = spans.find((span) => span.name === 'run' && span.attributes['edge.execution'] === execution.id);
+    t.is(whole?.parentSpanId, request.spanId);
+    t.is(run?.parentSpanId, whole?.spanId);
+    t.is(execution.output, `00-${context.traceId}-${run?.spanId}-01\n`, 'the script is told the place of its own process');
+    t.like(run?.resource, { 'service.name': 'edge-agent', 'service.instance.id': execution.node_id });
+    t.like(run?.attributes, { 'edge.command': command.id, 'edge.node': execution.node_id, 'process.exit.code': 0 });
+    const ranMs = (run?.endMs ?? 0) - (run?.startMs ?? 0);
+    t.true(ranMs >= 290 && ranMs < 5_000, `it ran for ${ranMs} ms`);
+    t.true((run?.startMs ?? 0) >= (whole?.startMs ?? 0) && (run?.endMs ?? 0) <= (whole?.endMs ?? 0), 'a process lives within its execution');
+    t.deepEqual(whole?.events, ['sent']);
+  }
+  t.deepEqual([...new Set(collector().requests.map(({ path, headers }) => [path, headers['x-collector-key'], headers['content-type']].join(' ')))], ['/v1/traces k 1 application/x-protobuf']);
+  const line = fleet().admins[0]?.program.lines().find((one) => one['operation'] === 'create_command');
+  t.like(line, { level: 'debug', msg: 'a request was answered', trace_id: context.traceId, surface: 'rest', principal: 'master', code: 'ok' });
+  const ended = fleet().agents.flatMap((agent) => agent.program.lines()).filter((one) => one['msg'] === 'An execution ended');
+  t.deepEqual(ended.map((one) => [one['execution'], one['trace_id']]).toSorted(), executions.map(({ id }) => [id, context.traceId]).toSorted());
+});
 
-    const request = only(spans, 'create_command');
-    t.like(request, { parentSpanId: context.spanId, kind: 2, status: 0 });
-    t.like(request.attributes, { 'edge.surface': 'rest', 'edge.code': 'ok', 'edge.principal': 'master' });
-    t.is(request.resource['service.name'], 'fleet-under-test');
-    for (const execution of executions) {
-      const whole = spans.find((span) => span.name === 'execution' && span.attributes['edge.execution'] === execution.id);
-      const run = spans.find((span) => span.name === 'run' && span.attributes['edge.execution'] === execution.id);
-      t.is(whole?.parentSpanId, request.spanId);
-      t.is(run?.parentSpanId, whole?.spanId);
-      t.is(execution.output, `00-${context.traceId}-${run?.spanId}-01\n`, 'the script is told the place of its own process');
-      t.like(run?.resource, { 'service.name': 'edge-agent', 'service.instance.id': execution.node_id });
-      t.like(run?.attributes, { 'edge.command': command.id, 'edge.node': execution.node_id, 'process.exit.code': 0 });
-      const ranMs = (run?.endMs ?? 0) - (run?.startMs ?? 0);
-      t.true(ranMs >= 290 && ranMs < 5_000, `it ran for ${ranMs} ms`);
-      t.true((run?.startMs ?? 0) >= (whole?.startMs ?? 0) && (run?.endMs ?? 0) <= (whole?.endMs ?? 0), 'a process lives within its execution');
-      t.deepEqual(whole?.events, ['sent']);
-    }
-    t.deepEqual([...new Set(collector.requests.map(({ path, headers }) => [path, headers['x-collector-key'], headers['content-type']].join(' ')))], [`/v1/traces k 1 application/${protocol === 'http/json' ? 'json' : 'x-protobuf'}`]);
-    const line = fleet.admins[0]?.program.lines().find((one) => one['operation'] === 'create_command');
-    t.like(line, { level: 'debug', msg: 'a request was answered', trace_id: context.traceId, surface: 'rest', principal: 'master', code: 'ok' });
-    const ended = fleet.agents.flatMap((agent) => agent.program.lines()).filter((one) => one['msg'] === 'An execution ended');
-    t.deepEqual(ended.map((one) => [one['execution'], one['trace_id']]).toSorted(), executions.map(({ id }) => [id, context.traceId]).toSorted());
-  });
-}
+test.serial('a trace that nobody records goes on to the script, and is not exported', async (t) => {
+  const context = { ...clientTrace(), sampled: false };
+
+  const traced = await fleet().settled(await runTraced(fleet().rest, 'echo "$TRACEPARENT"', context));
+  const spans = collector().spans.filter(({ traceId }) => traceId === context.traceId);
+
+  t.regex(traced[0]?.output ?? '', new RegExp(`^00-${context.traceId}-[0-9a-f]{16}-00\n$`, 'u'));
+  t.deepEqual(spans, []);
+});
+
+test.serial('a scrape through the admin carries the trace to the agent', async (t) => {
+  const context = clientTrace();
+  const node = fleet().agents[0]?.node ?? '';
+
+  const answer = await fleet().rest.call('GET', `/nodes/${node}/metrics/agent/raw`, { headers: { traceparent: traceparentOf(context) } });
+  const spans = await collector().trace(context.traceId, (found) => found.length === 2);
+
+  t.is(answer.status, 200);
+  const [request, asked] = [only(spans, '/api/v1/nodes/:node_id/metrics/agent/raw'), only(spans, 'agent api')];
+  t.is(asked.parentSpanId, request.spanId);
+  t.like(asked, { kind: 3, status: 0 });
+  t.is(answer.headers.get('traceparent'), `00-${context.traceId}-${request.spanId}-01`);
+});

@@ -68,6 +68,7 @@ export function createSpanExport(settings: TracingSettings, version: string, ins
       const late = new Promise<void>((resolve) => { setTimeout(resolve, STOP_MS_MAX).unref(); });
       await Promise.race([Promise.allSettled(processors.map((processor) => processor.shutdown())), late]);
       agent.destroy();
+      log.info({ exported: counters.exported, dropped: counters.taken - counters.exported }, 'the export of traces ended');
     },
   };
 }
