@@ -22,6 +22,7 @@ export function clusterNameOf(index: number): string {
 /** Inserts nodes 0 … count - 1 and their clusters, as enrolment would have left them. */
 export async function insertNodes(client: Client, count: number): Promise<void> {
   const clusters = Math.ceil(count / NODES_PER_CLUSTER);
+  await client.query('begin'); // an admin that runs already takes clusters up with all of their nodes
   await client.query(`insert into cluster (id, name, ipv4_range, ipv6_range, node_limit, node_count, inserted_at, updated_at)
     select ('00000000-0000-4000-9000-' || lpad(to_hex(c), 12, '0'))::uuid, 'bench-' || c, ('10.' || c / 256 || '.' || c % 256 || '.0/24')::cidr,
       ('fd00:0:0:' || to_hex(c) || '::/64')::cidr, null, least($2::int, $1::int - c * $2), now(), now()
@@ -33,5 +34,6 @@ export async function insertNodes(client: Client, count: number): Promise<void> 
       'unreachable', '1.0.0', 'persistent', 44000, 40022, 49100, 49586, 43128, 41080, false,
       sha256(convert_to('bench-token-of-node-' || i, 'UTF8')), 'none', now(), now() + i * interval '1 ms', now()
     from generate_series(0, $1::int - 1) as i`, [count, NODES_PER_CLUSTER]);
+  await client.query('commit');
   await client.query('vacuum analyze');
 }

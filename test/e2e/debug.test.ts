@@ -14,6 +14,7 @@ const test = await peerTest('chromium');
 const scope = createScope();
 
 const NODES = 10_000;
+
 const PASSWORD = 'a-password-for-debugging';
 const ENV = { ADMIN_DEBUG_DASHBOARD_ENABLED: 'true', ADMIN_DEBUG_DASHBOARD_USERNAME: 'operator', ADMIN_DEBUG_DASHBOARD_PASSWORD: PASSWORD, AUTH_FAILURES_PER_MINUTE_MAX: '5' };
 
