@@ -11,8 +11,10 @@ const COLUMNS: Columns<Node> = [
   ['ALIASES', ({ aliases }) => aliases.map(({ name }) => name).join(',') || null],
   ['CLUSTER', ({ cluster_name: cluster }) => cluster],
   ['STATUS', ({ status }) => status],
+  ['SINCE', ({ status_since: at }) => at],
   ['VERSION', ({ version }) => version],
   ['LAST SEEN', ({ last_seen_at: at }) => at],
+  ['REASON', ({ status_reason: reason }) => reason],
 ];
 
 interface ListFlags {
