@@ -28,9 +28,11 @@ export class WarmStart {
     if (this.#starts === 0) this.#startAgain();
   }
 
-  /** Call when everything is imported and nothing has begun. */
-  last(): void {
-    if (this.#starts === 1) this.#startAgain();
+  /** Call when everything is imported and nothing has begun. `later` imports what is needed only at some time, so that it is in the cache too. */
+  async last(later: () => Promise<unknown>): Promise<void> {
+    if (this.#starts !== 1 || !isCompilerLoaded()) return;
+    await later();
+    this.#startAgain();
   }
 
   #startAgain(): void {

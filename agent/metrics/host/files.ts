@@ -18,6 +18,9 @@ export const FILE_BYTES_MAX = 4_194_304;
 /** Most names that are taken from a directory. */
 export const NAMES_MAX = 65_536;
 
+/** Largest attribute below /sys, in bytes, which always comes with one read. Source: the kernel's Documentation/filesystems/sysfs.rst (a page). */
+const ATTRIBUTE_BYTES_MAX = 4_096;
+
 /** One read, in bytes: nearly every file comes with the first. */
 const CHUNK_BYTES = 65_536;
 
@@ -55,7 +58,7 @@ export class HostFiles {
 
   /** An attribute below /sys, trimmed. */
   sysOrNull(path: string): string | null {
-    return this.#orNull(`${this.roots.sys}/${path}`);
+    return this.#orNull(`${this.roots.sys}/${path}`, ATTRIBUTE_BYTES_MAX);
   }
 
   /** A file elsewhere, trimmed. */
@@ -81,19 +84,20 @@ export class HostFiles {
     }
   }
 
-  #orNull(path: string): string | null {
+  #orNull(path: string, bytesAtOnce?: number): string | null {
     try {
-      return this.#read(path, 'utf8').trim();
+      return this.#read(path, 'utf8', bytesAtOnce).trim();
     } catch {
       return null; // the device does not have it, or not now
     }
   }
 
-  #read(path: string, encoding: 'utf8' | 'latin1'): string {
+  /** A file of at most `bytesAtOnce` is there with the first read. */
+  #read(path: string, encoding: 'utf8' | 'latin1', bytesAtOnce = -1): string {
     const file = openSync(path, 'r');
     try {
       const first = readSync(file, this.#chunk, 0, CHUNK_BYTES, null);
-      return first < CHUNK_BYTES && readSync(file, this.#chunk, first, CHUNK_BYTES - first, null) === 0
+      return first <= bytesAtOnce || first < CHUNK_BYTES && readSync(file, this.#chunk, first, CHUNK_BYTES - first, null) === 0
         ? this.#chunk.toString(encoding, 0, first)
         : this.#readOn(file, path).toString(encoding);
     } finally {

@@ -1,7 +1,7 @@
 /** File systems: which are asked, what is told of them, and one that never answers. */
 import { statfsSync, type StatsFs } from 'node:fs';
 import test from 'ava';
-import { createHostMetrics } from '../../../../agent/metrics/host.ts';
+import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
 import { createFilesystemCollector } from '../../../../agent/metrics/host/filesystem.ts';
 import { expositionProblem, hostOf, samplesIn, scrapeOf } from './host-tree.ts';
 
@@ -47,7 +47,7 @@ test('one that hangs costs its time limit once, holds up nobody, and is asked ag
     asked.push(path.toString());
     return path.toString() === '/nfs' ? back.promise : Promise.resolve(STATS);
   }, 20);
-  const scrape = createHostMetrics({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': 'server:/x /nfs nfs4 rw 0 0\n/dev/sda1 / ext4 rw 0 0\n' }), collectors: [collector] });
+  const scrape = createExporter({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': 'server:/x /nfs nfs4 rw 0 0\n/dev/sda1 / ext4 rw 0 0\n' }), collectors: [collector] });
   const errors = async (): Promise<string[]> => samplesIn(await scrape()).filter((line) => line.startsWith('node_filesystem_device_error')).map((line) => line.slice(-1));
 
   t.deepEqual(await errors(), ['1', '0']);
@@ -66,7 +66,7 @@ test('never so many hang that no thread is left for the files of the agent', asy
     asked.push(path.toString());
     return path.toString() === '/disk4' ? Promise.resolve(STATS) : new Promise(() => {});
   }, 5);
-  const text = await createHostMetrics({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': `${mounts.join('\n')}\n` }), collectors: [collector] })();
+  const text = await createExporter({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': `${mounts.join('\n')}\n` }), collectors: [collector] })();
 
   t.is(expositionProblem(text), null);
   t.deepEqual(asked, ['/disk0', '/disk1', '/disk2']);
@@ -78,14 +78,14 @@ test('two servers that are away leave the local disks served', async (t) => {
     asked.push(path.toString());
     return path.toString().startsWith('/nfs') ? new Promise(() => {}) : Promise.resolve(STATS);
   }, 5);
-  const scrape = createHostMetrics({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': 's:/0 /nfs0 nfs rw 0 0\ns:/1 /nfs1 nfs rw 0 0\ns:/2 /nfs2 cifs rw 0 0\n/dev/sda / ext4 rw 0 0\n' }), collectors: [collector] });
+  const scrape = createExporter({ version: '1.2.3', roots: await hostOf(t, { 'proc/1/mounts': 's:/0 /nfs0 nfs rw 0 0\ns:/1 /nfs1 nfs rw 0 0\ns:/2 /nfs2 cifs rw 0 0\n/dev/sda / ext4 rw 0 0\n' }), collectors: [collector] });
 
   for (let round = 0; round < 3; round += 1) t.true(samplesIn(await scrape()).includes('node_filesystem_size_bytes{device="/dev/sda",fstype="ext4",mountpoint="/"} 409600'));
   t.deepEqual(asked, ['/', '/nfs0', '/nfs1', '/', '/']);
 });
 
 test('the root file system of this machine is as large as statfs says', async (t) => {
-  const text = await createHostMetrics({ version: '1.2.3', collectors: [createFilesystemCollector()] })();
+  const text = await createExporter({ version: '1.2.3', collectors: [createFilesystemCollector()] })();
 
   const { blocks, bsize } = statfsSync('/');
   t.regex(text, new RegExp(`^node_filesystem_size_bytes\\{.*mountpoint="/"\\} ${blocks * bsize}$`, 'mu'));

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { createHostMetrics } from '../../../../agent/metrics/host.ts';
+import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
 import type { Collector } from '../../../../agent/metrics/host/collector.ts';
 import type { HostRoots } from '../../../../agent/metrics/host/files.ts';
 import { createSyntaxCheck } from '../../../../transport/exposition/syntax.ts';
@@ -25,7 +25,7 @@ export async function hostOf(t: Pick<ExecutionContext, 'teardown'>, tree: Tree):
 
 /** One scrape of such a machine: the lines of the collectors, without comments, the durations and the build. Fails when it is no exposition. */
 export async function scrapeOf(t: ExecutionContext, tree: Tree, ...collectors: readonly Collector[]): Promise<string[]> {
-  const text = await createHostMetrics({ version: '1.2.3', roots: await hostOf(t, tree), ...(collectors.length > 0 && { collectors }) })();
+  const text = await createExporter({ version: '1.2.3', roots: await hostOf(t, tree), ...(collectors.length > 0 && { collectors }) })();
   t.is(expositionProblem(text), null);
   return samplesIn(text);
 }

@@ -1,6 +1,6 @@
 /** The host's metrics beside those of the real node_exporter, on the same machine at the same time. */
 import { spawnSync } from 'node:child_process';
-import { createHostMetrics } from '../../../../agent/metrics/host.ts';
+import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
 import { startNodeExporter } from '../../../../bench/peers/node-exporter.ts';
 import { samplesOf, type Sample } from '../../../../transport/exposition/samples.ts';
 import { peerTest } from '../../../support/peer-test.ts';
@@ -25,7 +25,7 @@ interface Exposed {
   readonly samples: ReadonlyMap<string, readonly Sample[]>;
 }
 
-const scrapeOurs = createHostMetrics({ version: '1.2.3' });
+const scrapeOurs = createExporter({ version: '1.2.3' });
 
 test('families that both serve have the same type and the same labels', async (t) => {
   const scrapeTheirs = await startTheirs(t);
