@@ -11,9 +11,9 @@ const LOOP = String.raw`exec 2>&1; while IFS= read -r -u 3 -d '' block; do eval 
 const END = /~ended (?<status>\d+)~/u;
 
 /** Commands may take this long, in ms: each start of a program does on a busy machine. */
-const BLOCK_MS_MAX = 30_000;
+const BLOCK_MS_MAX = 60_000;
 
-/** What a block printed, and its exit status; null: it goes on. */
+/** What a block printed, and its exit status; null: it goes on, or went on for too long. */
 export interface Pasted {
   readonly status: number | null;
   readonly printed: string;
@@ -29,6 +29,7 @@ export class Terminal {
     const [command, ...words] = [...prefix, 'bash', '--norc', '-c', LOOP];
     this.#child = spawn(command, words, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'inherit', 'pipe'] });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.#output += text; });
+    for (const stream of [this.#child.stdio[3], this.#child.stdin]) stream?.on('error', () => {}); // it ended: what is written then is lost
     scope.teardown(() => this.#signal('SIGKILL'));
   }
 
@@ -37,16 +38,12 @@ export class Terminal {
     return this.#output.replaceAll(new RegExp(END, 'gu'), '');
   }
 
-  /** Pastes a block and waits for its end. `typed` is what is asked for. */
+  /** Pastes a block and waits for its end; null for a status: it did not come in time, or the terminal is gone. `typed` is what is asked for. */
   async run(commands: string, typed: string | null): Promise<Pasted> {
     const from = this.#output.length;
     this.start(commands, typed);
-    const end = await until(`the end of: ${commands}`, () => {
-      const found = END.exec(this.#output.slice(from));
-      if (found === null && this.#child.exitCode !== null) throw new Error(`the terminal ended: ${this.#output}`);
-      return found;
-    }, BLOCK_MS_MAX).catch((error: unknown) => { throw new Error(`${(error as Error).message}; it printed: ${this.#output.slice(from)}`, { cause: error }); });
-    return { status: Number(end.groups?.['status']), printed: this.#output.slice(from, from + end.index) };
+    const end = await until('the end of what was pasted', () => END.exec(this.#output.slice(from)) ?? this.#child.exitCode !== null, BLOCK_MS_MAX).catch(() => true as const);
+    return end === true ? { status: null, printed: this.#output.slice(from) } : { status: Number(end.groups?.['status']), printed: this.#output.slice(from, from + end.index) };
   }
 
   /** Pastes a block that goes on. */

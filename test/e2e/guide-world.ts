@@ -43,7 +43,7 @@ await Promise.all([machine, second, router].map(hasNetwork));
 cable('near1', process.pid, '10.77.0.1/24', machine, '10.77.0.2/24');
 cable('near2', process.pid, '10.77.1.1/24', second, '10.77.1.2/24');
 cable('lan0', machine.pid ?? 0, '192.168.1.2/24', router, '192.168.1.1/24');
-execFileSync('nsenter', [...inNetworkOf(second), 'ip', 'route', 'add', 'default', 'via', '10.77.1.1']);
+for (const [each, via] of [[machine, '10.77.0.1'], [second, '10.77.1.1']] as const) execFileSync('nsenter', [...inNetworkOf(each), 'ip', 'route', 'add', 'default', 'via', via]);
 for (const each of [machine, second]) execFileSync('nsenter', [...inNetworkOf(each), 'ip', 'link', 'set', 'lo', 'up']);
 Program.run(scope, 'nsenter', [...inNetworkOf(router), process.execPath, '-e', ROUTER]);
 

@@ -35,7 +35,7 @@ export function nodesPage(facts: GuideFacts): GuidePage {
           { kind: 'shell', commands: "edge key create prod --name 'second machine'", prints: 'eyJ…' },
           { kind: 'shell', where: 'machine2', commands: 'read -rs ENROLLMENT_KEY && export ENROLLMENT_KEY && AGENT_ALIASES=web-2 edge-agent up', asks: 'ENROLLMENT_KEY', lasts: 'now', prints: '…"msg":"Enrolled"…\n…"msg":"Connected"…' },
           { kind: 'text', text: 'From then on the machine has an identity and a token of its own in `AGENT_DATA_DIR`, and the key is not needed any more. The agent tries its admins again and again, with pauses of up to 30 seconds.' },
-          { kind: 'shell', commands: 'edge node ls -c prod', prints: `ID                                    ALIASES  CLUSTER  STATUS   VERSION  LAST SEEN\n66c6000a-6ea4-40ab-a3b1-b53999871d9a  web-2    prod     healthy  ${facts.version}    2026-11-21T18:36:18.712Z\n6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6  web-1    prod     healthy  ${facts.version}    2026-11-21T18:36:10.388Z` },
+          { kind: 'shell', commands: 'edge node ls -c prod', prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n66c6000a-6ea4-40ab-a3b1-b53999871d9a  web-2    prod     healthy  2026-11-21T18:36:18.712Z  ${facts.version}    2026-11-21T18:36:18.712Z  -\n6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6  web-1    prod     healthy  2026-11-21T18:36:10.388Z  ${facts.version}    2026-11-21T18:36:10.388Z  -` },
         ],
       },
       {
@@ -68,10 +68,19 @@ export function nodesPage(facts: GuideFacts): GuidePage {
             ['`unhealthy`', 'It is connected, but a service of it is down, or its report is more than 30 seconds late.'],
             ['`unreachable`', 'It is not connected, and nothing was heard for `NODE_UNREACHABLE_AFTER_MS`.'],
           ] },
-          { kind: 'shell', commands: 'edge node ls -s unhealthy,unreachable', prints: 'ID  ALIASES  CLUSTER  STATUS  VERSION  LAST SEEN' },
+          { kind: 'shell', commands: 'edge node ls -s unhealthy,unreachable', prints: 'ID  ALIASES  CLUSTER  STATUS  SINCE  VERSION  LAST SEEN  REASON' },
           { kind: 'shell', commands: 'edge node get web-1', prints: 'id                      6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6\ncluster_name            prod\nstatus                  healthy\n…' },
-          { kind: 'text', text: 'A change is told as [edge.node.status_changed](/asyncdoc#edge.node.status_changed). Over the API the list takes filters, here all that said something today and may update themselves:' },
+          { kind: 'text', text: '`status_reason` says in a sentence why it is not healthy, `status_since` since when, `status_evidence` on what that rests. A change is told as [edge.node.status_changed](/asyncdoc#edge.node.status_changed), worse at once; better also, but with many changes in a few minutes only once it has lasted `NODE_STATUS_DAMPING_MS`. Over the API the list takes filters, here all that said something today and may update themselves:' },
           { kind: 'shell', commands: `curl -sS "$EDGE_URL/api/v1/nodes?last_seen_at__gte=$(date -u +%F)&self_update_enabled=true" -H "Authorization: Bearer $EDGE_API_KEY"`, prints: '{"data":[],…"total_count":0,…' },
+        ],
+      },
+      {
+        title: 'What is wrong with it',
+        blocks: [
+          { kind: 'text', text: 'The agent checks its machine, network first, then services, and says what to do. For a machine that is away it is the last report that it stored. Nothing of it changes the status.' },
+          { kind: 'shell', commands: 'edge doctor web-1', prints: 'pass  node_session      The agent has a session at this admin. (…)\n…\npass  disk              … MiB are free where the agent keeps its data. (…)\n…' },
+          { kind: 'text', text: 'On the machine itself, also when the agent does not start:' },
+          { kind: 'shell', where: 'machine', commands: 'edge-agent doctor', prints: '…\npass  clock             The clock of this machine agrees with that of the admin. (…)\n…' },
         ],
       },
       {
@@ -123,7 +132,10 @@ export function nodesPage(facts: GuideFacts): GuidePage {
             ['AGENT_ALIASES', 'unset', 'Aliases to take at enrolment.'],
             ['LOG_LEVEL', '`info`', 'The least severe lines that are logged.'],
           ] },
-          { kind: 'settings', program: 'edge-admin', rows: [['NODE_UNREACHABLE_AFTER_MS', '`30000`', 'Silence after which a node is unreachable.']] },
+          { kind: 'settings', program: 'edge-admin', rows: [
+            ['NODE_UNREACHABLE_AFTER_MS', '`30000`', 'Silence after which a node is unreachable.'],
+            ['NODE_STATUS_DAMPING_MS', '`30000`', 'How long a better status must last when it changes often.'],
+          ] },
           { kind: 'text', text: '`edge-agent --help` lists all of them.' },
         ],
       },

@@ -35,7 +35,8 @@ export interface Section {
 
 /**
  * A piece of a section. Texts may hold `code` and [links](/to); everything else in them is shown as it is.
- * `operations` lists those of the catalogue whose route is picked, so that the page never tells of one that is not there.
+ * `operations` lists those of the catalogue whose route is picked, so that the page never tells of one that is not there; `scrapes` the routes
+ * that monitoring systems read.
  */
 export type Block =
   | { readonly kind: 'text'; readonly text: string }
@@ -44,6 +45,7 @@ export type Block =
   | { readonly kind: 'table'; readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] }
   | { readonly kind: 'settings'; readonly program: 'edge-admin' | 'edge-agent'; readonly rows: readonly (readonly [name: string, fallback: string, meaning: string])[] }
   | { readonly kind: 'operations'; readonly picks: (path: string) => boolean }
+  | { readonly kind: 'scrapes' }
   | { readonly kind: 'events'; readonly subjects: readonly string[] }
   | { readonly kind: 'file'; readonly name: string; readonly content: string }
   | Shell;

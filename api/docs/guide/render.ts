@@ -4,6 +4,7 @@ import { EVENT_TYPES } from '../../../actors/events.ts';
 import { unreachable } from '../../../actors/kit/step.ts';
 import { API_PREFIX } from '../../rest/routes.ts';
 import { breakable, documentationPage, escape } from '../layout.ts';
+import { SCRAPE_ROUTES } from '../scrape-routes.ts';
 import { PLACES, type Block, type GuideFacts, type GuidePage, type Section, type Shell } from './page.ts';
 
 const STYLE = `.guide{display:grid;grid-template-columns:minmax(0,1fr);gap:0 3.5rem}
@@ -45,6 +46,7 @@ function renderBlock(block: Block, facts: GuideFacts): string {
     case 'table': return table(block.head, block.rows.map((row) => row.map(inline)));
     case 'settings': return settings(block);
     case 'operations': return operations(facts.operations, block.picks);
+    case 'scrapes': return `<ul class="operations">${SCRAPE_ROUTES.map(({ path, summary }) => route('GET', `<code>${breakable(path.replaceAll(/\{(?<name>\w+)\}/gu, ':$<name>'))}</code>`, summary)).join('')}</ul>`;
     case 'events': return table(['Event', 'When'], EVENT_TYPES.filter((type) => block.subjects.includes(type.split('.')[1] ?? '')).map((type) => [`<a href="/asyncdoc#${type}"><code>${type}</code></a>`, escape(EVENT_DEFINITIONS[type].description)]));
     case 'file': return `<figure class="shell"><figcaption class="file">${escape(block.name)}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
     case 'shell': return shell(block);
@@ -58,8 +60,12 @@ function settings({ program, rows }: Extract<Block, { kind: 'settings' }>): stri
 
 function operations(all: GuideFacts['operations'], picks: (path: string) => boolean): string {
   const items = all.flatMap(({ name, rest, summary }) => (rest !== null && picks(rest.path)
-    ? [`<li><span class="method ${rest.method.toLowerCase()}">${rest.method}</span> <a href="/api/docs#${name}"><code>${breakable(API_PREFIX + rest.path)}</code></a> <span class="what">${escape(summary)}</span></li>`] : []));
+    ? [route(rest.method, `<a href="/api/docs#${name}"><code>${breakable(API_PREFIX + rest.path)}</code></a>`, summary)] : []));
   return `<ul class="operations">${items.join('')}</ul>`;
+}
+
+function route(method: string, path: string, summary: string): string {
+  return `<li><span class="method ${method.toLowerCase()}">${method}</span> ${path} <span class="what">${escape(summary)}</span></li>`;
 }
 
 function shell({ commands, where = 'here', prints, lasts, asks, untested }: Shell): string {

@@ -30,7 +30,7 @@ export function sshPage(facts: GuideFacts): GuidePage {
       {
         title: 'Copy files',
         blocks: [
-          { kind: 'shell', commands: "echo 'a note' > /tmp/edge-note.txt\nedge cp /tmp/edge-note.txt deploy@web-1:/tmp/edge-note-on-web-1.txt\nedge ssh deploy@web-1 -- cat /tmp/edge-note-on-web-1.txt", prints: '…a note' },
+          { kind: 'shell', commands: "echo 'a note' > note.txt\nedge cp note.txt deploy@web-1:note-of-mine.txt\nedge ssh deploy@web-1 -- cat note-of-mine.txt", prints: '…a note' },
         ],
       },
       {

@@ -43,7 +43,7 @@ export function startPage(facts: GuideFacts): GuidePage {
           { kind: 'shell', commands: 'edge key create prod', prints: 'eyJ…' },
           { kind: 'text', text: 'The machine must reach that URL; nobody needs to reach the machine. Paste the key when the agent asks for it. To keep it running, make it [a service](/guide/nodes#as-a-service).' },
           { kind: 'shell', where: 'machine', commands: 'read -rs ENROLLMENT_KEY && export ENROLLMENT_KEY && AGENT_ALIASES=web-1 edge-agent up', asks: 'ENROLLMENT_KEY', lasts: 'now', prints: '…"msg":"Enrolled"…\n…"msg":"Connected"…' },
-          { kind: 'shell', commands: 'edge node ls', prints: `ID                                    ALIASES  CLUSTER  STATUS   VERSION  LAST SEEN\n9678cef2-5c9b-4175-8a90-ae66fb7d28cc  web-1    prod     healthy  ${facts.version}    2026-11-21T09:55:50.777Z` },
+          { kind: 'shell', commands: 'edge node ls', prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n9678cef2-5c9b-4175-8a90-ae66fb7d28cc  web-1    prod     healthy  2026-11-21T09:55:50.777Z  ${facts.version}    2026-11-21T09:55:50.777Z  -` },
         ],
       },
       {
@@ -57,8 +57,9 @@ export function startPage(facts: GuideFacts): GuidePage {
       {
         title: 'Whether this admin is well',
         blocks: [
-          { kind: 'text', text: '[/healthz](/healthz) runs all checks and answers 200 or 503; `/readyz` and `/health` are the same. [/livez](/livez) only tells that the process lives. Neither needs a key.' },
+          { kind: 'text', text: '[/healthz](/healthz) runs all checks and answers 200 or 503; `/readyz` and `/health` are the same. [/health/cluster](/health/cluster) checks all admins that share the database, [/livez](/livez) only that this process lives. None needs a key.' },
           { kind: 'shell', commands: 'edge health', prints: HEALTH },
+          { kind: 'text', text: 'With `ADMIN_DEBUG_DASHBOARD_ENABLED=true` there is the inside of the admin at `/admin/debug`: its actors, sessions, database and memory.' },
         ],
       },
     ],
@@ -76,5 +77,6 @@ node_count    0
 
 const HEALTH = `CHECK               STATE  MS  ERROR
 database            pass   …  -
+peer_membership     pass   …  -
 ownership_metadata  pass   …  -
 …`;
