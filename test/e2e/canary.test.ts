@@ -133,6 +133,7 @@ async function live(t: ExecutionContext, fleet: Fleet, rest: Rest, secrets: Secr
   await fleet.admins[0]?.kill();
   await fleet.admins[0]?.start();
   await until('the agents', async () => (await fleet.settled(await fleet.run('true'))).length > 0, 60_000);
+  for (const path of ['/admins/me/metrics', '/admins/me/metrics/raw', ...['host', 'agent', 'wireguard'].map((source) => `/nodes/${agent.node}/metrics/${source}/raw`)]) t.true((await rest.call('GET', path)).text.length > 500, path);
   await rest.call('DELETE', `/nodes/${other.node}`);
 }
 
