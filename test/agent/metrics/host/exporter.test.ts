@@ -1,4 +1,5 @@
 /** The exporter of the host as a whole: what it does with a machine that says too little, too much, or nonsense. */
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { createHostMetrics } from '../../../../agent/metrics/host.ts';
 import { createExporter, HOST_TEXT_BYTES_MAX } from '../../../../agent/metrics/host/exporter.ts';
@@ -108,4 +109,10 @@ test('what would make the text longer than an admin takes is left out whole', as
 
   t.true(Buffer.byteLength(text) < HOST_TEXT_BYTES_MAX);
   t.deepEqual(samplesIn(text), ['node_one 1', 'node_load1 1', 'node_load5 2', 'node_load15 3', 'node_scrape_collector_success{collector="one"} 1', 'node_scrape_collector_success{collector="two"} 0', 'node_scrape_collector_success{collector="loadavg"} 1']);
+});
+
+test('every collector is in the documentation', (t) => {
+  const documentation = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8');
+
+  t.deepEqual(createCollectors().map(({ name }) => name).filter((name) => !documentation.includes(`\n| \`${name}\` |`)), []);
 });
