@@ -12,6 +12,11 @@ export type Address =
   | { readonly kind: 'command'; readonly id: CommandId }
   | { readonly kind: 'webhook'; readonly id: string };
 
+/** An actor in a line of the log: its kind, and its id under the name that it has in every other line. */
+export function actorFields({ kind, id }: Address): Readonly<Record<string, string>> {
+  return { kind, [kind]: id };
+}
+
 /** A kind of actor. */
 export type ActorKind = Address['kind'];
 

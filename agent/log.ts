@@ -9,6 +9,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Longest text of one field, in characters. */
 const FIELD_CHARACTERS_MAX = 1_024;
 
+/** What moves a cursor, starts a line or hides what follows on a terminal: control characters, and those that turn the direction of text. JSON escapes what matters to its readers itself. */
+const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
 /**
  * Writes lines of at least `level`. With `isTerminal` they read `12:00:00 warn  message  field=value`, else
  * `{"level","time","name","msg",…fields}`. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
@@ -34,7 +37,7 @@ function jsonLine(level: string, message: string, fields: Readonly<Record<string
 function plainLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
   const time = new Date().toISOString().slice(11, 19);
   const rest = Object.entries(fields).map(([name, value]) => `  ${name}=${String(short(value))}`).join('');
-  return `${time} ${level.padEnd(5)} ${message}${rest}\n`;
+  return `${`${time} ${level.padEnd(5)} ${message}${rest}`.replaceAll(CONTROLS, '\ufffd')}\n`;
 }
 
 function short(value: unknown): unknown {

@@ -56,7 +56,7 @@ export interface Database {
 /** Opens the database lazily: nothing is dialled before the first call. */
 export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
   const pool = new Pool({ ...timed(connection), max: Math.max(1, poolMax - ORM_CONNECTIONS_MAX), idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
-  const lost = (error: Error): void => log.warn({ err: error.message }, 'lost a connection to the database');
+  const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
   pool.on('error', lost);
   pool.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
   const orm = await openOrm(timed(connection), databaseName(connection), log);

@@ -34,7 +34,7 @@ export class SchemaTooNew extends Error {
 /** Runs the migrations that are missing, under a lock that all admins share. Throws SchemaTooNew and changes nothing when the database is ahead. */
 export async function bringUpToDate(connection: PoolConfig, dbName: string, log: Log): Promise<void> {
   const holder = new Client(connection);
-  holder.on('error', (error) => log.warn({ err: error.message }, 'lost a connection to the database'));
+  holder.on('error', (error) => log.warn({ error: error.message }, 'lost a connection to the database'));
   await holder.connect();
   try {
     await lockSchema(holder);

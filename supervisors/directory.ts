@@ -6,7 +6,7 @@ import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPo
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Crash } from '../actors/kit/spawn.ts';
 import type { Tracer } from '../actors/kit/tracer.ts';
-import type { ActorKind, Address, Addressed, Message } from '../actors/messages.ts';
+import { actorFields, type ActorKind, type Address, type Addressed, type Message } from '../actors/messages.ts';
 import type { Refusal } from '../actors/refusal.ts';
 import { UNAVAILABLE } from '../actors/refusal.ts';
 import type { ClusterId } from '../transport/protocol/ids.ts';
@@ -127,7 +127,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
         return await kindOf(resident.address).load(resident.address.id);
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
-          log.error({ error, kind: resident.address.kind, id: resident.address.id }, 'an actor could not be read from its rows');
+          log.error({ error, ...actorFields(resident.address) }, 'an actor could not be read from its rows');
           return UNREADABLE;
         }
         await new Promise<void>((resolve) => {
@@ -148,15 +148,14 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     counters.crashes += 1;
     resident.crashes += 1;
     resident.lastCrash = { atMs: clock.nowMs(), messageType: crash.messageType, error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause };
-    const { kind, id } = resident.address;
     const decision = decideRestart(resident.crashesMs, clock.nowMs());
     resident.crashesMs = decision.crashesMs;
     resident.resting = decision.escalated;
     if (decision.escalated) counters.escalations += 1;
     // Only type and id: a message may hold secrets.
-    log.error({ error: crash.cause, kind, id, message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
+    log.error({ error: crash.cause, ...actorFields(resident.address), message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
     if (resident.address.kind === 'node') sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
-    if (resident.address.kind === 'webhook') posts.cut(id);
+    if (resident.address.kind === 'webhook') posts.cut(resident.address.id);
     clock.after(decision.afterMs, () => void revive(resident));
   }
 
@@ -189,7 +188,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     if (asker !== null) asks.answer(asker, { ok: false, refusal });
     // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
     if (message.type === 'agent-connected') sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
-    log.debug({ kind: to.kind, id: to.id, message_type: message.type, code: refusal.code }, 'a message found no actor');
+    log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 
   function whenOwned(address: Address, run: () => void): void {

@@ -57,6 +57,12 @@ const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   '@mikro-orm/core': ['persistence/', 'test/'],
   '@mikro-orm/postgresql': ['persistence/', 'test/'],
   '@mikro-orm/migrations': ['persistence/', 'test/'],
+  // Loaded where traces are exported and nowhere else: they cost memory and a quarter of a second.
+  '@opentelemetry/api': ['transport/tracing/export.ts'],
+  '@opentelemetry/resources': ['transport/tracing/export.ts'],
+  '@opentelemetry/sdk-trace': ['transport/tracing/export.ts'],
+  '@opentelemetry/exporter-trace-otlp-http': ['transport/tracing/export.ts'],
+  '@opentelemetry/exporter-trace-otlp-proto': ['transport/tracing/export.ts'],
 };
 
 /** Parts in which no package but zod may be imported: they are read by every program, or must stay pure. */

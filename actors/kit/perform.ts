@@ -1,5 +1,5 @@
 /** Effects, once their step is stored. The only place where a decision touches the outside. */
-import type { Address, Addressed, Message } from '../messages.ts';
+import { actorFields, type Address, type Addressed, type Message } from '../messages.ts';
 import type { NodeMessage } from '../node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
@@ -157,7 +157,7 @@ export class Performer {
         return await load();
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
-          log.error({ error, kind: this.#self.kind, id: this.#self.id }, 'rows of an actor could not be read');
+          log.error({ error, ...actorFields(this.#self) }, 'rows of an actor could not be read');
           return null;
         }
         await new Promise<void>((resolve) => {

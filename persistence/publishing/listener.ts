@@ -59,7 +59,7 @@ export function startListener(connection: PoolConfig, channels: readonly string[
       return rest();
     };
     dialled.on('error', (error) => {
-      log.debug({ err: error.message }, 'lost the connection that listens to the database');
+      log.debug({ error: error.message }, 'lost the connection that listens to the database');
       lost();
     });
     dialled.on('end', lost);

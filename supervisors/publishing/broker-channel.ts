@@ -91,7 +91,7 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     if (broker !== opened) return;
     broker = null;
     problem = reason.message;
-    log.warn({ err: reason.message }, 'the connection to the broker was lost');
+    log.warn({ error: reason.message }, 'the connection to the broker was lost');
     channel.poke(); // connects again
     await opened.close();
   }

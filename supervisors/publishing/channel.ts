@@ -153,8 +153,8 @@ export function createChannel(ports: ChannelPorts): Channel {
       }
       failures += 1;
       // Once at the beginning of an outage: what goes on is seen in health and metrics.
-      if (failures === 1) log.warn({ channel: name, err: (error as Error).message }, 'events cannot be published now: they wait');
-      else log.debug({ channel: name, err: (error as Error).message, failures }, 'events still cannot be published');
+      if (failures === 1) log.warn({ channel: name, error: (error as Error).message }, 'events cannot be published now: they wait');
+      else log.debug({ channel: name, error: (error as Error).message, failures }, 'events still cannot be published');
       return 'failed';
     }
   }
@@ -201,7 +201,7 @@ export function createChannel(ports: ChannelPorts): Channel {
       try {
         await lease.release(held);
       } catch (error) {
-        log.debug({ channel: name, err: (error as Error).message }, 'a channel of events was not released: its lease runs out');
+        log.debug({ channel: name, error: (error as Error).message }, 'a channel of events was not released: its lease runs out');
       }
     },
   };

@@ -30,3 +30,16 @@ test('a field is cut where it gets long, and silent is silent', (t) => {
   t.is(lines.length, 1);
   t.true((lines[0] ?? '').length < 2_000);
 });
+
+test('what others say cannot move the cursor of a terminal, start a line of its own or hide one', (t) => {
+  const lines: string[] = [];
+  const evil = 'x\r\n12:00:00 error  forged\u001b[2J\u009b1A\u2028\u202ey';
+
+  createLog('info', true, (line) => lines.push(line)).info(`Said: ${evil}`, { reason: evil });
+  createLog('info', false, (line) => lines.push(line)).info('Said', { reason: evil });
+
+  // eslint-disable-next-line no-control-regex -- what must not be there
+  t.true(lines.every((line) => !/[\u0000-\u001f\u2028\u202e]/u.test(line.slice(0, -1)) || line.startsWith('{')));
+  t.true(lines.every((line) => line.indexOf('\n') === line.length - 1 && !line.includes('\u001b')));
+  t.is((JSON.parse(lines[1] ?? '') as { reason: string }).reason, evil);
+});

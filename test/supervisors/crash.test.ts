@@ -188,7 +188,7 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
     t.is(grove.tree.directory.counters.escalations, 0);
     t.is(grove.tree.waiting(), 0);
     const crashes = grove.log.lines.filter((line) => line.message === 'an actor crashed');
-    t.deepEqual([...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(), ['error', 'escalated', 'id', 'kind', 'message_type', 'restart_in_ms']);
+    t.deepEqual([...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(), ['error', 'escalated', 'kind', kind, 'message_type', 'restart_in_ms'].sort());
   });
 }
 

@@ -122,7 +122,7 @@ function fitting(events: readonly PublishedEvent[], bytesMax: number, log: Log):
   return events.filter((event) => {
     if (event.text.length * UTF8_BYTES_MAX <= bytesMax) return true;
     const bytes = Buffer.byteLength(event.text);
-    if (bytes > bytesMax) log.error({ event: event.id, type: event.type, bytes, bytesMax }, 'an event is too large for the broker');
+    if (bytes > bytesMax) log.error({ event: event.id, type: event.type, bytes, bytes_max: bytesMax }, 'an event is too large for the broker');
     return bytes <= bytesMax;
   });
 }

@@ -64,7 +64,7 @@ test.serial('a wrong password delays no command, is told once by the name of its
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { err: `RabbitMQ at 127.0.0.1:${rabbit.port} (EVENT_BROKER_RABBITMQ_URL) cannot be used: it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL.` } });
+  t.like(line, { level: 'warn', fields: { error: `RabbitMQ at 127.0.0.1:${rabbit.port} (EVENT_BROKER_RABBITMQ_URL) cannot be used: it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL.` } });
   t.false([password, encodeURIComponent(password)].some((secret) => JSON.stringify(admin.log.lines).includes(secret)));
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });

@@ -131,7 +131,7 @@ test('a wrong password delays no command, is told once, and is in no log line', 
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { err: `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).` } });
+  t.like(line, { level: 'warn', fields: { error: `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).` } });
   t.false(JSON.stringify(admin.log.lines).includes('a-wrong-password'));
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });

@@ -91,7 +91,7 @@ test('a wrong credential delays no command, is told once by the name of its sett
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { err: `NATS at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_NATS_TOKEN.` } });
+  t.like(line, { level: 'warn', fields: { error: `NATS at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_NATS_TOKEN.` } });
   t.false(JSON.stringify(admin.log.lines).includes(server.wrong?.secret ?? ''));
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });

@@ -90,7 +90,7 @@ test.serial('topics that are not there delay no command, and are told once by th
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.regex((line.fields as { readonly err: string }).err, /^Pub\/Sub does not take events for projects\/edge-tests\/topics\/nowhere-edge-[a-z-]+-events: the topic does not exist\.$/u);
+  t.regex((line.fields as { readonly error: string }).error, /^Pub\/Sub does not take events for projects\/edge-tests\/topics\/nowhere-edge-[a-z-]+-events: the topic does not exist\.$/u);
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });
 
@@ -101,7 +101,7 @@ test.serial('credentials that are missing are told once, and the admin lives on'
   await admin.testEvents(1);
   const line = await admin.log.seen(/events cannot be published now/u);
 
-  t.regex((line.fields as { readonly err: string }).err, /^There are no credentials for Pub\/Sub in the standard chain .*\/no\/such\/file\.json/u);
+  t.regex((line.fields as { readonly error: string }).error, /^There are no credentials for Pub\/Sub in the standard chain .*\/no\/such\/file\.json/u);
   t.is((await admin.command()).status, 'completed');
 });
 

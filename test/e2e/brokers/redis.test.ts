@@ -106,7 +106,7 @@ test('a wrong credential delays no command, is told once by the name of its sett
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { err: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.` } });
+  t.like(line, { level: 'warn', fields: { error: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.` } });
   t.false(JSON.stringify(admin.log.lines).includes('another-word'));
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });

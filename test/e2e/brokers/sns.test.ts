@@ -107,7 +107,7 @@ test.serial('a wrong secret delays no command, is told once, and is in no log li
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.regex((line.fields as { readonly err: string }).err, /^SNS does not take events for arn:aws:sns:eu-west-1:\d+:wrong-edge-[a-z-]+-events: the secret of the credentials is wrong\.$/u);
+  t.regex((line.fields as { readonly error: string }).error, /^SNS does not take events for arn:aws:sns:eu-west-1:\d+:wrong-edge-[a-z-]+-events: the secret of the credentials is wrong\.$/u);
   t.false(JSON.stringify(admin.log.lines).includes('a-wrong-secret'));
   t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });
