@@ -4,6 +4,7 @@ import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import { createVet } from '../../transport/guard/vetting.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Service } from '../health.ts';
+import { MACHINE_WIREGUARD } from '../metrics/wireguard.ts';
 import { SETPRIV_PATHS } from '../ssh/launch.ts';
 import { askAdmins } from './admin-answers.ts';
 import { diagnose } from './check.ts';
@@ -15,7 +16,6 @@ import type { JournalCounts, SessionState } from './services.ts';
 import { sshCheck } from './ssh.ts';
 import { vpnChecks } from './vpn.ts';
 import type { VpnSources } from './vpn.ts';
-import { wireguardInterfaces } from './wireguard-interfaces.ts';
 
 /** Admins are asked for so long, in ms: a little less than a check has, so that what some of them said is told. */
 const ANSWER_MS_MAX = 2_500;
@@ -23,8 +23,8 @@ const ANSWER_MS_MAX = 2_500;
 /** Where the system tells of itself; tests have their own. */
 export interface SystemPlaces {
   readonly proc: string;
-  readonly sys: string;
   readonly tun: string;
+  readonly wireguard: VpnSources['wireguard'];
   readonly setpriv: readonly string[];
   /** Which hosts relay maps may be on (R2). */
   readonly vet: VpnSources['vet'];
@@ -32,7 +32,7 @@ export interface SystemPlaces {
 
 /** Where Linux has it. */
 export function systemPlaces(): SystemPlaces {
-  return { proc: '/proc', sys: '/sys', tun: '/dev/net/tun', setpriv: SETPRIV_PATHS, vet: createVet({ allowPrivate: false }) };
+  return { proc: '/proc', tun: '/dev/net/tun', wireguard: MACHINE_WIREGUARD, setpriv: SETPRIV_PATHS, vet: createVet({ allowPrivate: false }) };
 }
 
 /** What is known of the machine whether or not an agent runs on it. */
@@ -57,11 +57,11 @@ export interface AgentFacts {
 }
 
 /** Network and VPN. */
-export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { proc, sys, tun, vet }: SystemPlaces): readonly Check[] {
+export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { proc, tun, wireguard, vet }: SystemPlaces): readonly Check[] {
   let asked: ReturnType<typeof askAdmins> | null = null;
   return [
     ...networkChecks({ adminUrls, proc, answers: () => asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX)) }),
-    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard: () => wireguardInterfaces(sys), relayMapUrls, vet }),
+    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet }),
   ];
 }
 

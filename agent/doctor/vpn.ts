@@ -5,6 +5,8 @@ import type { Vet } from '../../transport/guard/vetting.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
+import { readDevices } from '../metrics/wireguard.ts';
+import type { WireguardDevice, WireguardSources } from '../metrics/wireguard.ts';
 
 /** A peer was heard if its handshake is younger, in seconds. Source: WireGuard, REJECT_AFTER_TIME is 180 s. */
 const HANDSHAKE_SECONDS_MAX = 180;
@@ -15,20 +17,14 @@ const RELAY_MAP_BYTES_MAX = 1_048_576;
 /** Relay maps that are tried. */
 const RELAY_MAPS_MAX = 4;
 
-/** An interface of WireGuard. */
-export interface WireguardInterface {
-  readonly name: string;
-  /** When each peer was last heard, in Unix seconds; null: never. */
-  readonly handshakes: readonly (number | null)[];
-}
 
 /** What these checks look at. */
 export interface VpnSources {
   /** The TUN device; /dev/net/tun. */
   readonly tunPath: string;
   readonly isRoot: boolean;
-  /** Those that this machine has. */
-  readonly wireguard: () => Promise<readonly WireguardInterface[]>;
+  /** Where WireGuard is. */
+  readonly wireguard: Omit<WireguardSources, 'nodeOf'>;
   /** Relay maps in order, as the admin handed them; null: no admin said so far. */
   readonly relayMapUrls: () => readonly string[] | null;
   /** Which hosts they may be on (R2). */
@@ -39,7 +35,7 @@ export interface VpnSources {
 export function vpnChecks({ tunPath, isRoot, wireguard, relayMapUrls, vet }: VpnSources): readonly Check[] {
   return [
     { name: 'tun', look: () => tun(tunPath, isRoot) },
-    { name: 'wireguard', look: async () => peers(await wireguard()) },
+    { name: 'wireguard', look: async () => peers((await readDevices(wireguard)).devices) },
     { name: 'relay_map', look: (signal) => relayMap(relayMapUrls(), vet, signal) },
   ];
 }
@@ -58,13 +54,15 @@ async function tun(path: string, isRoot: boolean): Promise<Finding> {
   }
 }
 
-function peers(interfaces: readonly WireguardInterface[]): Finding {
-  if (interfaces.length === 0) return passed('This machine is in no VPN yet, so there is nothing to check.', { interfaces: 0 });
-  const handshakes = interfaces.flatMap((one) => one.handshakes);
+function peers(devices: readonly WireguardDevice[]): Finding {
+  if (devices.length === 0) return passed('This machine is in no VPN yet, so there is nothing to check.', { interfaces: 0 });
+  const handshakes = devices.flatMap(({ reading }) => (reading.kind === 'read' ? reading.peers.map((peer) => peer.handshakeSeconds) : []));
   const nowSeconds = Date.now() / 1_000;
-  const recent = handshakes.filter((seconds) => seconds !== null && nowSeconds - seconds <= HANDSHAKE_SECONDS_MAX).length;
-  const never = handshakes.filter((seconds) => seconds === null).length;
-  const details = { interfaces: interfaces.length, peers: handshakes.length, heard_recently: recent, never_heard: never };
+  const recent = handshakes.filter((seconds) => nowSeconds - seconds <= HANDSHAKE_SECONDS_MAX).length;
+  const details = { interfaces: devices.length, peers: handshakes.length, heard_recently: recent, never_heard: handshakes.filter((seconds) => seconds === 0).length };
+  for (const { name, reading } of devices) {
+    if (reading.kind === 'failed') return warned(`The WireGuard interface ${name} cannot be read: ${reading.reason}.`, 'Run the agent as root, install wireguard-tools, or restart what made the interface.', details);
+  }
   if (handshakes.length === 0) return warned('WireGuard is up and knows no peer.', 'See whether the cluster has other nodes, and whether the admin is reachable.', details);
   if (recent === 0) return warned(`None of the ${handshakes.length} peers was heard in the last ${HANDSHAKE_SECONDS_MAX} s.`, 'Peers that nobody talks to are silent. If traffic should flow, check that UDP leaves this machine.', details);
   return passed(`${recent} of ${handshakes.length} peers were heard in the last ${HANDSHAKE_SECONDS_MAX} s.`, details);

@@ -28,20 +28,20 @@ const INTERFACE_NAME = /^[\w=+.-]{1,15}$/u;
 const SOCKET_ENDING = '.sock';
 
 /** What was found. `isComplete`: there is no place that could not be looked at. */
-interface Found {
-  readonly devices: readonly Device[];
+export interface WireguardDevices {
+  readonly devices: readonly WireguardDevice[];
   readonly isComplete: boolean;
 }
 
 /** An interface, and what was read of it. */
-interface Device {
+export interface WireguardDevice {
   readonly name: string;
   readonly reading: Exclude<DeviceReading, { kind: 'gone' }>;
 }
 
 /** The metrics of WireGuard as text. Never rejects: an interface that cannot be read is down, and has no other metrics. */
 export async function wireguardMetrics(sources: WireguardSources): Promise<string> {
-  const { devices, isComplete } = await readDevices(sources, { ...WIREGUARD_LIMITS, ...sources.limits });
+  const { devices, isComplete } = await readDevices(sources);
   const exposition = new Exposition().single('wireguard_interfaces', 'gauge', 'WireGuard interfaces of this machine; absent where the agent may not look for them.', isComplete ? devices.length : null);
   exposition.family('wireguard_interface_up', 'gauge', 'Whether the interface could be read.');
   for (const { name, reading } of devices) exposition.sample('wireguard_interface_up', reading.kind === 'read' ? 1 : 0, { interface: name });
@@ -56,7 +56,9 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   return exposition.toString();
 }
 
-async function readDevices({ sockets, interfaces, wg }: WireguardSources, limits: WireguardLimits): Promise<Found> {
+/** Reads all interfaces of this machine. Never rejects. */
+export async function readDevices({ sockets, interfaces, wg, limits: given }: Omit<WireguardSources, 'nodeOf'>): Promise<WireguardDevices> {
+  const limits = { ...WIREGUARD_LIMITS, ...given };
   const inKernel = kernelInterfaces(interfaces, limits.lookedAtMax).filter((name) => INTERFACE_NAME.test(name));
   const files = namesIn(sockets);
   const inUserSpace = (files ?? [])
@@ -67,7 +69,7 @@ async function readDevices({ sockets, interfaces, wg }: WireguardSources, limits
     ...inUserSpace.map((name) => ({ name, read: () => readUserSpace(join(sockets, name + SOCKET_ENDING), limits) })),
   ].slice(0, limits.interfacesMax).map(async ({ name, read: readOne }) => ({ name, reading: await readOne() })));
   let room = limits.peersMax;
-  const devices = read.filter((device): device is Device => device.reading.kind !== 'gone').map((device) => {
+  const devices = read.filter((device): device is WireguardDevice => device.reading.kind !== 'gone').map((device) => {
     const peers = device.reading.kind === 'read' ? device.reading.peers.length : 0;
     if (peers > room) return { name: device.name, reading: failedReading('there are too many peers') };
     room -= peers;

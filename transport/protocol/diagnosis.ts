@@ -65,13 +65,14 @@ export function plainText(text: string): string {
   return text.toWellFormed().replaceAll(UNPRINTABLE, ' ').trim();
 }
 
-/** A report with every text put through `edit`. Texts that nothing is left of become a dash. */
+/** Checks with every text put through `edit`, and cut to what it may be long. Sentences that nothing is left of become a dash. */
 export function withTexts(checks: readonly DiagnosisCheck[], edit: (text: string) => string): readonly DiagnosisCheck[] {
-  const sentence = (text: string): string => edit(text) || '-';
+  const edited = (text: string, charsMax: number): string => edit(text).slice(0, charsMax).toWellFormed();
+  const sentence = (text: string): string => edited(text, DIAGNOSIS_TEXT_CHARS_MAX) || '-';
   return checks.map((check) => ({
     ...check,
     summary: sentence(check.summary),
     hint: check.hint === null ? null : sentence(check.hint),
-    details: check.details === null ? null : Object.fromEntries(Object.entries(check.details).map(([name, value]) => [name, typeof value === 'string' ? edit(value) : value])),
+    details: check.details === null ? null : Object.fromEntries(Object.entries(check.details).map(([name, value]) => [name, typeof value === 'string' ? edited(value, DIAGNOSIS_DETAIL_CHARS_MAX) : value])),
   }));
 }

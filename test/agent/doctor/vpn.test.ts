@@ -1,19 +1,25 @@
 /** Checks of what the VPN stands on. */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createSocketServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { diagnose } from '../../../agent/doctor/check.ts';
 import { vpnChecks, type VpnSources } from '../../../agent/doctor/vpn.ts';
-import { wireguardInterfaces } from '../../../agent/doctor/wireguard-interfaces.ts';
 import { createVet } from '../../../transport/guard/vetting.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { until } from '../../support/until.ts';
+import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../support/wireguard.ts';
 import { temporaryDirectory } from '../agent-process.ts';
+
+const test = await peerTest('wireguard-go', 'wg', 'ip');
+
+/** No interface at all. */
+const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { readMsMax: 300 } } as const;
 
 const NEAR = createVet({ allowPrivate: true, allowLoopback: true });
 
 async function look(sources: Partial<VpnSources>) {
-  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: async () => [], relayMapUrls: () => [], vet: NEAR, ...sources }), { checkMsMax: 1_000 });
+  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, ...sources }), { checkMsMax: 1_000 });
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }
 
@@ -44,26 +50,44 @@ test('a TUN device that is missing, or that cannot be opened, is a warning with 
   t.regex(closed[0]?.hint ?? '', /Run the agent as root/u);
 });
 
-test('peers that were heard lately pass; none heard, or none known, is a warning; and no address is told', async (t) => {
+/** An interface in user space whose peers had these handshakes; null: it does not answer. */
+async function interfaceWith(t: ExecutionContext, handshakes: readonly number[] | null) {
+  const sockets = temporaryDirectory(t);
+  const peers = (handshakes ?? []).map((seconds) => `public_key=${'ab'.repeat(32)}\nallowed_ip=10.231.77.2/32\nendpoint=198.51.100.9:51820\nlast_handshake_time_sec=${Math.round(seconds)}\nlast_handshake_time_nsec=0\ntx_bytes=1\nrx_bytes=1\n`).join('');
+  const server = createSocketServer((socket) => { socket.on('error', () => {}).on('data', () => { if (handshakes !== null) socket.write(`private_key=${'cd'.repeat(32)}\nlisten_port=51820\n${peers}errno=0\n\n`); }); });
+  await new Promise<void>((resolve) => { server.listen(join(sockets, 'edge0.sock'), resolve); });
+  t.teardown(() => { server.close(); });
+  return { ...NONE, sockets };
+}
+
+test('peers that were heard lately pass; none heard, none known, or an interface that is silent, is a warning; and no address is told', async (t) => {
   const now = Date.now() / 1_000;
-  const at = (...handshakes: readonly (number | null)[]) => look({ wireguard: async () => [{ name: 'edge0', handshakes }] });
 
-  const found = [await at(now - 10, null), await at(now - 500, null), await at(null), await at()];
+  const found = await Promise.all([[now - 10, 0], [now - 500, 0], [0], [], null].map(async (handshakes) => (await look({ wireguard: await interfaceWith(t, handshakes) }))[1]));
 
-  t.deepEqual(found.map(([, wireguard]) => wireguard?.status), ['pass', 'warn', 'warn', 'warn']);
-  t.regex(found[0]?.[1]?.summary ?? '', /^1 of 2 peers/u);
+  t.deepEqual(found.map((wireguard) => wireguard?.status), ['pass', 'warn', 'warn', 'warn', 'warn']);
+  t.regex(found[0]?.summary ?? '', /^1 of 2 peers/u);
+  t.regex(found[4]?.summary ?? '', /edge0 cannot be read/u);
+  t.notRegex(JSON.stringify(found), /10\.231|198\.51|abab|cdcd/u);
 });
 
-test('interfaces of WireGuard are found by what the kernel says of them', async (t) => {
-  const sys = temporaryDirectory(t);
-  for (const [name, uevent] of [['eth0', 'INTERFACE=eth0\n'], ['wg7', 'DEVTYPE=wireguard\nINTERFACE=wg7\n']] as const) {
-    mkdirSync(join(sys, 'class/net', name), { recursive: true });
-    writeFileSync(join(sys, 'class/net', name, 'uevent'), uevent);
-  }
+if (wireguardProblem === null) {
+  test('a real handshake of real interfaces passes', async (t) => {
+    const { ends: [one, other] } = await startWireguard(t);
+    await until('the handshake', async () => {
+      await one.send(1_000);
+      return Number((await other.dump())[1]?.[4]) > 0;
+    });
 
-  t.deepEqual((await wireguardInterfaces(sys)).map(({ name }) => name), ['wg7']);
-  t.deepEqual(await wireguardInterfaces(join(sys, 'nothing')), []);
-});
+    // Other tests may have interfaces on this machine that are just going.
+    const found = await until('a pass', async () => {
+      const [, wireguard] = await look({ wireguard: { ...NONE, sockets: WIREGUARD_SOCKETS } });
+      return wireguard?.status === 'pass' && wireguard;
+    });
+
+    t.regex(found.summary, /peers were heard/u);
+  });
+}
 
 test('the first usable relay map wins; one before it that is none is a warning, and none at all a failure', async (t) => {
   const [map, gone, page, empty] = [await serving(t, MAP), await serving(t, MAP, 404), await serving(t, '<html>'), await serving(t, '{"Regions":{}}')];

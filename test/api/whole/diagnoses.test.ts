@@ -1,0 +1,99 @@
+/** Reports that nodes bring, through a whole admin: who may, what is kept, and what is told of a node that is away. */
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
+import { ADMIN_KEYS } from '../../support/admin.ts';
+import { createScope } from '../../support/scope.ts';
+import { startFleet, type Fleet } from './fleet.ts';
+
+interface Told {
+  readonly name: string;
+  readonly status: string;
+  readonly summary: string;
+}
+
+const CHECK = { name: 'disk', status: 'pass', summary: 'There is room.', hint: null, details: { free_bytes: 1 }, duration_ms: 2 };
+const report = (check: object = {}) => ({ overall: 'pass', collected_at: '2001-01-01T00:00:00.000Z', checks: [{ ...CHECK, ...check }] });
+
+let fleet: Fleet;
+const scope = createScope();
+
+test.before(async () => {
+  fleet = await startFleet(scope);
+  await fleet.request('POST', '/clusters', { name: 'prod', ipv4_range: '100.64.9.0/24' });
+});
+test.after.always(() => scope.end());
+
+/** A node that has its token and no agent. */
+async function world() {
+  const { data: { key } } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
+  const { data } = await fleet.enroll(String(key), { node_id: randomUUID() });
+  const node = String(data['node_id']);
+  const bring = (body: unknown, token = String(data['api_token'])) => fleet.request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
+  const diagnosed = async () => {
+    const answer = await fleet.request('GET', `/nodes/${node}/diagnostics`);
+    return { ...answer, checks: (answer.data['checks'] ?? []) as readonly Told[] };
+  };
+  return { ...fleet, node, bring, diagnosed };
+}
+
+test('a node that never connected fails with what is seen from here, and with its last report once it brought one', async (t) => {
+  const { bring, diagnosed } = await world();
+
+  const before = await diagnosed();
+  const brought = await bring(report());
+  const after = await diagnosed();
+  await bring(report({ summary: 'There is less room.' }));
+  const later = await diagnosed();
+
+  t.deepEqual([before.status, brought.status, after.status], [200, 204, 200]);
+  t.deepEqual(before.checks.map(({ name, status }) => [name, status]), [['node_session', 'fail'], ['node_last_seen', 'fail'], ['node_tunnel', 'fail'], ['agent_report', 'fail'], ['version', 'pass']]);
+  t.deepEqual(after.checks.map(({ name }) => name), ['node_session', 'node_last_seen', 'node_tunnel', 'agent_report', 'disk', 'version']);
+  t.deepEqual([after.data['overall'], after.data['is_live']], ['fail', false]);
+  t.true(Math.abs(Date.now() - Date.parse(String(after.data['collected_at']))) < 60_000, 'by the clock of the admin, whatever the machine says');
+  t.is(later.checks.find(({ name }) => name === 'disk')?.summary, 'There is less room.');
+});
+
+test('only the token of a node brings a report, and what is none is refused and keeps nothing', async (t) => {
+  const { bring, diagnosed, admin } = await world();
+
+  const strangers = [await bring(report(), ''), await bring(report(), 'no-such-token'), await bring(report(), ADMIN_KEYS.MASTER_KEY), await bring(report(), ADMIN_KEYS.API_KEY)];
+  const wrong = [await bring({}), await bring(report({ name: 'node_tunnel' })), await bring([1]), await bring(report({ details: { a: { b: 1 } } }))];
+  const large = await bring({ ...report(), padding: 'x'.repeat(DIAGNOSIS_BYTES_MAX) });
+  const read = await fetch(`${admin.url}${DIAGNOSIS_PATH}`, { headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}` } });
+
+  t.deepEqual(strangers.map(({ status, error }) => [status, error?.code]), strangers.map(() => [401, 'unauthorized']));
+  t.deepEqual(wrong.map(({ status, error }) => [status, error?.code]), wrong.map(() => [422, 'validation_failed']));
+  t.deepEqual([large.status, read.status], [413, 404]);
+  t.deepEqual((await diagnosed()).checks.length, 5);
+});
+
+test('addresses of the VPN and control characters of a report are not told', async (t) => {
+  const { bring, diagnosed } = await world();
+
+  await bring(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0000 down', details: { peer: '100.64.9.7' } }));
+  const { checks } = await diagnosed();
+
+  t.notRegex(JSON.stringify(checks), /100\.64\.9\.7/u);
+  t.is(checks.find(({ name }) => name === 'disk')?.summary, 'Peer [VPN address]  [31mis  down');
+});
+
+test('a node that brings too many is told to wait, and no other is', async (t) => {
+  const { bring, diagnosed, enroll, request } = await world();
+  const statuses: number[] = [];
+  for (let count = 0; count < 13; count += 1) statuses.push((await bring(report())).status);
+  const { headers } = await bring(report());
+  const { data: { key } } = await request('POST', '/clusters/prod/enrollment_keys', {});
+  const { data } = await enroll(String(key), { node_id: randomUUID() });
+
+  t.deepEqual(statuses.toSorted((a, b) => a - b), [...Array.from({ length: 12 }, () => 204), 429]);
+  t.regex(headers.get('retry-after') ?? '', /^\d+$/u);
+  t.is((await bring(report(), String(data['api_token']))).status, 204);
+  t.is((await diagnosed()).status, 200);
+});
+
+test('a diagnosis of a node that is not there is a 404, and one with a wrong id a 400', async (t) => {
+  const { request } = await world();
+
+  t.deepEqual([(await request('GET', `/nodes/${randomUUID()}/diagnostics`)).status, (await request('GET', '/nodes/nobody/diagnostics')).status], [404, 400]);
+});
