@@ -13,6 +13,9 @@ function configuration({ adminUrl }: GuideFacts): string {
     http_sd_configs:
       - url: ${protocol}//${host}${base}/api/v1/nodes/metrics/${source}/discovery
         ${key}
+    relabel_configs:
+      - { source_labels: [node_id], target_label: instance }
+      - { action: labeldrop, regex: status|version }
 `;
   return `global: { scrape_interval: 15s }
 scrape_configs:
@@ -57,9 +60,10 @@ export function metricsPage(facts: GuideFacts): GuidePage {
           { kind: 'shell', where: 'prometheus', commands: 'umask 077; read -rs METRICS_KEY && printf %s "$METRICS_KEY" > metrics-key', asks: 'METRICS_KEY' },
           { kind: 'shell', where: 'prometheus', commands: `cat > prometheus.yml <<'EOF'\n${configuration(facts)}EOF\npromtool check config prometheus.yml`, prints: '…SUCCESS: prometheus.yml is valid prometheus config file syntax' },
           { kind: 'shell', where: 'prometheus', commands: 'prometheus --config.file=prometheus.yml --storage.tsdb.path=prometheus-data --web.listen-address=127.0.0.1:9090', lasts: 'now', prints: '…Server is ready to receive web requests…' },
+          { kind: 'text', text: 'The repository has this with alert rules in `deploy/prometheus/`, and dashboards of the fleet, a node, commands and the admin in `deploy/grafana/`.' },
           { kind: 'text', text: 'The first scrapes take up to half a minute. This waits for one:' },
-          { kind: 'shell', where: 'prometheus', commands: "until promtool query instant http://127.0.0.1:9090 'up{job=\"edge-host\"} == 1' | grep up; do sleep 1; done", prints: 'up{cluster="prod",…job="edge-host", node_id="…",…} => 1 @[…]' },
-          { kind: 'text', text: 'Discovery answers with all machines, or with those that the filters of [list_nodes](/api/docs#list_nodes) pick, with `node_id`, `cluster`, `status` and `version` as labels:' },
+          { kind: 'shell', where: 'prometheus', commands: "until promtool query instant http://127.0.0.1:9090 'up{job=\"edge-host\"} == 1' | grep up; do sleep 1; done", prints: 'up{cluster="prod",…instance="…", job="edge-host", node_id="…"} => 1 @[…]' },
+          { kind: 'text', text: 'Discovery answers with all machines, or with those that the filters of [list_nodes](/api/docs#list_nodes) pick, with `node_id`, `cluster`, `status` and `version` as labels. The configuration leaves the last two out, as each change of them would begin a new series.' },
           { kind: 'shell', commands: `curl -sS "$EDGE_URL/api/v1/nodes/metrics/host/discovery?cluster_name=prod" ${BEARER}`, prints: '[{"targets":["…"],"labels":{"node_id":"…","cluster":"prod","status":"healthy","version":"…","job":"edge-host",…' },
         ],
       },
