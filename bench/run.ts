@@ -5,11 +5,13 @@ import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { connections } from './cases/connections.ts';
 import { exporters } from './cases/exporters.ts';
+import { discovery } from './cases/discovery.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
+import { scrape } from './cases/scrape.ts';
 import { sessions } from './cases/sessions.ts';
 import { ssh } from './cases/ssh.ts';
 import { sustained } from './cases/sustained.ts';
@@ -33,6 +35,8 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
   'admin-metrics': { about: 'the admin\'s own metrics: a scrape with a whole fleet, and their rendering', run: adminMetrics },
   exporters: { about: 'a scrape of a machine beside node_exporter', run: exporters },
+  scrape: { about: 'a fleet scraped through the admin by Prometheus', run: scrape },
+  discovery: { about: 'the complete list of targets of a large fleet', run: discovery },
   ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 

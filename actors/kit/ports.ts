@@ -17,7 +17,7 @@ import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } fr
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource, NodeStatus } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -207,21 +207,19 @@ export interface NodeMetrics {
   agent(node: NodeId): Promise<Result<AgentMetrics>>;
 }
 
-/** One node as service discovery tells of it. */
-export interface DiscoveredNode {
-  readonly id: string;
-  readonly clusterName: string;
-  readonly status: NodeStatus;
-  readonly version: string;
-}
+/** What service discovery tells of a node. */
+export const DISCOVERED_COLUMNS = ['id', 'cluster_name', 'status', 'version'] as const;
+/** How a node is written: text as it stands, columns as JSON strings, and the id without quotes, where it is part of one. */
+export type DiscoveryPattern = readonly (string | { readonly column: (typeof DISCOVERED_COLUMNS)[number] } | { readonly bare: 'id' })[];
 
 /** Complete lists of nodes, for service discovery. */
 export interface Discovery {
   /**
-   * All nodes that match, in pages, of one snapshot. The next page is read when it is asked for. Throws DatabaseUnavailable, also in the middle, and
-   * when nobody asks for the next page for too long; whoever stops early must `return` it.
+   * All nodes that match, of one snapshot, in pages that are not empty: each is its nodes, written by the pattern, with commas between. The database
+   * writes them: a hundred thousand rows as objects would be 300 MB of garbage here. The next page is read when it is asked for. Throws
+   * DatabaseUnavailable, also in the middle, and when nobody asks for the next page for too long; whoever stops early must `return` it.
    */
-  nodes(filters: readonly Filter[]): AsyncGenerator<readonly DiscoveredNode[], void, void>;
+  pages(filters: readonly Filter[], pattern: DiscoveryPattern): AsyncGenerator<string, void, void>;
 }
 
 /** A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when. */

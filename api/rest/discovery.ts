@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { LISTS, type Filter } from '../../actors/filters.ts';
-import { METRICS_SOURCES, type DiscoveredNode, type MetricsSource } from '../../actors/kit/ports.ts';
+import { METRICS_SOURCES, type DiscoveryPattern, type MetricsSource } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { parametersOf, parameterSchema } from '../list-input.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -33,7 +33,7 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
       if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
       const given = parsed.data as Readonly<Record<string, Filter['value'] | undefined>>;
       const filters = PARAMETERS.flatMap(({ name, key, op }): Filter[] => given[name] === undefined ? [] : [{ field: key, op, value: given[name] }]);
-      return sendTargets(reply, discovery.nodes(filters), targetOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
+      return sendTargets(reply, discovery.pages(filters, patternOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source)));
     });
   }
 }
@@ -42,14 +42,15 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
  * The first page is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
  * is cut: a list that ends early would make Prometheus forget nodes.
  */
-async function sendTargets(reply: FastifyReply, pages: AsyncGenerator<readonly DiscoveredNode[], void, void>, target: (node: DiscoveredNode) => string): Promise<FastifyReply> {
+async function sendTargets(reply: FastifyReply, pages: AsyncGenerator<string, void, void>): Promise<FastifyReply> {
   const first = await pages.next();
   const text = async function* (): AsyncGenerator<string> {
     try {
       yield '[';
       let separator = '';
       for (let page = first; page.done !== true; page = await pages.next()) {
-        yield separator + page.value.map(target).join(',');
+        if (separator !== '') yield separator;
+        yield page.value;
         separator = ',';
       }
       yield ']\n';
@@ -60,24 +61,14 @@ async function sendTargets(reply: FastifyReply, pages: AsyncGenerator<readonly D
   return reply.header('content-type', 'application/json; charset=utf-8').send(Readable.from(text()));
 }
 
-/** Writes one entry. Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */
-function targetOf(baseUrl: string, source: MetricsSource): (node: DiscoveredNode) => string {
+/** How an entry is written. Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */
+function patternOf(baseUrl: string, source: MetricsSource): DiscoveryPattern {
   const { protocol, host, port, pathname } = new URL(baseUrl);
   const isHttps = protocol === 'https:';
   const address = port === '' ? `${host}:${isHttps ? 443 : 80}` : host;
-  const before = `{"targets":[${JSON.stringify(address)}],"labels":{"node_id":"`;
-  const after = `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${JSON.stringify(`${pathname.replace(/\/+$/u, '')}${API_PREFIX}/nodes/`).slice(0, -1)}`;
-  const end = `/metrics/${source}/raw"}}`;
-  const words = new Map<string, string>();
-  const worded = (word: string): string => { // names of clusters and versions are few, and come again and again
-    const known = words.get(word);
-    if (known !== undefined) return known;
-    const text = JSON.stringify(word);
-    if (words.size < WORDS_MAX) words.set(word, text);
-    return text;
-  };
-  return ({ id, clusterName, status, version }) => `${before}${id}","cluster":${worded(clusterName)},"status":"${status}","version":${worded(version)}${after}${id}${end}`;
+  const raw = ['/nodes/', `/metrics/${source}/raw`].map((part, index) => JSON.stringify(index === 0 ? pathname.replace(/\/+$/u, '') + API_PREFIX + part : part));
+  return [
+    `{"targets":[${JSON.stringify(address)}],"labels":{"node_id":`, { column: 'id' }, ',"cluster":', { column: 'cluster_name' }, ',"status":', { column: 'status' }, ',"version":', { column: 'version' },
+    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${raw[0]?.slice(0, -1)}`, { bare: 'id' }, `${raw[1]?.slice(1)}}}`,
+  ];
 }
-
-/** Words that are kept while one list is written. */
-const WORDS_MAX = 10_000;

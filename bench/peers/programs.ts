@@ -13,7 +13,7 @@ export const PEERS_DIR = join(BENCH_DIR, 'peers');
 /** Program → Debian package. */
 const PACKAGES = {
   clush: 'clustershell', ansible: 'ansible-core', sshd: 'openssh-server', ssh: 'openssh-client', 'nats-server': 'nats-server', microsocks: 'microsocks', cc: 'gcc',
-  'prometheus-node-exporter': 'prometheus-node-exporter',
+  'prometheus-node-exporter': 'prometheus-node-exporter', prometheus: 'prometheus',
 } as const;
 /** A program of a peer that the system's packages bring. */
 export type Program = keyof typeof PACKAGES;

@@ -1,6 +1,6 @@
 /** One simulated agent: the real agent's session on a journal in memory and a runner that answers at once with 200 bytes. */
 import { webSocketDial } from '../../agent/dial.ts';
-import type { Finished, SessionClock, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import type { Finished, SessionClock, SessionJournal, SessionReach, SessionRunner } from '../../agent/ports.ts';
 import { Session } from '../../agent/session.ts';
 import type { AgentSettings, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
@@ -50,8 +50,8 @@ export const systemClock: SessionClock = {
   },
 };
 
-/** Agent of node `index`; it dials when its session is started. */
-export function simulatedAgent(port: number, index: number, ledger: Ledger): SimulatedAgent {
+/** Agent of node `index`; it dials when its session is started. Without `reach` nobody gets into it. */
+export function simulatedAgent(port: number, index: number, ledger: Ledger, reach?: SessionReach): SimulatedAgent {
   const journal = new MemoryJournal(ledger);
   let report = HEALTHY;
   let adminUrls: readonly string[] = [`http://127.0.0.1:${port}`];
@@ -73,7 +73,7 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger): Sim
       onLive: () => ledger.live(index),
       onSettings: (settings: AgentSettings) => { if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls; },
     },
-    { journal, runner, report: () => report, dial: webSocketDial(), clock: systemClock, random: Math.random, log: quiet },
+    { journal, runner, ...(reach && { reach }), report: () => report, dial: webSocketDial(), clock: systemClock, random: Math.random, log: quiet },
   );
   return {
     session,

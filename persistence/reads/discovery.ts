@@ -1,12 +1,11 @@
 /** All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken. */
 import type { Pool, PoolClient } from 'pg';
-import { DatabaseUnavailable, type DiscoveredNode, type Discovery } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, DISCOVERED_COLUMNS, type Discovery, type DiscoveryPattern } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
-import type { NodeStatus } from '../../actors/resources.ts';
 import { asUnavailable } from '../availability.ts';
 import { all, condition } from './conditions.ts';
 import { NODES } from './nodes.ts';
-import { rowsOf, sql } from './sql.ts';
+import { join, rowsOf, sql, type Sql } from './sql.ts';
 
 /** Nodes a page: some 250 KB of a list, read in 5 ms. */
 const PAGE_ROWS = 1_000;
@@ -24,18 +23,20 @@ const AT_ONCE_MAX = 2;
 const WAITING_MAX = 64;
 const WAITING_MS_MAX = 1_500;
 
+/** A page: how many there are, the last of them, and their text. */
 interface Row {
-  readonly id: string;
-  readonly cluster_name: string;
-  readonly status: NodeStatus;
-  readonly version: string;
+  readonly count: number;
+  readonly last: string | null;
+  readonly text: string | null;
 }
+
+const COLUMNS: Readonly<Record<(typeof DISCOVERED_COLUMNS)[number], Sql>> = { id: sql`to_json(id)::text`, cluster_name: sql`to_json(cluster_name)::text`, status: sql`to_json(status)::text`, version: sql`to_json(version)::text` };
 
 /** Complete lists over these connections. A client that is too slow loses its list. */
 export function createDiscovery(pool: Pool): Discovery {
   const turns = createSlots();
   return {
-    async *nodes(filters) {
+    async *pages(filters, pattern) {
       const leave = await turns.enter();
       try {
         const client = await connected(pool);
@@ -43,7 +44,7 @@ export function createDiscovery(pool: Pool): Discovery {
         try {
           await rowsOf(client, 'beginning a list of all nodes', sql`begin isolation level repeatable read read only`);
           await rowsOf(client, 'beginning a list of all nodes', sql`select set_config('idle_in_transaction_session_timeout', ${String(PAGE_MS_MAX)}, true)`);
-          yield* pagesOf(client, filters);
+          yield* pagesOf(client, filters, pattern);
         } catch (error) {
           failure = error as Error;
           throw error;
@@ -57,20 +58,27 @@ export function createDiscovery(pool: Pool): Discovery {
   };
 }
 
-async function* pagesOf(client: PoolClient, filters: readonly Filter[]): AsyncGenerator<readonly DiscoveredNode[], void, void> {
+async function* pagesOf(client: PoolClient, filters: readonly Filter[], pattern: DiscoveryPattern): AsyncGenerator<string, void, void> {
   const where = all(filters.map((filter) => condition(NODES.spec.fields[filter.field]?.kind ?? 'text', NODES.fields[filter.field] ?? {}, filter)));
+  const written = join(pattern.map(partOf), sql` || `);
   const endMs = performance.now() + LIST_MS_MAX;
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {
     if (performance.now() > endMs) throw new DatabaseUnavailable('listing all nodes: it takes its client too long');
-    const rows = await rowsOf<Row>(client, 'listing all nodes', sql`
-      select n.id, c.name as cluster_name, n.status, n.version from node n join cluster c on c.id = n.cluster_id
-      where n.id > ${after}::uuid and ${where} order by n.id limit ${PAGE_ROWS}`);
-    if (rows.length > 0) yield rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, clusterName, status, version }));
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE_ROWS) return;
-    after = last.id;
+    const [page] = await rowsOf<Row>(client, 'listing all nodes', sql`
+      select count(*)::int as count, (array_agg(id order by id desc))[1] as last, string_agg(${written}, ',' order by id) as text from (
+        select n.id, c.name as cluster_name, n.status, n.version from node n join cluster c on c.id = n.cluster_id
+        where n.id > ${after}::uuid and ${where} order by n.id limit ${PAGE_ROWS}) as page`);
+    if (page?.text == null || page.last === null) return;
+    yield page.text;
+    if (page.count < PAGE_ROWS) return;
+    after = page.last;
   }
+}
+
+function partOf(part: DiscoveryPattern[number]): Sql {
+  if (typeof part === 'string') return sql`${part}::text`;
+  return 'bare' in part ? sql`id::text` : COLUMNS[part.column];
 }
 
 async function connected(pool: Pool): Promise<PoolClient> {

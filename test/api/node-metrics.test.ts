@@ -1,7 +1,7 @@
 /** The routes that monitoring systems read: who may, what they take, and in which form they answer. */
 import { request as httpRequest } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable, type DiscoveredNode, METRICS_SOURCES } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type DiscoveryPattern, METRICS_SOURCES } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { SCRAPE_ROUTES } from '../../api/docs/scrape-routes.ts';
@@ -11,18 +11,24 @@ import { KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from './fak
 const BY_METRICS_KEY = { headers: { authorization: `Bearer ${KEYS.metrics}` } };
 const OTHER_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d02';
 
-const NODES: readonly DiscoveredNode[] = [
-  { id: SOME_ID, clusterName: 'prod', status: 'healthy', version: '1.0.0' },
-  { id: OTHER_ID, clusterName: 'prod', status: 'unreachable', version: '2 "β"\\' },
+const NODES = [
+  { id: SOME_ID, cluster_name: 'prod', status: 'healthy', version: '1.0.0' },
+  { id: OTHER_ID, cluster_name: 'prod', status: 'unreachable', version: '2 "β"\\' },
 ];
+type FoundNode = (typeof NODES)[number];
+
+/** As the database writes them. */
+function written(node: FoundNode, pattern: DiscoveryPattern): string {
+  return pattern.map((part) => typeof part === 'string' ? part : 'bare' in part ? node.id : JSON.stringify(node[part.column])).join('');
+}
 
 /** An API that finds these nodes, a page each. */
-async function discovering(t: ExecutionContext, options: FakeOptions = {}, nodes: readonly DiscoveredNode[] = NODES): Promise<ServedApi & { readonly asked: Filter[][] }> {
+async function discovering(t: ExecutionContext, options: FakeOptions = {}, nodes: readonly FoundNode[] = NODES): Promise<ServedApi & { readonly asked: Filter[][] }> {
   const filters: Filter[][] = [];
   const discovery = {
-    async *nodes(given: readonly Filter[]) {
+    async *pages(given: readonly Filter[], pattern: DiscoveryPattern) {
       filters.push([...given]);
-      for (const node of nodes) yield [node];
+      for (const node of nodes) yield written(node, pattern);
     },
   };
   return { ...await serveApi(t, { ...options, ports: { discovery, ...options.ports } }), asked: filters as never };
@@ -61,9 +67,9 @@ test('discovery is a bare array of one entry a node, as Prometheus reads it', as
     const answer = await fetch(`${url}/api/v1/nodes/metrics/${source}/discovery`, BY_METRICS_KEY);
 
     t.regex(answer.headers.get('content-type') ?? '', /^application\/json/u);
-    t.deepEqual(await answer.json(), NODES.map(({ id, clusterName, status, version }) => ({
+    t.deepEqual(await answer.json(), NODES.map(({ id, cluster_name: cluster, status, version }) => ({
       targets: ['127.0.0.1:44000'],
-      labels: { node_id: id, cluster: clusterName, status, version, job: `edge-${source}`, __metrics_path__: `/api/v1/nodes/${id}/metrics/${source}/raw` },
+      labels: { node_id: id, cluster, status, version, job: `edge-${source}`, __metrics_path__: `/api/v1/nodes/${id}/metrics/${source}/raw` },
     })));
   }
 });
@@ -105,8 +111,8 @@ test('discovery takes the filters of the list of nodes, and nothing else', async
 test('a database that is away at the beginning is a 503; one that goes in the middle cuts the list, so that no client takes half of it', async (t) => {
   let before = 0;
   const discovery = {
-    async *nodes() {
-      for (let page = 0; page < before; page += 1) yield NODES;
+    async *pages() {
+      for (let page = 0; page < before; page += 1) yield '{}'.padEnd(10_000);
       throw new DatabaseUnavailable('gone');
     },
   };
@@ -120,9 +126,9 @@ test('a database that is away at the beginning is a 503; one that goes in the mi
 
 test('a client that reads slowly holds up the pages, and one that goes away ends them', async (t) => {
   let [taken, ended] = [0, false];
-  const page = Array.from({ length: 1_000 }, () => NODES[0] as DiscoveredNode);
+  const page = '{}'.padEnd(250_000);
   const discovery = {
-    async *nodes() {
+    async *pages() {
       try {
         for (; taken < 1_000; taken += 1) yield page;
       } finally {

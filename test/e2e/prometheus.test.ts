@@ -107,5 +107,5 @@ test.serial('a node that is away, and one that never was, are told apart', async
 
 /** Paths of what is null. */
 function nullsIn(record: object, before = ''): string[] {
-  return Object.entries(record).flatMap(([name, value]: [string, unknown]) => value === null ? [before + name] : typeof value === 'object' ? nullsIn(value as object, `${before}${name}.`) : []);
+  return Object.entries(record).flatMap(([name, value]: [string, unknown]) => value === null ? [before + name] : typeof value === 'object' ? nullsIn(value ?? {}, `${before}${name}.`) : []);
 }

@@ -1,7 +1,7 @@
 /** Complete lists of nodes: one snapshot, as fast as they are taken, and never half. */
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable, type DiscoveredNode } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, DISCOVERED_COLUMNS, type DiscoveryPattern } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { insertNodes } from '../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../persistence/reads/discovery.ts';
@@ -9,10 +9,15 @@ import { openedDatabase } from '../support/opened.ts';
 import { until } from '../support/until.ts';
 import { storeWorld } from './world/world.ts';
 
-async function allOf(pages: AsyncGenerator<readonly DiscoveredNode[], void, void>): Promise<DiscoveredNode[]> {
-  const nodes: DiscoveredNode[] = [];
-  for await (const page of pages) nodes.push(...page);
-  return nodes;
+interface DiscoveredNode { readonly id: string; readonly cluster_name: string; readonly status: string; readonly version: string; readonly path: string }
+
+/** All columns, and a path with the id in it. */
+const PATTERN: DiscoveryPattern = ['{', ...DISCOVERED_COLUMNS.flatMap((column) => [`"${column}":`, { column }, ',']), '"path":"/%\\"/', { bare: 'id' }, '"}'];
+
+async function allOf(pages: AsyncGenerator<string, void, void>, before = ''): Promise<DiscoveredNode[]> {
+  const texts = before === '' ? [] : [before];
+  for await (const page of pages) texts.push(page);
+  return JSON.parse(`[${texts.join(',')}]`) as DiscoveredNode[];
 }
 
 /** A fleet of bench nodes. */
@@ -37,20 +42,20 @@ test('every filter of the list of nodes finds the same nodes here', async (t) =>
 
   for (const given of [[], ...filters.map((filter) => [filter]), filters.slice(0, 3)]) {
     const wanted = await opened.reads.list('nodes', { filters: given, sort: [], page: 1, pageSize: 100 });
-    const found = await allOf(discovery.nodes(given));
+    const found = await allOf(discovery.pages(given, PATTERN));
 
-    t.deepEqual(found, wanted.rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, clusterName, status, version })).toSorted((left, right) => left.id < right.id ? -1 : 1), JSON.stringify(given));
+    t.deepEqual(found, wanted.rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, cluster_name: clusterName, status, version, path: `/%"/${id}` })).toSorted((left, right) => left.id < right.id ? -1 : 1), JSON.stringify(given));
   }
 });
 
 test('a list is of one moment, whatever comes and goes while it is taken', async (t) => {
   const { discovery, client } = await fleetOf(t, 2_500);
-  const pages = discovery.nodes([]);
+  const pages = discovery.pages([], PATTERN);
   const first = await pages.next();
   await client.query(`delete from node where id > '00000000-0000-4000-8000-000000000900'`);
   await client.query(`update node set status = 'healthy'`);
 
-  const nodes = [...first.value ?? [], ...await allOf(pages)];
+  const nodes = await allOf(pages, first.value ?? '');
 
   t.deepEqual([nodes.length, new Set(nodes.map(({ id }) => id)).size, new Set(nodes.map(({ status }) => status))], [2_500, 2_500, new Set(['unreachable'])]);
 });
@@ -58,10 +63,10 @@ test('a list is of one moment, whatever comes and goes while it is taken', async
 test('whoever stops early gives the connection back, and so does one that is done', async (t) => {
   const { discovery, pool, client } = await fleetOf(t, 2_500);
   for (let round = 0; round < 5; round += 1) {
-    const pages = discovery.nodes([]);
+    const pages = discovery.pages([], PATTERN);
     await pages.next();
     await pages.return();
-    await allOf(discovery.nodes([]));
+    await allOf(discovery.pages([], PATTERN));
   }
 
   const { rows } = await client.query(`select count(*)::int as n from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`);
@@ -71,21 +76,21 @@ test('whoever stops early gives the connection back, and so does one that is don
 
 test('a list whose connection is lost in the middle fails, and the next one comes', async (t) => {
   const { discovery, client } = await fleetOf(t, 2_500);
-  const pages = discovery.nodes([]);
+  const pages = discovery.pages([], PATTERN);
   await pages.next();
   await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`);
 
   await t.throwsAsync(() => allOf(pages), { instanceOf: DatabaseUnavailable });
-  t.is(await until('the next one', async () => (await allOf(discovery.nodes([]))).length), 2_500);
+  t.is(await until('the next one', async () => (await allOf(discovery.pages([], PATTERN))).length), 2_500);
 });
 
 test('two lists are taken at once; the next waits for one of them, and not for ever', async (t) => {
   const { discovery } = await fleetOf(t, 2_500);
-  const slow = [discovery.nodes([]), discovery.nodes([])];
+  const slow = [discovery.pages([], PATTERN), discovery.pages([], PATTERN)];
   for (const pages of slow) await pages.next();
 
-  await t.throwsAsync(() => allOf(discovery.nodes([])), { instanceOf: DatabaseUnavailable, message: /other lists take too long/u });
-  const waiting = allOf(discovery.nodes([]));
+  await t.throwsAsync(() => allOf(discovery.pages([], PATTERN)), { instanceOf: DatabaseUnavailable, message: /other lists take too long/u });
+  const waiting = allOf(discovery.pages([], PATTERN));
   await slow[0]?.return();
   t.is((await waiting).length, 2_500);
   await slow[1]?.return();

@@ -21,6 +21,8 @@ export interface Prometheus {
   targets(): Promise<readonly SeenTarget[]>;
   /** An instant query: labels and value of each series. */
   query(expression: string): Promise<readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[]>;
+  /** All values of a range, such as `up[1m]`, of all series. */
+  samples(range: string): Promise<readonly number[]>;
 }
 
 interface ApiAnswer<Data> { readonly status: string; readonly data: Data }
@@ -46,6 +48,10 @@ export async function startPrometheus(scope: Scope, path: string, configuration:
     query: async (expression) => {
       const { result } = await read<{ readonly result: readonly { readonly metric: Readonly<Record<string, string>>; readonly value: readonly [number, string] }[] }>(`query?query=${encodeURIComponent(expression)}`);
       return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
+    },
+    samples: async (range) => {
+      const { result } = await read<{ readonly result: readonly { readonly values: readonly (readonly [number, string])[] }[] }>(`query?query=${encodeURIComponent(range)}`);
+      return result.flatMap(({ values }) => values.map(([, value]) => Number(value)));
     },
   };
 }

@@ -1,0 +1,68 @@
+/** Worker: simulated agents that open real tunnels and answer every scrape with the metrics of this machine, made once, so that they cost little. */
+import { Duplex, PassThrough } from 'node:stream';
+import { createHostMetrics } from '../../agent/metrics/host.ts';
+import type { Exit } from '../../agent/exits/exit.ts';
+import { createAgentTunnels } from '../../agent/tunnel/tunnels.ts';
+import { EXPOSITION_TYPE, Exposition } from '../../transport/exposition/exposition.ts';
+import { serveQuestions } from '../method/worker.ts';
+import { simulatedAgent } from './simulated-agent.ts';
+
+/** Size of an exposition, in bytes: that of node_exporter on a machine with a few disks and interfaces. */
+const EXPOSITION_BYTES = 60_000;
+
+/** Connections that are dialled at once. */
+const DIALS_AT_ONCE = 64;
+
+const log = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+const stops: (() => void)[] = [];
+let answer = Buffer.alloc(0);
+let answered = 0;
+
+/** Nothing is dialled: the answer stands ready. */
+const exit: Exit = { dial: () => Promise.resolve({ ok: true, stream: new PassThrough() }) };
+
+function join(near: Duplex): void {
+  near.on('error', () => {});
+  near.once('data', () => {
+    answered += 1;
+    near.end(answer);
+  });
+}
+
+/** What this machine measures, filled up to the size of a larger one. */
+async function exposition(): Promise<string> {
+  const own = await createHostMetrics({ version: '0.0.0' })();
+  const more = new Exposition().family('node_network_filled_up_total', 'counter', 'Interfaces that this machine does not have.');
+  const missing = Math.max(0, EXPOSITION_BYTES - own.length);
+  for (let index = 0; more.toString().length < missing; index += 1) more.sample('node_network_filled_up_total', index * 1_234.5, { device: `eth${index}`, duplex: 'full' });
+  return own + (missing === 0 ? '' : more.toString());
+}
+
+function connect(port: number, index: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const tunnels = createAgentTunnels({ exit, join, log });
+  const { session } = simulatedAgent(port, index, { ran() {}, confirmed() {}, live: () => resolve() }, {
+    openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token), verdict() {}, endSsh() {}, grants: () => [],
+  });
+  session.start();
+  stops.push(() => { session.stop(); tunnels.close(); });
+  return promise;
+}
+
+serveQuestions({
+  /** Connects nodes 0 … nodes - 1. */
+  connect: async ({ port, nodes }: { port: number; nodes: number }) => {
+    const text = await exposition();
+    answer = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
+    let next = 0;
+    await Promise.all(Array.from({ length: DIALS_AT_ONCE }, async () => {
+      for (let index = next; index < nodes; index = next) {
+        next += 1;
+        await connect(port, index);
+      }
+    }));
+    return Buffer.byteLength(text);
+  },
+  answered: () => answered,
+  stop: () => { for (const stop of stops) stop(); },
+});
