@@ -101,7 +101,11 @@ function offerOpenFiles(registry: Registry): void {
   if (process.platform !== 'linux') return;
   const gauge: Gauge = new Gauge({
     name: 'process_open_fds', help: 'Number of open file descriptors.', registers: [registry],
-    collect: async () => gauge.set(await openFiles()),
+    async collect() {
+      const files = await openFiles().catch(() => null);
+      if (files === null) gauge.remove();
+      else gauge.set(files);
+    },
   });
 }
 
