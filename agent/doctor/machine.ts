@@ -73,7 +73,7 @@ async function memory(proc: string): Promise<Finding> {
   const percent = Math.round(available / total * 100);
   const details = { available_bytes: available, total_bytes: total, stalled_percent: stalled };
   const left = `${percent} % of the memory is left`;
-  const hint = 'See what takes it: `ps aux --sort -rss | head`. The agent itself takes some 60 MiB.';
+  const hint = 'See what takes it: `ps aux --sort -rss | head`.';
   if (percent < MEMORY_PERCENT_FAIL) return failed(`${left}: processes may be killed at any moment.`, hint, details);
   if (stalled !== null && stalled > STALLED_PERCENT_WARN) return warned(`${left}, and everything waited for memory for ${stalled} % of the last minute.`, hint, details);
   if (percent < MEMORY_PERCENT_WARN) return warned(`${left}.`, hint, details);
