@@ -32,9 +32,6 @@ const STOP_MS_MAX = 2_000;
 /** Exports that may be under way at a time: a collector that answers nothing holds no more batches than these in memory. */
 const EXPORTS_MAX = 4;
 
-/** `ExportResultCode.SUCCESS` of @opentelemetry/core, which is not imported for one number. */
-const EXPORT_SUCCESS = 0;
-
 /** The name of what makes these spans, beside the name of the service. */
 const SCOPE = 'edge-fleet-control';
 
@@ -105,7 +102,7 @@ function watched(exporter: SpanExporter, log: Log): SpanExporter {
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
-        const failed = Number(result.code) !== EXPORT_SUCCESS;
+        const failed = result.error !== undefined;
         if (failed && !fails) log.warn({ problem: problemOf(result.error) }, 'the trace collector does not take spans: they are dropped until it does');
         if (!failed && fails) log.info({}, 'the trace collector takes spans again');
         fails = failed;

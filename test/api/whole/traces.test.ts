@@ -98,7 +98,7 @@ test('the calls of a batch are spans of their own', async (t) => {
 
   const first = parseTraceparent(headers.get('traceparent'))?.spanId;
   t.is(new Set(spans.map(({ spanId }) => spanId)).size, 3);
-  t.deepEqual(spans.map(({ parentSpanId }) => parentSpanId).toSorted(), [context.spanId, first, first].toSorted() as string[]);
+  t.deepEqual(spans.map(({ spanId, parentSpanId }) => (spanId === first ? parentSpanId === context.spanId : parentSpanId === first)), [true, true, true]);
 });
 
 test('an agent of version 2 is told nothing of traces, and its executions are spans all the same', async (t) => {
