@@ -46,14 +46,14 @@ export function eventsPage(facts: GuideFacts): GuidePage {
         title: 'A message broker',
         blocks: [
           { kind: 'text', text: 'One at most, by settings of the admin. While it is away events wait, `/healthz` says how many, and commands go on.' },
-          { kind: 'table', head: ['`EVENT_BROKER_ADAPTER`', 'Its servers', 'Where an event goes'], rows: [
-            ['`nats`', '`EVENT_BROKER_NATS_URLS`', 'The subject is the type; with `EVENT_BROKER_NATS_JETSTREAM=true` stored in five streams.'],
-            ['`kafka`', '`EVENT_BROKER_KAFKA_URLS`', 'Five topics; the key is the id of the entity.'],
-            ['`amqp091`, `rabbitmq`', '`EVENT_BROKER_RABBITMQ_URL`', 'The topic exchange `edge.events`; the routing key is the type.'],
-            ['`redis`', '`EVENT_BROKER_REDIS_URLS`', 'The channel is the type. Nothing is kept.'],
-            ['`mqtt`', '`EVENT_BROKER_MQTT_URLS`', 'The topic is the type with slashes for dots.'],
-            ['`cloud_a_sns`', '`EVENT_BROKER_CLOUD_A_SNS_REGION`', 'Five topics, with attributes to filter by.'],
-            ['`cloud_b_pubsub`', '`EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT`', 'Five topics, with attributes to filter by.'],
+          { kind: 'table', head: ['`EVENT_BROKER_ADAPTER`', 'Where an event goes, and its first setting'], rows: [
+            ['`nats`', 'The subject is the type; with `EVENT_BROKER_NATS_JETSTREAM=true` it is stored, in five streams. `EVENT_BROKER_NATS_URLS`'],
+            ['`kafka`', 'Five topics; the key is the id of the entity. `EVENT_BROKER_KAFKA_URLS`'],
+            ['`amqp091`, `rabbitmq`', 'The topic exchange `edge.events`; the routing key is the type. `EVENT_BROKER_RABBITMQ_URL`'],
+            ['`redis`', 'The channel is the type. Nothing is kept. `EVENT_BROKER_REDIS_URLS`'],
+            ['`mqtt`', 'The topic is the type with slashes for dots. `EVENT_BROKER_MQTT_URLS`'],
+            ['`cloud_a_sns`', 'Five topics, with attributes to filter by. `EVENT_BROKER_CLOUD_A_SNS_REGION`'],
+            ['`cloud_b_pubsub`', 'Five topics, with attributes to filter by. `EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT`'],
           ] },
           { kind: 'file', name: 'Environment of edge-admin, for example', content: 'EVENT_BROKER_ENABLED=true\nEVENT_BROKER_ADAPTER=nats\nEVENT_BROKER_NATS_URLS=nats://127.0.0.1:4222\n' },
         ],

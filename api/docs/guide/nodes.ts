@@ -65,7 +65,7 @@ export function nodesPage(facts: GuideFacts): GuidePage {
         blocks: [
           { kind: 'table', head: ['Status', 'Means'], rows: [
             ['`healthy`', 'The agent is connected, and its last report says that all of its services are up.'],
-            ['`unhealthy`', 'It is connected, but a service of it is down, or its report is more than 30 seconds late.'],
+            ['`unhealthy`', 'It is connected, but a service of it is down, or it has not reported for 30 seconds.'],
             ['`unreachable`', 'It is not connected, and nothing was heard for `NODE_UNREACHABLE_AFTER_MS`.'],
           ] },
           { kind: 'shell', commands: 'edge node ls -s unhealthy,unreachable', prints: 'ID  ALIASES  CLUSTER  STATUS  SINCE  VERSION  LAST SEEN  REASON' },

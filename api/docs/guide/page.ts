@@ -92,7 +92,7 @@ export const PLACES = {
 export function knowsAdmin({ adminUrl }: GuideFacts): readonly Block[] {
   return [
     { kind: 'shell', commands: `export EDGE_URL=${shellWord(adminUrl)}\nread -rs EDGE_API_KEY && export EDGE_API_KEY`, asks: 'EDGE_API_KEY' },
-    { kind: 'text', text: 'The second line waits for a key of this admin, `API_KEY` or `MASTER_KEY`: paste it and press Enter. It is not shown. Both lines are needed once in each terminal.' },
+    { kind: 'text', text: 'The second line waits for a key of this admin, `API_KEY` or `MASTER_KEY`: paste it and press Enter. It is not shown. Both lines are needed once in each terminal, of bash or zsh.' },
   ];
 }
 

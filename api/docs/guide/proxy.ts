@@ -55,9 +55,10 @@ export function proxyPage(facts: GuideFacts): GuidePage {
       {
         title: 'Without edge',
         blocks: [
-          { kind: 'table', head: ['User name', 'Destination', 'Where it goes'], rows: [
-            ['`_`', `\`ALIAS.CLUSTER.${domain}\` or \`node-ID.CLUSTER.${domain}\``, 'To that port of the machine itself.'],
-            ['the name of a machine', 'anything', 'From that machine.'],
+          { kind: 'text', text: 'The user name says where a connection goes:' },
+          { kind: 'list', items: [
+            `\`_\`: to a machine itself. The destination is \`ALIAS.CLUSTER.${domain}\` or \`node-ID.CLUSTER.${domain}\`, and any port.`,
+            'The name of a machine: out of that machine, to any destination.',
           ] },
           { kind: 'text', text: `The password is the key. The HTTP proxy, port ${http}, takes CONNECT and requests for \`http://\` URLs; the SOCKS5 proxy, port ${socks5}, takes names, IPv4 and IPv6.` },
           { kind: 'shell', commands: `curl -sS -x "$EDGE_PROXY_URL" --proxy-user "_:$EDGE_PROXY_KEY" http://web-1.prod.${domain}:8080/`, prints: 'hello from web-1' },

@@ -16,7 +16,7 @@ h2 a.anchor{color:inherit;text-decoration:none}h2 a.anchor:hover{text-decoration
 .shell pre{border-radius:0;margin:0;padding:.7rem .9rem}.shell pre.prints{background:none;border-top:1px solid var(--line);color:var(--soft)}.shell.machine figcaption::before,.shell.prometheus figcaption::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:2px;background:var(--violet);margin-right:.5rem}
 .shell.here figcaption::before,.shell.another figcaption::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:50%;background:var(--accent);margin-right:.5rem}
 .shell .file{font-family:ui-monospace,monospace}.comment{color:var(--soft)}
-.scroll{overflow-x:auto;margin:1rem 0}.scroll table{min-width:34rem}.scroll td:first-child code{white-space:nowrap}th{font-size:.875rem;color:var(--soft);font-weight:600}
+.scroll{overflow-x:auto;margin:1rem 0}.broad{min-width:38rem}td{overflow-wrap:normal}@media(min-width:48rem){td:first-child code{white-space:nowrap}}th{font-size:.875rem;color:var(--soft);font-weight:600}
 .operations{list-style:none;padding:0!important}.operations li{display:grid;grid-template-columns:4.4rem minmax(0,1fr);gap:0 .6rem;padding:.55rem 0;margin:0!important;border-bottom:1px solid var(--line)}.operations .method{font-size:14px}.operations code{background:none;padding:0}.operations .what{grid-column:2}
 dl{margin:.6rem 0 1.4rem}dt{padding-top:.55rem}dd{margin:.1rem 0 0;padding-bottom:.55rem;border-bottom:1px solid var(--line)}.default{color:var(--soft);margin-left:.5rem;font-size:.93rem}.default::before{content:"default "}.of{margin-bottom:0!important}
 .cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.8rem;list-style:none;margin:1.2rem 0!important;padding:0!important}.cards li{margin:0!important}.cards a{display:block;height:100%;padding:.8rem 1rem;border:1px solid var(--line);border-radius:10px;text-decoration:none;color:var(--text)}.cards a:hover{border-color:var(--accent)}.cards strong{display:block;color:var(--accent);margin-bottom:.15rem}.cards span{font-size:.93rem;color:var(--soft)}
@@ -47,7 +47,7 @@ function renderBlock(block: Block, facts: GuideFacts): string {
     case 'settings': return settings(block);
     case 'operations': return operations(facts.operations, block.picks);
     case 'scrapes': return `<ul class="operations">${SCRAPE_ROUTES.map(({ path, summary }) => route('GET', `<code>${breakable(path.replaceAll(/\{(?<name>\w+)\}/gu, ':$<name>'))}</code>`, summary)).join('')}</ul>`;
-    case 'events': return table(['Event', 'When'], EVENT_TYPES.filter((type) => block.subjects.includes(type.split('.')[1] ?? '')).map((type) => [`<a href="/asyncdoc#${type}"><code>${type}</code></a>`, escape(EVENT_DEFINITIONS[type].description)]));
+    case 'events': return `<dl>${EVENT_TYPES.filter((type) => block.subjects.includes(type.split('.')[1] ?? '')).map((type) => `<dt><a href="/asyncdoc#${type}"><code>${type}</code></a></dt><dd>${escape(EVENT_DEFINITIONS[type].description)}</dd>`).join('')}</dl>`;
     case 'file': return `<figure class="shell"><figcaption class="file">${escape(block.name)}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
     case 'shell': return shell(block);
     default: return unreachable(block);
@@ -77,7 +77,7 @@ function shell({ commands, where = 'here', prints, lasts, asks, untested }: Shel
 
 /** Cells are markup. A table that is wider than the page scrolls in a box of its own, also by keyboard. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return `<div class="scroll" role="region" aria-label="${escape(head.join(', '))}" tabindex="0"><table><thead><tr>${head.map((cell) => `<th scope="col">${escape(cell)}</th>`).join('')}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('')}</tbody></table></div>`;
+  return `<div class="scroll" role="region" aria-label="${escape(head.join(', ').replaceAll('`', ''))}" tabindex="0"><table${head.length > 3 ? ' class="broad"' : ''}><thead><tr>${head.map((cell) => `<th scope="col">${inline(cell)}</th>`).join('')}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('')}</tbody></table></div>`;
 }
 
 /** What stands behind a # of its own is for people. */
