@@ -3,6 +3,7 @@ import type { HostFiles } from './files.ts';
 
 /** One mounted file system. */
 export interface Mount {
+  /** That of another machine is named without the address of that machine: it may be one of the VPN, which nobody is told (R3). */
   readonly device: string;
   readonly mountPoint: string;
   /** As the kernel has it: a path need not be UTF-8. */
@@ -18,6 +19,9 @@ const EXCLUDED_PLACES = /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|v
 const EXCLUDED_TYPES = new Set(['autofs', 'binfmt_misc', 'bpf', 'cgroup', 'cgroup2', 'configfs', 'debugfs', 'devpts', 'devtmpfs', 'fusectl', 'hugetlbfs', 'iso9660', 'mqueue', 'nsfs', 'overlay', 'proc', 'procfs', 'pstore', 'rpc_pipefs', 'securityfs', 'selinuxfs', 'squashfs', 'sysfs', 'tracefs']);
 
 const REMOTE_TYPES = /^(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|gfs2|ocfs2|beegfs|orangefs|virtiofs|fuse\b.*|fuse\w*)$/u;
+
+/** Addresses of servers, in all ways in which devices name them: `10.0.0.1:/x`, `[fd00::1]:/x`, `//10.0.0.1/x`, `user@fd00::1:`. */
+const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[\da-f:.]+(?:%\w+)?\]|(?<=^|\/\/|@|,)[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/giu;
 
 /** Those of /proc/1/mounts, or of this process where that may not be read; the excluded ones left out. */
 export function mountsOf(host: HostFiles): Mount[] {
@@ -38,7 +42,9 @@ function mountOf(line: string): Mount | null {
   const path = Buffer.from(plain(place), 'latin1');
   const mountPoint = path.toString('utf8');
   if (EXCLUDED_PLACES.test(mountPoint)) return null;
-  return { device: Buffer.from(plain(device), 'latin1').toString('utf8'), mountPoint, path, type, isReadOnly: options.split(',').includes('ro'), isRemote: REMOTE_TYPES.test(type) };
+  const isRemote = REMOTE_TYPES.test(type);
+  const name = Buffer.from(plain(device), 'latin1').toString('utf8');
+  return { device: isRemote ? name.replaceAll(ADDRESSES, 'address') : name, mountPoint, path, type, isReadOnly: options.split(',').includes('ro'), isRemote };
 }
 
 /** The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits. Source: proc(5), getmntent(3). */

@@ -73,13 +73,13 @@ test('a collector that fails half-way leaves nothing of itself behind', async (t
   ]);
 });
 
-test('what is no number is left out', async (t) => {
-  t.deepEqual(await scrapeOf(t, { 'proc/loadavg': 'high 0.40\n' }, loadavg), ['node_load5 0.4', 'node_scrape_collector_success{collector="loadavg"} 1']);
+test('what is no number, or nothing at all, is left out', async (t) => {
+  t.deepEqual(await scrapeOf(t, { 'proc/loadavg': 'high 0.40  \n' }, loadavg), ['node_load5 0.4', 'node_scrape_collector_success{collector="loadavg"} 1']);
 });
 
 test('names with quotes, backslashes and bytes that are no text are escaped, and two that look alike are one', async (t) => {
-  const line = (device: Uint8Array | string): Buffer => Buffer.concat([Buffer.from('  '), Buffer.from(device), Buffer.from(': 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n')]);
-  const lines = await scrapeOf(t, { 'proc/net/dev': Buffer.concat([Buffer.from('Inter-|\n face |\n'), line('a"b\\c'), line(Buffer.from([0x78, 0xff])), line(Buffer.from([0x78, 0xfe])), line('e:0'), line('n\0l')]) }, netdev);
+  const line = (device: Uint8Array | string, first = 1): Buffer => Buffer.concat([Buffer.from('  '), Buffer.from(device), Buffer.from(`: ${first} 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n`)]);
+  const lines = await scrapeOf(t, { 'proc/net/dev': Buffer.concat([Buffer.from('Inter-|\n face |\n'), line('a"b\\c'), line(Buffer.from([0x78, 0xff])), line(Buffer.from([0x78, 0xfe]), 2), line('e:0'), line('n\0l')]) }, netdev);
 
   t.deepEqual(lines.filter((sample) => sample.startsWith('node_network_receive_bytes_total')), [
     String.raw`node_network_receive_bytes_total{device="a\"b\\c"} 1`, 'node_network_receive_bytes_total{device="x\uFFFD"} 1', 'node_network_receive_bytes_total{device="e:0"} 1', 'node_network_receive_bytes_total{device="n\uFFFDl"} 1',

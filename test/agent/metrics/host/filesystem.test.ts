@@ -90,3 +90,13 @@ test('the root file system of this machine is as large as statfs says', async (t
   const { blocks, bsize } = statfsSync('/');
   t.regex(text, new RegExp(`^node_filesystem_size_bytes\\{.*mountpoint="/"\\} ${blocks * bsize}$`, 'mu'));
 });
+
+test('servers are served by their names, never by their addresses (R3)', async (t) => {
+  const devices = ['files.example.com:/x', '100.64.0.7:/x', '[fd00:1::7]:/x', '//100.64.0.7/share', 'me@100.64.0.7:/x', '//fd00:1::7/share', '100.64.0.7:6789,100.64.0.8:6789:/', 'beef:/a:b'];
+  const lines = await scrapeOf(t, { 'proc/1/mounts': `${devices.map((device, index) => `${device} /r${index} nfs4 rw,addr=100.64.0.7 0 0`).join('\n')}\n/dev/1.2.3.4 /local ext4 rw 0 0\n` }, createFilesystemCollector(() => Promise.resolve(STATS)));
+
+  t.deepEqual(lines.filter((line) => line.startsWith('node_filesystem_size_bytes')).map((line) => /device="(?<device>[^"]*)"/u.exec(line)?.groups?.['device']), [
+    'files.example.com:/x', 'address:/x', 'address:/x', '//address/share', 'me@address:/x', '//address/share', 'address:6789,address:6789:/', 'beef:/a:b', '/dev/1.2.3.4',
+  ]);
+  t.notRegex(lines.join('\n'), /100\.64|fd00/u);
+});
