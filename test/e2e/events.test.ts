@@ -93,7 +93,7 @@ test('an agent that joins is told of by its key, as registered, and as healthy',
   const verified = await toldOnce('edge.enrollment_key.verified', { enrollment_key_id: id });
   const changed = await toldOnce('edge.node.status_changed', { node_id: agent.node });
 
-  const { aliases: _aliases, enrollment_key_id: _key, vpn_hostname: _hostname, id: node_id, ...fields } = await fleet.node(agent);
+  const { aliases: _aliases, enrollment_key_id: _key, status_since: _since, status_reason: _reason, status_evidence: _evidence, vpn_hostname: _hostname, id: node_id, ...fields } = await fleet.node(agent);
   t.deepEqual(registered.data, { node_id, ...fields, status: 'unreachable', last_seen_at: null, updated_at: fields.inserted_at });
   t.is(registered.time, fields.inserted_at);
   t.deepEqual(verified.data, { enrollment_key_id: id, cluster_name: CLUSTER, name: 'dock 4', uses_remaining: 4, result: 'verified', verified_at: verified.time });

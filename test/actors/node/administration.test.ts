@@ -53,7 +53,7 @@ test('a recovery key is removed', (t) => {
 test('a node that moves tells which cluster it was in, hangs up, and starts again under the new owner', (t) => {
   const step = say({ type: 'change-cluster', asker: ASKER, to: OTHER_CLUSTER, toName: 'harbour' });
 
-  const { aliases: _aliases, id: _id, vpn_hostname: _hostname, enrollment_key_id: _key, ...fields } = resource;
+  const { aliases: _aliases, id: _id, vpn_hostname: _hostname, enrollment_key_id: _key, status_since: _since, status_reason: _reason, status_evidence: _evidence, ...fields } = resource;
   const now = { last_seen_at: '2026-01-15T10:01:00.000Z', updated_at: '2026-01-15T10:01:00.000Z' };
   const data = { node_id: NODE, ...fields, cluster_name: 'harbour', ...now, previous_cluster_name: 'factory' };
   t.deepEqual(step.changes, [{ write: { kind: 'node-moved', node: NODE, from: CLUSTER, to: OTHER_CLUSTER, atMs: NOW_MS }, events: [{ type: 'edge.node.cluster_changed', subject: NODE, atMs: NOW_MS, data }], notices: CHANGED }] as never);
