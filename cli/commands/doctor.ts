@@ -1,7 +1,7 @@
 /** `edge doctor`. */
 import type { Command as Program } from 'commander';
 import type { Api, Node } from '../client.ts';
-import { checksText, reportText, showsColours } from '../doctor/report-text.ts';
+import { checksText, plain, reportText, showsColours } from '../doctor/report-text.ts';
 import { labelsOf, nodeIdOf } from '../node-names.ts';
 import { rowsText, tell, write } from '../output.ts';
 import { firstRows } from '../pages.ts';
@@ -48,9 +48,9 @@ async function examineAll(command: Program): Promise<boolean> {
   await write(rowsText(health.checks, [['CHECK', (check) => check.name], ['STATE', ({ healthy }) => healthy ? 'pass' : 'fail'], ['MS', ({ duration_ms: ms }) => ms], ['ERROR', ({ error }) => error]], 'table'));
   const labels = labelsOf(nodes);
   const options = { isColoured: showsColours(process.stdout, process.env), onlyProblems: true };
-  for (const { id, status, last_seen_at: seen, cluster_name: cluster } of nodes) {
+  for (const { id, status, status_since: since, status_reason: reason, cluster_name: cluster } of nodes) {
     const label = labels.get(id) ?? id;
-    await write(`\n${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster}, last seen ${seen ?? 'never'}\n${checksText(reports.get(id)?.checks ?? [], options)}`);
+    await write(`\n${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}${reason === null ? '' : `: ${plain(reason)}`}\n${checksText(reports.get(id)?.checks ?? [], options)}`);
   }
   if (totalCount > reports.size) tell(`${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`);
   if (isWell) tell('all nodes are healthy');

@@ -47,8 +47,8 @@ function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): strin
   return isColoured ? `${COLOURS[status]}${MARKS[status]}${PLAIN}` : MARKS[status];
 }
 
-// Whatever a remote machine says must not reach the terminal as control characters.
-function plain(text: string): string {
+/** What a remote machine says, without control characters: it goes to a terminal. */
+export function plain(text: string): string {
   // eslint-disable-next-line no-control-regex -- these are what is taken out
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ');
 }

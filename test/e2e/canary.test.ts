@@ -12,6 +12,8 @@ import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts
 import { processesWith } from '../support/fleet/agent-program.ts';
 import { enrollment } from '../support/fleet/raw-agent.ts';
 import { restClient, type Rest } from '../support/fleet/rest.ts';
+import { startOtlpCollector } from '../support/otlp-collector.ts';
+import { exportingTo } from '../support/traces.ts';
 import { until } from '../support/until.ts';
 import { currentClient } from '../api/mcp/clients.ts';
 import { httpClient } from '../api/trpc/clients.ts';
@@ -46,9 +48,11 @@ test('no secret is in any answer, log, event, row, process list or environment o
   const encryptionKey = randomBytes(32);
   // Its own: clients of other tests show that of all fleets on their command lines.
   const keys = { ...FLEET_KEYS, PROXY_KEY: `proxy-key-${randomBytes(12).toString('hex')}` };
+  const collector = await startOtlpCollector(t);
+  const collectorKey = `collector-key-${randomBytes(12).toString('hex')}`;
   const fleet = await startFleet(t, {
     agents: 2,
-    env: { PROXY_KEY: keys.PROXY_KEY, ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' },
+    env: { ...exportingTo(collector.url), OTEL_EXPORTER_OTLP_HEADERS: `authorization=${collectorKey}`, PROXY_KEY: keys.PROXY_KEY, ENCRYPTION_KEY: encryptionKey.toString('base64'), LOG_LEVEL: 'debug', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER, AUTH_FAILURES_PER_MINUTE_MAX: '100000', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' },
     agentEnv: { LOG_LEVEL: 'debug' },
     databasePassword,
   });
@@ -56,6 +60,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
     ...Object.entries(keys).map(([name, value]) => ({ name, value })),
     { name: 'ENCRYPTION_KEY', value: encryptionKey },
     { name: 'the password of the database', value: databasePassword },
+    { name: 'the key of the trace collector', value: collectorKey },
     ...fleet.agents.flatMap((agent) => identitySecrets(agent.dataDirectory)),
   ];
   const emitted: Emission[] = [];
@@ -67,7 +72,8 @@ test('no secret is in any answer, log, event, row, process list or environment o
   fleet.admins[0]?.program.terminate();
   await fleet.admins[0]?.program.exited;
 
-  emitted.push(...await leftovers(fleet));
+  emitted.push(...await leftovers(fleet), { place: 'spans', text: JSON.stringify(collector.spans), mayTell: NOTHING });
+  t.true(collector.spans.length > 20, `${collector.spans.length} spans were looked at`);
   const finds = emitted.flatMap(({ place, text, mayTell }) => leaksIn(place, text, secrets).map((leak) => ({ leak, isAllowed: mayTell.test(leak.secret) })));
   t.deepEqual(distinct(finds.filter(({ isAllowed }) => !isAllowed).map(({ leak }) => leak)), []);
   const told = new Set(finds.filter(({ isAllowed }) => isAllowed).map(({ leak }) => leak.secret));
@@ -92,7 +98,7 @@ async function live(t: ExecutionContext, fleet: Fleet, rest: Rest, secrets: Secr
   secrets.push({ name: 'wrong key', value: wrong });
   await rest.call('GET', '/nodes', { headers: { authorization: `Bearer ${wrong}` } });
   for (const scoped of Object.values(FLEET_KEYS)) await rest.call('GET', '/nodes', { headers: { authorization: `Bearer ${scoped}` } });
-  for (const path of [`/enrollment_keys/${key.id}`, '/enrollment_keys', '/nodes', `/nodes/${agent.node}`, `/clusters/${CLUSTER}`, '/admins/me', '/event_types']) await rest.call('GET', path);
+  for (const path of [`/enrollment_keys/${key.id}`, '/enrollment_keys', '/nodes', `/nodes/${agent.node}`, `/nodes/${agent.node}/diagnostics`, `/clusters/${CLUSTER}`, '/admins/me', '/event_types']) await rest.call('GET', path);
   await rest.call('PATCH', `/enrollment_keys/${key.id}`, { body: { name: 'renamed' } });
   await rest.call('POST', `/clusters/${CLUSTER}/enrollment_keys`, { body: { name: 'twice' }, headers: { 'idempotency-key': 'canary' } });
   await rest.call('POST', `/clusters/${CLUSTER}/enrollment_keys`, { body: { name: 'twice' }, headers: { 'idempotency-key': 'canary' } });

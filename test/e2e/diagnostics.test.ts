@@ -1,9 +1,13 @@
 /** Diagnoses of real agents, through a real admin, on every surface and on the machine itself. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeReport } from '../../actors/kit/ports.ts';
+import { apiKeyOf } from '../../agent/api-key.ts';
 import { DiagnosisView } from '../../api/views/diagnosis.ts';
+import { leaksIn } from '../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 
 const AGENT = new URL('../../cli/edge-agent.ts', import.meta.url).pathname;
@@ -79,6 +83,10 @@ test('a healthy node passes every check, in order, on every surface; one that di
   t.false(local.stdout.includes('\u001B'), 'no colours for programs');
   t.deepEqual((JSON.parse(json.stdout) as NodeReport).checks.map(({ name }) => name), NAMES.slice(5, -1));
   t.regex(edge.stdout, /^pass {2}node_tunnel /mu);
+
+  const { enrollment } = JSON.parse(readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8')) as { readonly enrollment: { readonly api_token: string; readonly proxy_password: string } };
+  const secrets = [...Object.entries(FLEET_KEYS), ['token', enrollment.api_token] as const, ['proxy password', enrollment.proxy_password] as const, ['key of the API', apiKeyOf(enrollment.api_token)] as const].map(([name, value]) => ({ name, value }));
+  for (const [place, text] of Object.entries({ live: JSON.stringify(live), local: local.stdout + local.stderr, json: json.stdout, edge: edge.stdout, all: all.stdout, stored: JSON.stringify(await fleet.sql('select checks from node_diagnosis')) })) t.deepEqual(leaksIn(place, text, secrets), []);
 
   await agent.kill();
   await fleet.reaches(agent, 'unreachable');
