@@ -8,6 +8,7 @@ import { exporters } from './cases/exporters.ts';
 import { discovery } from './cases/discovery.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
+import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
 import { list } from './cases/list.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
@@ -30,6 +31,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   list: { about: 'pages of long lists', run: list },
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },
+  'fanout-with-traces': { about: 'the same fan-out with every trace recorded, beside without', run: fanoutWithTraces },
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
   tunnel: { about: 'bytes through admin and agent, and through the agent\'s own proxy', run: tunnel },
   connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
