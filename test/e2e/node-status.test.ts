@@ -17,16 +17,16 @@ const BACK_MS_MAX = 90_000;
 /** So short that every false alarm would be told at once. */
 const env = { NODE_UNREACHABLE_AFTER_MS: '1000' };
 
-async function ownership({ sql, admins }: Fleet): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
-  const [row] = await sql<{ name: string }>('select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()');
-  const owner = admins.find(({ name }) => name === row?.name);
+async function ownership(fleet: Fleet): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
+  const [row] = await fleet.sql<{ name: string }>('select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()');
+  const owner = fleet.admins.find(({ name }) => name === row?.name);
   if (owner === undefined) throw new Error('nobody owns the cluster');
-  return { owner, other: admins.find((admin) => admin !== owner) };
+  return { owner, other: fleet.admins.find((admin) => admin !== owner) };
 }
 
 /** Every change of a node's status that was told, in the order of its telling. */
-async function changesOf({ sql }: Fleet, { node }: AgentProgram): Promise<readonly string[]> {
-  const rows = await sql<{ change: string }>(`select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`, [node]);
+async function changesOf(fleet: Fleet, { node }: AgentProgram): Promise<readonly string[]> {
+  const rows = await fleet.sql<{ change: string }>(`select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`, [node]);
   return rows.map(({ change }) => change);
 }
 
