@@ -160,6 +160,22 @@ test('programs that lie, flood or say nothing are down within the time limit, an
   t.is(await metricsProblems(text), '');
 });
 
+test('an answer without end is cut at its size, and a line without end at its length, long before the time is up', async (t) => {
+  for (const [name, limits] of [['endless', { answerBytesMax: 200_000 }], ['longline', { answerBytesMax: 1_000_000_000 }]] as const) {
+    const sockets = temporaryDirectory(t);
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => HOSTILE[name]?.(socket));
+    }).listen(join(sockets, 'wg0.sock'));
+    await once(server, 'listening');
+    t.teardown(() => { server.close(); });
+    const beganMs = performance.now();
+
+    t.is(seriesOf(await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } })))['wireguard_interface_up{interface="wg0"}'], 0);
+    t.true(performance.now() - beganMs < 10_000, name);
+  }
+});
+
 test('interfaces beyond the limits are left out or down', async (t) => {
   const sockets = temporaryDirectory(t);
   for (const name of ['a', 'b', 'c']) {
