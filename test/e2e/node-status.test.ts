@@ -1,12 +1,14 @@
 /** The status of nodes with real admins and agents that are killed, frozen and started again: one event a real change (V1), none for what happened to an admin, and a reason that every admin shows. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { AGENT_RETURN_MS_MAX } from '../../actors/node/session.ts';
 import type { NodeResource } from '../../actors/resources.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
+import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import { restClient } from '../support/fleet/rest.ts';
 import { freeze } from '../support/frozen.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +27,7 @@ async function ownership(fleet: Fleet): Promise<{ readonly owner: AdminProgram; 
 }
 
 /** Every change of a node's status that was told, in the order of its telling. */
-async function changesOf(fleet: Fleet, { node }: AgentProgram): Promise<readonly string[]> {
+async function changesOf(fleet: Fleet, { node }: Pick<AgentProgram, 'node'>): Promise<readonly string[]> {
   const rows = await fleet.sql<{ change: string }>(`select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`, [node]);
   return rows.map(({ change }) => change);
 }
@@ -38,6 +40,12 @@ function connections({ program }: AgentProgram): number {
 async function backAgain(agent: AgentProgram, before: number): Promise<void> {
   await until('the agent to be back', () => connections(agent) > before, BACK_MS_MAX);
 }
+
+/** Longer than a reminder may be late and a clock may jump, in ms. */
+const STANDSTILL_MS = 8_000;
+
+/** Longer than the silence that is allowed in that test, in ms. */
+const AWAY_MS = 4_000;
 
 const read = (admin: AdminProgram, { node }: AgentProgram) => restClient(() => admin.url, FLEET_KEYS.MASTER_KEY).get<NodeResource>(`/nodes/${node}`);
 
@@ -99,6 +107,24 @@ test('an owner that freezes and wakes: its agents go to the other admin, and nob
     t.deepEqual(await changesOf(fleet, agent), ['unreachable → healthy']);
     t.is((await read(owner, agent)).status, 'healthy');
   }
+});
+
+test('agents that went away just before their admin stood still, or meanwhile, and need a few seconds to be back, were never unreachable', async (t) => {
+  const fleet = await startFleet(t, { env: { NODE_UNREACHABLE_AFTER_MS: '2000' } });
+  const [admin] = fleet.admins as [AdminProgram];
+  const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)] as const;
+  const [before, meanwhile] = await Promise.all(nodes.map((node) => node.connect()));
+
+  before?.cut();
+  await fleet.rest.get('/nodes'); // its end is read before this
+  await freeze(admin.program);
+  meanwhile?.cut();
+  await delay(STANDSTILL_MS);
+  admin.program.resume();
+  await delay(AWAY_MS);
+  await Promise.all(nodes.map((node) => node.connect()));
+
+  for (const { node_id: node } of nodes) t.deepEqual(await changesOf(fleet, { node }), ['unreachable → healthy']);
 });
 
 test('the only admin freezes until its agents give it up, wakes, and is killed and started again: nobody tells of a change; a machine that is gone meanwhile is told of once', async (t) => {

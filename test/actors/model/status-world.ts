@@ -10,6 +10,7 @@ import type { NodeStatus } from '../../../actors/resources.ts';
 import type { HealthReport } from '../../../transport/protocol/frames.ts';
 import { nodeState, NOW_MS, REGISTRATION, session, SETTINGS, told } from '../world.ts';
 
+/** A change as its event told it. */
 export interface ToldStatus {
   readonly atMs: number;
   readonly previous: NodeStatus;
@@ -21,6 +22,7 @@ interface Reminder {
   readonly message: NodeMessage;
 }
 
+/** The world. What happens in it are its methods; what was told is remembered. */
 export class StatusWorld {
   state: NodeState;
   rows: NodeRecord;

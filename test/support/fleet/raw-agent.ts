@@ -25,6 +25,8 @@ export interface RawSession {
   send(body: AgentFrameBody): void;
   /** Sends anything. */
   sendRaw(data: string | Buffer): void;
+  /** Ends the connection without a word. */
+  cut(): void;
   /** The first frame of this type, once it is there. */
   frame<T extends AdminFrame['type']>(type: T): Promise<Extract<AdminFrame, { type: T }>>;
 }
@@ -81,6 +83,7 @@ async function openSession(scope: Scope, url: string, token: string): Promise<Ra
       socket.send(JSON.stringify({ seq, ...body }));
     },
     sendRaw: (data) => socket.send(data),
+    cut: () => socket.terminate(),
     frame: async <T extends AdminFrame['type']>(type: T) => until(`a ${type} frame`, () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined),
   };
 }
