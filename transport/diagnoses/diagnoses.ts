@@ -1,5 +1,6 @@
 /** Diagnoses of nodes: what this admin sees of the way to them, and then what their agents say of their machines, live or as they said it last. */
-import { DatabaseUnavailable, type Clock, type Log, type NodeDiagnoses, type NodeReport } from '../../actors/kit/ports.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock, Log, NodeDiagnoses, NodeReport } from '../../actors/kit/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeStatus } from '../../actors/resources.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
@@ -8,7 +9,7 @@ import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { AgentRequests } from '../reach/agent-requests.ts';
 import type { Tunnels } from '../reach/tunnels.ts';
-import { DIAGNOSES_MAX, REPORT_MS_MAX } from './limits.ts';
+import { DIAGNOSES_MAX, DIAGNOSIS_MS_MAX, REPORT_MS_MAX, STORE_MS_MAX } from './limits.ts';
 import { cleaned, readReport, reportOf } from './reading.ts';
 import { lookFromHere, reportCheck, versionCheck } from './way.ts';
 
@@ -48,20 +49,21 @@ export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
   const underWay = new Map<NodeId, Promise<Result<NodeReport>>>();
 
   async function diagnose(node: NodeId): Promise<Result<NodeReport>> {
+    const endMs = performance.now() + DIAGNOSIS_MS_MAX;
     const standing = await rows.standing(node);
     if (standing === null) return refuse('not_found', 'Resource not found');
     const { checks: way, isReached } = await lookFromHere(ports, node, standing);
-    const asked = await report(node, standing, isReached);
+    const asked = await report(node, standing, isReached ? Math.max(1, Math.min(REPORT_MS_MAX, endMs - performance.now())) : null);
     const seen = cleaned([...way, asked.check], standing.ranges); // failures are told in the words of the machine
     const checks = [...seen, ...asked.checks, versionCheck(standing.version, version)];
     return ok({ overall: overallOf(checks), collected_at: new Date(asked.collectedAtMs).toISOString(), is_live: asked.isLive, checks });
   }
 
-  /** What the agent says now; else what it said last. */
-  async function report(node: NodeId, standing: Standing, isReached: boolean): Promise<Told> {
+  /** What the agent says within this time; else, and where it cannot be asked (null), what it said last. */
+  async function report(node: NodeId, standing: Standing, msMax: number | null): Promise<Told> {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
-    const answer = isReached ? await requests.get(node, { server: 'api', path: AGENT_DIAGNOSTICS_PATH, bytesMax: DIAGNOSIS_BYTES_MAX, msMax: REPORT_MS_MAX }) : null;
+    const answer = msMax === null ? null : await requests.get(node, { server: 'api', path: AGENT_DIAGNOSTICS_PATH, bytesMax: DIAGNOSIS_BYTES_MAX, msMax: Math.round(msMax) });
     const read = answer?.ok === true ? readReport(Buffer.concat(answer.body), standing.ranges) : null;
     const nowMs = clock.nowMs();
     if (read?.ok === true) {
@@ -73,12 +75,12 @@ export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
     return { check: reportCheck({ problem, isAnswer: answer?.ok === true, lastAtMs: last?.collectedAtMs ?? null }, durationMs()), checks: last?.checks ?? [], collectedAtMs: last?.collectedAtMs ?? nowMs, isLive: false };
   }
 
-  /** A report is worth its answer also when it cannot be kept. */
+  /** A report is worth its answer also when it cannot be kept, or not in time. */
   async function keep(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void> {
-    await rows.store(node, checks, atMs).catch((error: unknown) => {
-      if (!(error instanceof DatabaseUnavailable)) throw error;
-      log.warn({ error, node }, 'a diagnosis was not stored');
-    });
+    const stored = rows.store(node, checks, atMs).catch((error: unknown) => log.warn({ error, node }, 'a diagnosis was not stored'));
+    const limit = new AbortController();
+    await Promise.race([stored, delay(STORE_MS_MAX, undefined, { signal: limit.signal }).catch(() => {})]);
+    limit.abort();
   }
 
   return {

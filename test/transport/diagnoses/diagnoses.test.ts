@@ -113,6 +113,14 @@ test('several who ask at once share one diagnosis, and only so many nodes are di
   t.true((await diagnoses.get(NODE)).ok, 'and there is room again');
 });
 
+test('a database that hangs while a report is kept holds nobody up', async (t) => {
+  const startedMs = performance.now();
+
+  const { report } = await reportOf({ rows: { standing: async () => STANDING, ranges: async () => null, store: () => new Promise(() => {}) } });
+
+  t.true(report.is_live && performance.now() - startedMs < 5_000);
+});
+
 test('a report that cannot be kept is told all the same; without rows there is no answer at all; a node that is not there is not found', async (t) => {
   const gone = async () => { throw new DatabaseUnavailable('storing'); };
   const rows = { standing: async () => STANDING, ranges: async () => null, store: gone };
