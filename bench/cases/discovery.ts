@@ -1,5 +1,7 @@
 /** `discovery`: the complete list of a large fleet, as Prometheus asks for it: how long it takes, and what the admin holds meanwhile. */
 import { request } from 'node:http';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createScope } from '../../test/support/scope.ts';
 import { startBenchServer, withClient } from '../fleet/database.ts';
@@ -8,7 +10,6 @@ import { awaitCalm } from '../method/machine.ts';
 import { quantile } from '../method/statistics.ts';
 import { cpuMs, rssBytes } from '../method/usage.ts';
 import { newAdminPlace, startAdmin } from '../product/admin.ts';
-import { profiledTogether } from '../product/inspector.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -62,7 +63,10 @@ export async function discovery(options: CaseOptions): Promise<void> {
       admin_mib_empty: emptyBytes / 1_048_576, admin_mib_more: grownMib, idle_before: calm.idlePercent,
       verdict: verdict(calm.quiet, entries === nodes && quantile(took, 0.5) <= SECONDS_MAX && grownMib <= MEMORY_MIB_MAX),
     });
-    if (options.profileDir !== undefined) await profiledTogether([{ program: admin, file: `${options.profileDir}/discovery.cpuprofile` }], async () => { for (let round = 0; round < 5; round += 1) await one(); });
+    if (options.profileDir !== undefined) {
+      await mkdir(options.profileDir, { recursive: true });
+      await inspector.profile(join(options.profileDir, 'discovery.cpuprofile'), async () => { for (let round = 0; round < 5; round += 1) await one(); });
+    }
   } finally {
     await scope.end();
   }

@@ -25,7 +25,7 @@ async function fleetOf(t: ExecutionContext, count: number) {
   const opened = await openedDatabase(t);
   const client = await opened.pool.connect();
   t.teardown(() => client.release());
-  await insertNodes(client as unknown as Parameters<typeof insertNodes>[0], count);
+  await insertNodes(client, count);
   return { ...opened, client, discovery: createDiscovery(opened.pool) };
 }
 
