@@ -190,7 +190,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const scrapes = createScrapeCounters();
   const adminMetrics = createAdminMetrics(metricSources({
     version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, pool,
-    totals: () => readTotals(pool, publishing.broker !== null), tunnels, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes,
+    totals: () => readTotals(pool, publishing.broker !== null), tunnels, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const { broker } = publishing;

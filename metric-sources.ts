@@ -12,6 +12,7 @@ import type { ReachCounters } from './transport/reach/reach.ts';
 import type { Tunnels } from './transport/reach/tunnels.ts';
 import type { ScrapeCounters } from './transport/scrapes/counters.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
+import type { ExportCounters } from './transport/tracing/export.ts';
 import type { WebhookCounters } from './transport/webhooks/counters.ts';
 
 /** The parts. */
@@ -33,6 +34,8 @@ export interface MeasuredParts {
   /** Null: none is configured. */
   readonly broker: BrokerChannel | null;
   readonly scrapes: ScrapeCounters;
+  /** Null: nothing is exported. */
+  readonly traces: ExportCounters | null;
 }
 
 /** The sources of an admin made of these parts. */
@@ -60,6 +63,7 @@ export function metricSources(parts: MeasuredParts): MetricSources {
         webhookDeliveries: deliveriesOf(posts.counters),
         broker: broker === null ? null : { ...broker.counters, isUp: broker.holds() ? broker.problem() === null : null },
         scrapes: scrapes.by,
+        traces: parts.traces,
         ownership: { clusters: held.all().length, leaseAgeMs: ownership.quietMs(), isDegraded: ownership.isDegraded() },
       };
     },

@@ -5,7 +5,7 @@ const standard = (defaultText: string, description: string) => z.string().option
 
 /** The most used; docs/tracing.md has all that are honoured. */
 export const TRACING_SETTINGS = {
-  OTEL_EXPORTER_OTLP_ENDPOINT: standard('none', 'URL of an OpenTelemetry collector, such as http://collector:4318. Setting it switches the export of traces on.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: standard('none', 'URL of an OpenTelemetry collector, such as http://collector:4318. Setting it switches the export of traces on (docs/tracing.md).'),
   OTEL_TRACES_EXPORTER: standard('otlp when an endpoint is set, else none', '`otlp`, `console` or `none`.'),
   OTEL_EXPORTER_OTLP_PROTOCOL: standard('http/protobuf', '`http/protobuf` or `http/json`. gRPC is not spoken.'),
   OTEL_EXPORTER_OTLP_HEADERS: standard('none', 'Headers for the collector, such as a key: `name=value` pairs with commas between them. Never printed.'),

@@ -84,6 +84,7 @@ export const FAMILIES: readonly Family[] = [
   counter('broker_events_total', 'Events that the broker confirmed, or that had become too old for it.', ['outcome'], ({ live: { broker } }) => broker === null ? [] : by('outcome', { published: broker.published, too_old: broker.tooOld })),
   counter('broker_failures_total', 'Connections to the broker and batches for it that failed.', [], ({ live: { broker } }) => one(broker?.failures)),
   gauge('broker_up', 'Whether the broker is reached. Absent where another admin publishes.', [], ({ live: { broker } }) => one(broker?.isUp)),
+  counter('trace_spans_total', 'Spans that a collector took, or that were dropped.', ['outcome'], ({ live: { traces } }) => traces === null ? [] : by('outcome', { exported: traces.exported, dropped: traces.dropped })),
   counter('scrapes_total', 'Reads of the metrics of nodes, by what they came to.', ['source', 'outcome'], ({ live }) => (
     Object.entries(live.scrapes).flatMap(([source, { outcomes }]) => by('outcome', outcomes, { source }))
   )),

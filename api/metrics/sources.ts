@@ -39,6 +39,8 @@ export interface LiveReadings {
   /** Null: none is configured. */
   readonly broker: BrokerReadings | null;
   readonly scrapes: Readonly<Record<MetricsSource, { readonly outcomes: Counts; readonly durations: Histogram }>>;
+  /** Spans on their way to a collector. Null: nothing is exported. */
+  readonly traces: { readonly exported: number; readonly dropped: number } | null;
   readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
 }
 

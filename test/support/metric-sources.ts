@@ -23,6 +23,7 @@ export function restingReadings(): LiveReadings {
     webhookDeliveries: { '2xx': 0 },
     broker: { published: 0, tooOld: 0, failures: 0, isUp: true },
     scrapes: { host: scrapes(), agent: scrapes(), wireguard: scrapes() },
+    traces: { exported: 0, dropped: 0 },
     ownership: { clusters: 0, leaseAgeMs: 0, isDegraded: false },
   };
 }

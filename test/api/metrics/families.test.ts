@@ -26,6 +26,7 @@ function distinct(): LiveReadings {
     sshLogins: { accepted: 43 }, webhookDeliveries: { '2xx': 44 },
     broker: { published: 45, tooOld: 46, failures: 47, isUp: true },
     scrapes: { host: { outcomes: { ok: 48 }, durations }, agent: { outcomes: { ok: 49 }, durations }, wireguard: { outcomes: { ok: 50 }, durations } },
+    traces: { exported: 53, dropped: 54 },
     ownership: { clusters: 51, leaseAgeMs: 52_000, isDegraded: true },
   };
 }
@@ -60,6 +61,7 @@ test('every reading is told under its own name', (t) => {
     'reach_total mode=forward outcome=connected': 41, 'reach_total mode=chain outcome=offline': 42, 'tunnels': 31, 'tunnels_opened_total': 32,
     'ssh_logins_total outcome=accepted': 43, 'webhook_deliveries_total outcome=2xx': 44, 'webhook_deliveries_pending': 67,
     'broker_events_total outcome=published': 45, 'broker_events_total outcome=too_old': 46, 'broker_failures_total': 47, 'broker_up': 1,
+    'trace_spans_total outcome=exported': 53, 'trace_spans_total outcome=dropped': 54,
     'scrapes_total source=host outcome=ok': 48, 'scrapes_total source=agent outcome=ok': 49, 'scrapes_total source=wireguard outcome=ok': 50,
     'scrape_duration_seconds source=host': 1.5, 'scrape_duration_seconds source=agent': 1.5, 'scrape_duration_seconds source=wireguard': 1.5,
     'owned_clusters': 51, 'lease_age_seconds': 52, 'degraded': 1,
@@ -74,6 +76,7 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), broker: null }, totals: { ...NO_ROWS, brokerBacklog: null } }))], ['events_backlog', 'broker_events_total', 'broker_failures_total', 'broker_up']);
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), proxies: null } }))], ['proxy_connections_total', 'proxy_blocked_total', 'proxy_bytes_total', 'proxy_tunnels', 'proxy_tunnels_closed_total', 'reach_total']);
   t.deepEqual(without({ live: { ...restingReadings(), broker: { published: 0, tooOld: 0, failures: 0, isUp: null } } }), ['broker_up']);
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
   t.deepEqual([...new Set(without({ totals: { ...NO_ROWS, executions: null } }))], ['executions']);
 });
 
