@@ -15,7 +15,7 @@ import { readSettings } from '../../../settings/environment.ts';
 import { agentApiKey, AGENT_METRICS_PATH } from '../../../transport/protocol/agent-api.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { metricsProblems } from '../../support/promtool.ts';
-import { seriesOf } from '../../support/series.ts';
+import { documentedMetrics, familiesOf, seriesOf } from '../../support/series.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../admin-double.ts';
 import { AgentProcess, temporaryDirectory } from '../agent-process.ts';
@@ -153,6 +153,8 @@ test('a real agent serves all of it to whoever has its key, and Prometheus finds
   t.true((all['process_open_fds'] ?? 0) > 10);
   t.true((all['process_cpu_seconds_total'] ?? 0) > 0.01);
   t.true((all['edge_agent_event_loop_lag_seconds'] ?? 99) < 60);
+
+  t.deepEqual(documentedMetrics('Agent'), familiesOf(text));
 
   const metricsKey = AgentProcess.start(t, agent.environment, ['metrics-key']);
   let key = '';

@@ -9,7 +9,7 @@ import { MACHINE_WIREGUARD, wireguardMetrics } from '../../../agent/metrics/wire
 import type { WireguardSources } from '../../../agent/metrics/wireguard.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { metricsProblems } from '../../support/promtool.ts';
-import { seriesOf } from '../../support/series.ts';
+import { documentedMetrics, familiesOf, seriesOf } from '../../support/series.ts';
 import { until } from '../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../support/wireguard.ts';
 import type { WireguardEnd, WireguardPair } from '../../support/wireguard.ts';
@@ -90,6 +90,7 @@ test('a machine without WireGuard says so, in an exposition without faults', asy
 
   t.deepEqual(seriesOf(text), { wireguard_interfaces: 0 });
   t.is(await metricsProblems(text), '');
+  t.deepEqual(documentedMetrics('WireGuard'), familiesOf(text));
 });
 
 test('where the agent may not look, the number of interfaces is absent and not zero', async (t) => {
