@@ -215,7 +215,7 @@ export type DiscoveryPattern = readonly (string | { readonly column: (typeof DIS
 /** Complete lists of nodes, for service discovery. */
 export interface Discovery {
   /**
-   * All nodes that match, of one snapshot, in pages that are not empty: each is its nodes, written by the pattern, with commas between. The database
+   * All nodes that match, of one snapshot, in pieces that are not empty: each is its nodes, written by the pattern, with commas between. The database
    * writes them: a hundred thousand rows as objects would be 300 MB of garbage here. The next page is read when it is asked for. Throws
    * DatabaseUnavailable, also in the middle, and when nobody asks for the next page for too long; whoever stops early must `return` it.
    */
