@@ -87,7 +87,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   executor.recover();
   await executor.close();
   journal.close();
-  for (const path of [directory.identity, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings]) rmSync(path, { recursive: true, force: true });
+  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });

@@ -41,8 +41,8 @@ test.serial('a new agent enrols, says hello, runs a script and is rid of it once
 });
 
 test.serial('it enrols once, keeps what it got to itself, and needs no key from then on', async (t) => {
-  const { admin, agent, settings, session } = await fleetOfOne(t, {}, { AGENT_ALIASES: 'web-1,web', AGENT_SSH_PORT: '2222' });
-  t.like(admin.enrollments[0], { enrollment_key: settings.ENROLLMENT_KEY, id_type: 'persistent', aliases: ['web-1', 'web'], self_update_enabled: false, ports: { http_port: 44_000, ssh_port: 2_222 } });
+  const { admin, agent, settings, session } = await fleetOfOne(t, {}, { AGENT_ALIASES: 'web-1,web', AGENT_API_PORT: '44321', AGENT_SSH_PORT: '2222' });
+  t.like(admin.enrollments[0], { enrollment_key: settings.ENROLLMENT_KEY, id_type: 'persistent', aliases: ['web-1', 'web'], self_update_enabled: false, ports: { http_port: 44_321, ssh_port: 2_222 } });
   agent.terminate();
   await agent.exited;
 
