@@ -202,7 +202,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const api = createApi({
     log, tracer,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: scrapes.scraped }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: (...one) => scrapes.scraped(...one) }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
       nodeDiagnoses: createDiagnoses({ requests, tunnels, hasSession: (node) => sessions.has(node), rows: diagnosisRows(pool), adminId, version: packageFile.version, clock, log }),
       checkHealth: sharedChecks(subsystems(health)), checkClusterHealth: sharedChecks(adminCluster(health)),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },

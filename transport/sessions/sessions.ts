@@ -267,7 +267,7 @@ type Tagged = WebSocket & { [CONNECTION]?: Connection };
 function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
   if (frame.type === 'welcome') return { ...frame, protocol: Math.min(frame.protocol, protocol) };
   if (frame.type !== 'deliver' || protocol >= PROTOCOL_VERSION_TRACES) return frame;
-  return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _, ...delivery }) => delivery) };
+  return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _traceparent, ...delivery }) => delivery) };
 }
 
 const PONG: AdminFrameBody = { type: 'pong' };
