@@ -45,20 +45,19 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
 async function sendTargets(reply: FastifyReply, pages: AsyncGenerator<string, void, void>): Promise<FastifyReply> {
   const first = await pages.next();
   const text = async function* (): AsyncGenerator<string> {
-    try {
-      yield '[';
-      let separator = '';
-      for (let page = first; page.done !== true; page = await pages.next()) {
-        if (separator !== '') yield separator;
-        yield page.value;
-        separator = ',';
-      }
-      yield ']\n';
-    } finally {
-      await pages.return();
+    yield '[';
+    let separator = '';
+    for (let page = first; page.done !== true; page = await pages.next()) {
+      if (separator !== '') yield separator;
+      yield page.value;
+      separator = ',';
     }
+    yield ']\n';
   };
-  return reply.header('content-type', 'application/json; charset=utf-8').send(Readable.from(text()));
+  const list = Readable.from(text());
+  // Not in a `finally` of the text: of a client that was gone before, nothing is read, so that it never begins, and never ends.
+  list.once('close', () => void pages.return().catch(() => {})); // what failed was told to whoever read
+  return reply.header('content-type', 'application/json; charset=utf-8').send(list);
 }
 
 /** How an entry is written. Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */

@@ -153,6 +153,36 @@ test('a client that reads slowly holds up the pages, and one that goes away ends
   await until('the end of the pages', () => ended);
 });
 
+test('a client that is gone before the first page ends the pages too', async (t) => {
+  const [first, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let ended = false;
+  const discovery = {
+    async *pages() {
+      try {
+        asked.resolve();
+        await first.promise;
+        yield '{}';
+        yield '{}';
+      } finally {
+        ended = true;
+      }
+    },
+  };
+  const { url, api } = await serveApi(t, { ports: { discovery } });
+  const closed = new Promise<void>((resolve) => { api.server.once('connection', (socket) => socket.once('close', () => resolve())); });
+  const sent = httpRequest(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY);
+  sent.on('error', () => {});
+  sent.end();
+  await asked.promise;
+
+  sent.destroy();
+  await closed;
+  first.resolve();
+
+  await until('the end of the pages', () => ended);
+  t.pass();
+});
+
 test('a raw route takes the id of a node and no query', async (t) => {
   const { request } = await serveApi(t, { ports: { nodeMetrics: { raw: async () => refuse('not_found', 'Resource not found'), host: async () => refuse('not_found', ''), agent: async () => refuse('not_found', '') } } });
 
