@@ -52,6 +52,10 @@ test('addresses of the VPN of its cluster are blanked in every form, and others 
     t.regex(JSON.stringify(read), /\[VPN address\]/u);
   }
   for (const address of outside) t.true(JSON.stringify(reportOf(report({ summary: `to ${address}` }), RANGES)).includes(address), address);
+  // As programs write them into sentences: with a colon or a port behind, and a word with a colon before.
+  for (const around of ['dial fd12:3456:789a:1::5: timed out', 'peer:fd12:3456:789a:1::5', 'node:fd12:3456:789a:1:0:0:0:5:44000', 'connect ECONNREFUSED fd12:3456:789a:1::5:44000', 'at ::ffff:100.64.7.9:80.']) {
+    t.notRegex(JSON.stringify(reportOf(report({ summary: around }), RANGES)), /3456|100\.64\.7/u, around);
+  }
   t.regex(JSON.stringify(reportOf(report({ summary: 'http://100.64.7.9:44000 at 12:30:15' }), RANGES)), /http:\/\/\[VPN address\]:44000 at 12:30:15/u);
 });
 
@@ -60,6 +64,19 @@ test('what is blanked never makes a text longer than it may be', (t) => {
   const tight = reportOf(report({ summary: 'fd00::1 '.repeat(64) }), ['fd00::/64']);
 
   for (const one of [read, tight]) t.true(one.ok && Diagnosis.safeParse({ ...report({}), checks: one.checks }).success);
+});
+
+test('a report of nothing but what may be addresses costs no more than a few of them', (t) => {
+  for (const unit of ['1:', 'a:', '::', '1.1.1.1:']) {
+    const text = unit.repeat(256).slice(0, 512);
+    const checks = Array.from({ length: 48 }, (_, index) => ({ ...CHECK, name: `check_${index}`, summary: text, details: { a: text.slice(0, 256) } }));
+    const before = process.cpuUsage();
+    const read = reportOf({ ...report({}), checks }, RANGES);
+    const { user, system } = process.cpuUsage(before);
+
+    t.true(read.ok);
+    t.true(user + system < 500_000, `${unit}: ${user + system} us`);
+  }
 });
 
 test('whatever comes, reading never throws, and what it accepts is a report', (t) => {
