@@ -17,7 +17,7 @@ for (const operation of operations) {
       return result.ok || result.refusal.code !== 'internal_error';
     }), { numRuns: 150 });
 
-    t.deepEqual(log.lines, []);
+    t.deepEqual(log.lines.filter(({ level }) => level !== 'debug'), []);
   });
 }
 
@@ -29,5 +29,5 @@ test('no path, query or body makes a REST route answer 500', async (t) => {
     return status < 500 && (status === 204 || answer?.meta !== undefined);
   }), { numRuns: 400 });
 
-  t.deepEqual(log.lines, []);
+  t.deepEqual(log.lines.filter(({ level }) => level !== 'debug'), []);
 });
