@@ -1,7 +1,6 @@
 /** Where agents bring recordings of SSH sessions. Not in the catalogue: the credential is the API token of a node, and the body no JSON. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
-import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
 import { decodeRecordingDescription, RECORDING_HEADER, RECORDING_SLACK_BYTES, RECORDING_TYPE } from '../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
@@ -10,7 +9,7 @@ import type { OperationPorts } from '../operation.ts';
 import { createTally } from '../tally.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
-import { bearerOf } from './requests.ts';
+import { createNodeEntrance, NO_TOKEN } from './node-entrance.ts';
 
 /** Uploads that are taken at once, over all nodes: each holds its body in memory. More are told to come again (L2). */
 const UPLOADS_MAX = 8;
@@ -29,7 +28,6 @@ const HOUR_MS = 3_600_000;
 /** What uploads need of the outside. */
 export type RecordingPorts = Pick<OperationPorts, 'reads' | 'records' | 'vault' | 'clock'>;
 
-const NO_TOKEN = refuse('unauthorized', 'This takes the API token of a node.').refusal;
 const BUSY: Refusal = { code: 'service_unavailable', message: 'Other recordings are being stored. Try again shortly.', retryAfterSeconds: RETRY_SECONDS };
 const TOO_MUCH = refuse('rate_limited', 'This node has stored as many recordings as it may within an hour.').refusal;
 const NOT_GZIP_TYPE = refuse('unsupported_media_type', `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`).refusal;
@@ -48,21 +46,8 @@ export interface RecordingLimits {
 /** Offers the upload route. */
 export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits): void {
   const limit = bytesMax + RECORDING_SLACK_BYTES;
-  const uploading = new Map<FastifyRequest, NodeId>();
   const storedBytes = createTally({ perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX }, ports.clock);
-
-  /** Before the body is read: whoever may not, or not now, costs little. */
-  async function admit(request: FastifyRequest): Promise<Refusal | null> {
-    const token = bearerOf(request.headers.authorization);
-    const found = token === null || token === '' ? null : await ports.reads.nodeByToken(ports.vault.sha256(token));
-    if (found === null) return NO_TOKEN;
-    const waitMs = storedBytes.wait(found.node);
-    if (waitMs > 0) return { ...TOO_MUCH, retryAfterSeconds: Math.ceil(waitMs / 1_000) };
-    // One at a time of a node: a few slow ones cannot keep the others out.
-    if (uploading.size >= UPLOADS_MAX || [...uploading.values()].includes(found.node)) return BUSY;
-    uploading.set(request, found.node);
-    return null;
-  }
+  const entrance = createNodeEntrance(ports, { insideMax: UPLOADS_MAX, busy: BUSY, wait: (node) => storedBytes.wait(node), tooMuch: TOO_MUCH });
 
   app.register((scope, _options, registered) => {
     scope.removeAllContentTypeParsers();
@@ -72,14 +57,10 @@ export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { b
       method: 'PUT',
       url: `${RECORDING_PATH}:id`,
       bodyLimit: limit,
-      onRequest: async (request, reply) => {
-        reply.raw.once('close', () => uploading.delete(request));
-        const refusal = await admit(request).catch(unavailable);
-        if (refusal !== null) await sendRefusal(reply, refusal);
-      },
+      onRequest: (request, reply) => entrance.admit(request, reply),
       handler: async (request, reply) => {
-        const node = uploading.get(request);
-        return node === undefined ? sendRefusal(reply, NO_TOKEN) : store(request, reply, node);
+        const node = entrance.nodeOf(request);
+        return node === null ? sendRefusal(reply, NO_TOKEN) : store(request, reply, node);
       },
     });
     registered();
@@ -105,11 +86,6 @@ export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { b
       default: return outcome satisfies never;
     }
   }
-}
-
-function unavailable(error: unknown): Refusal {
-  if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
-  throw error;
 }
 
 function invalid(field: string, problem: string): Refusal {

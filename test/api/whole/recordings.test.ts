@@ -121,7 +121,8 @@ test('a node sends one at a time, and whoever is too slow does not keep another 
   slow.flushHeaders();
   await once(slow, 'continue');
 
-  const busy = await put();
+  let busy = await put();
+  await until('the slow one to be inside', async () => (busy = await put()).status === 503);
   const other = await put({}, two.token);
   slow.on('error', () => {}).destroy();
   await until('its place to be free', async () => (await put()).status === 201);

@@ -1,0 +1,62 @@
+/** Where nodes bring something over HTTP, with their API token: let in before the body is read, so that whoever may not, or not now, costs little. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import type { OperationPorts } from '../operation.ts';
+import { sendRefusal } from './answers.ts';
+import { bearerOf } from './requests.ts';
+
+/** No token, or one of no node. */
+export const NO_TOKEN = refuse('unauthorized', 'This takes the API token of a node.').refusal;
+
+/** Who gets in. */
+export interface EntranceRules {
+  /** Requests that are inside at once, over all nodes. One node has one of them: a few slow ones cannot keep the others out. */
+  readonly insideMax: number;
+  /** For those who find it full. */
+  readonly busy: Refusal;
+  /** Ms that this node has to wait, 0 for none, and what it is told. */
+  readonly wait: (node: NodeId) => number;
+  readonly tooMuch: Refusal;
+}
+
+/** An entrance. */
+export interface NodeEntrance {
+  /** To be called when a request comes: refuses it, or lets it in until it was answered or its client is gone. */
+  admit(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Whose request it is; null: it is not inside. */
+  nodeOf(request: FastifyRequest): NodeId | null;
+}
+
+/** An entrance with nobody inside. */
+export function createNodeEntrance({ reads, vault }: Pick<OperationPorts, 'reads' | 'vault'>, { insideMax, busy, wait, tooMuch }: EntranceRules): NodeEntrance {
+  const inside = new Map<FastifyRequest, NodeId>();
+
+  async function refusalOf(request: FastifyRequest, reply: FastifyReply): Promise<Refusal | null> {
+    const token = bearerOf(request.headers.authorization);
+    const found = token === null || token === '' ? null : await reads.nodeByToken(vault.sha256(token));
+    if (found === null) return NO_TOKEN;
+    const waitMs = wait(found.node);
+    if (waitMs > 0) return { ...tooMuch, retryAfterSeconds: Math.ceil(waitMs / 1_000) };
+    if (inside.size >= insideMax || [...inside.values()].includes(found.node)) return busy;
+    if (reply.raw.closed) return busy; // its client went away meanwhile, and nobody would say that it left
+    inside.set(request, found.node);
+    reply.raw.once('close', () => inside.delete(request));
+    return null;
+  }
+
+  return {
+    async admit(request, reply) {
+      const refusal = await refusalOf(request, reply).catch(unavailable);
+      if (refusal !== null) await sendRefusal(reply, refusal);
+    },
+    nodeOf: (request) => inside.get(request) ?? null,
+  };
+}
+
+/** The refusal of a database that is away; throws everything else. */
+export function unavailable(error: unknown): Refusal {
+  if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
+  throw error;
+}
