@@ -11,3 +11,6 @@ export const LABEL_VALUE_BYTES_MAX = 4_096;
 
 /** Labels of one sample. */
 export const LABELS_MAX = 64;
+
+/** Samples of one metric that are read as numbers: 512 processors, the most that an agent shows, have 4,096. */
+export const SAMPLES_OF_METRIC_MAX = 8_192;

@@ -50,9 +50,9 @@ function application(samples: Samples): AgentMetrics['application'] {
 }
 
 function queues(samples: Samples): readonly QueueMetrics[] {
-  const names = [...new Set(samples.get(QUEUES)?.map(({ labels }) => labels.get('queue') ?? ''))].filter(isName).slice(0, RECORD_ENTRIES_MAX);
-  return names.map((queue) => {
-    const state = (name: string) => countOf(samples, QUEUES, { queue, state: name });
+  const byQueue = Map.groupBy(samples.get(QUEUES) ?? [], ({ labels }) => labels.get('queue') ?? '');
+  return [...byQueue].filter(([queue]) => isName(queue)).slice(0, RECORD_ENTRIES_MAX).map(([queue, own]) => {
+    const state = (name: string) => countOf(new Map([[QUEUES, own]]), QUEUES, { state: name });
     return { queue, available: state('available'), completed: state('completed'), discarded: state('discarded'), executing: state('executing'), retryable: state('retryable') };
   });
 }

@@ -4,7 +4,7 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';
 import { createSyntaxCheck } from '../exposition/syntax.ts';
-import { samplesOf } from '../exposition/samples.ts';
+import { samplesInTurns, type Samples } from '../exposition/samples.ts';
 import type { AnswerJudge } from '../reach/agent-answer.ts';
 import type { AgentAnswer, AgentRequests } from '../reach/agent-requests.ts';
 import { AGENT_FAMILIES, agentMetrics } from './agent-record.ts';
@@ -41,9 +41,9 @@ export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMe
     return { ok: false, refusal: answer.failure === 'overloaded' ? { ...refusal, retryAfterSeconds: RETRY_SECONDS } : refusal };
   }
 
-  async function read<Record>(node: NodeId, source: MetricsSource, families: ReadonlySet<string>, record: (samples: ReturnType<typeof samplesOf>) => Record): Promise<Result<Record>> {
+  async function read<Record>(node: NodeId, source: MetricsSource, families: ReadonlySet<string>, record: (samples: Samples) => Record): Promise<Result<Record>> {
     const scrape = await raw(node, source);
-    return scrape.ok ? ok(record(samplesOf(Buffer.concat(scrape.value).toString('utf8'), families))) : scrape;
+    return scrape.ok ? ok(record(await samplesInTurns(Buffer.concat(scrape.value).toString('utf8'), families))) : scrape;
   }
 
   return {
