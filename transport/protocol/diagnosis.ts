@@ -18,13 +18,20 @@ export const DIAGNOSIS_DETAILS_MAX = 32;
 export const DIAGNOSIS_TEXT_CHARS_MAX = 512;
 export const DIAGNOSIS_DETAIL_CHARS_MAX = 256;
 
+/** Bounds of a number but zero in a detail, without its sign: file systems of some kinds tell of 2^64 free inodes. */
+export const DIAGNOSIS_NUMBER_MIN = 1e-6;
+export const DIAGNOSIS_NUMBER_MAX = 1e20;
+
 /** A name of a check or a detail. */
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/u, 'must be a lower-case name');
 
 const Sentence = z.string().min(1).max(DIAGNOSIS_TEXT_CHARS_MAX);
 
+/** A count, a size or a share. A database writes others, such as 1e300, with all of their digits. */
+const Quantity = z.number().refine((value) => value === 0 || (Math.abs(value) >= DIAGNOSIS_NUMBER_MIN && Math.abs(value) <= DIAGNOSIS_NUMBER_MAX), 'must be of a sensible size');
+
 /** What a detail may be. */
-export const DiagnosisDetail = z.union([z.string().max(DIAGNOSIS_DETAIL_CHARS_MAX), z.number(), z.boolean(), z.null()]);
+export const DiagnosisDetail = z.union([z.string().max(DIAGNOSIS_DETAIL_CHARS_MAX), Quantity, z.boolean(), z.null()]);
 export type DiagnosisDetail = z.infer<typeof DiagnosisDetail>;
 
 /** Small values by name. */

@@ -3,7 +3,7 @@ import { createHistogram, type Histogram, type Observed } from '../../actors/kit
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
 import type { ScrapeOutcome } from './scrapes.ts';
 
-/** Buckets of durations, in s, up to the longest that METRICS_SCRAPE_TIMEOUT_MS may be. */
+/** Buckets of durations, in s: from a node nearby to twice the usual METRICS_SCRAPE_TIMEOUT_MS. */
 const BOUNDS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Counts since the start. */

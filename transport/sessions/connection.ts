@@ -83,12 +83,12 @@ export class Connection {
     this.#socket.terminate();
   }
 
-  /** Whether its socket is not read for now. */
   /** Bytes that the agent did not read yet. */
   get bufferedBytes(): number {
     return this.#socket.bufferedAmount;
   }
 
+  /** Whether its socket is not read for now. */
   get isPaused(): boolean {
     return this.#holds !== 0;
   }

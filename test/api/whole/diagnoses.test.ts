@@ -68,6 +68,18 @@ test('only the token of a node brings a report, and what is none is refused and 
   t.deepEqual((await diagnosed()).checks.length, 5);
 });
 
+test('the largest report that is one can be kept, and numbers that no database writes shortly are none', async (t) => {
+  const { bring, diagnosed } = await world();
+  const checks = (number: number) => Array.from({ length: 40 }, (_, index) => ({ ...CHECK, name: `check_${index}`, details: Object.fromEntries(Array.from({ length: 32 }, (__, detail) => [`d${detail}`, number])) }));
+
+  const kept = await bring({ ...report(), checks: checks(-0.000_001_234_567_890_12) });
+  const inodes = await bring({ ...report(), checks: checks(2 ** 64) });
+  const refused = [await bring({ ...report(), checks: checks(1e300) }), await bring({ ...report(), checks: checks(1e-300) })];
+
+  t.deepEqual([kept, inodes, ...refused].map(({ status }) => status), [204, 204, 422, 422]);
+  t.is((await diagnosed()).checks.length, 45);
+});
+
 test('addresses of the VPN and control characters of a report are not told', async (t) => {
   const { bring, diagnosed } = await world();
 
