@@ -28,7 +28,12 @@ export function several(text: string, before: readonly string[] = []): readonly 
   return [...before, text];
 }
 
-/** `unlimited` or a whole number from 1. */
+/** `unlimited` or a whole number from 1, of a flag: commander makes an empty text of a null. */
+export function limitFlag(text: string): number | 'unlimited' {
+  return limitOrNone(text) ?? 'unlimited';
+}
+
+/** `unlimited`, as null, or a whole number from 1. */
 export function limitOrNone(text: string): number | null {
   return text === 'unlimited' || text === 'none' ? null : positiveInteger(text);
 }

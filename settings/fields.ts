@@ -64,10 +64,14 @@ function milliseconds(value: string): number {
   return Number(amount) * (DURATION_UNITS_MS[unit] ?? Number.NaN);
 }
 
-/** One absolute URL of the given protocols (`http:` and `https:` unless said otherwise), as it was written. */
+/** One absolute URL of the given protocols (`http:` and `https:` unless said otherwise), as it was written. Where it is told on, nothing of it is lost: it ends with its path. */
 export function url(protocols: readonly string[] = ['http:', 'https:']) {
-  return z.string().trim().refine((value) => isUrl(value, protocols))
-    .meta({ expected: `a URL that starts with ${starts(protocols)}` });
+  return z.string().trim().refine((value) => isUrl(value, protocols) && isBare(new URL(value)))
+    .meta({ expected: `a URL that starts with ${starts(protocols)}, without user name, password, query and fragment` });
+}
+
+function isBare({ username, password, search, hash }: URL): boolean {
+  return [username, password, search, hash].every((part) => part === '');
 }
 
 /** Most URLs in one setting. Source: transport/protocol/enrollment.ts, `admin_urls`. */

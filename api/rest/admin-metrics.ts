@@ -1,14 +1,14 @@
 /** Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: contract.md, 2. */
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
+import { nothing } from '../inputs.ts';
 import type { AdminMetrics } from '../metrics/admin-metrics.ts';
 import { EXPOSITION_TYPE } from '../metrics/registry.ts';
+import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
-
-const NO_QUERY = refuse('bad_request', 'This route takes no query parameters.').refusal;
 
 /** Where it is. */
 export const ADMIN_METRICS_PATH = `${API_PREFIX}/admins/me/metrics/raw`;
@@ -18,7 +18,8 @@ export function offerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetri
   app.get(ADMIN_METRICS_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const admitted = gate.admit('metrics', callerOf(request, 'rest'));
     if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-    if (Object.keys(request.query as object).length > 0) return sendRefusal(reply, NO_QUERY);
+    const query = nothing.safeParse(request.query);
+    if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
     return reply.header('content-type', EXPOSITION_TYPE).send(await metrics.text());
   });
 }

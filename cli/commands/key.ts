@@ -1,6 +1,6 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
-import { limitOption, limitOrNone } from '../arguments.ts';
+import { limitFlag, limitOption } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { durationMs } from '../duration.ts';
 import { write, type Columns } from '../output.ts';
@@ -17,7 +17,7 @@ const COLUMNS: Columns<Outputs['list_enrollment_keys']['data'][number]> = [
 
 interface CreateFlags {
   readonly name?: string;
-  readonly uses?: number | null;
+  readonly uses?: number | 'unlimited';
   readonly expires?: string;
 }
 
@@ -27,14 +27,14 @@ export function addKeyCommands(program: Program): void {
 
   key.command('create <cluster>').description('create a key; it alone is printed, for ENROLLMENT_KEY of edge-agent')
     .option('--name <name>', 'what it is for')
-    .option('--uses <n>', 'how many machines it lets in: a number (default 1), or unlimited', limitOrNone)
+    .option('--uses <n>', 'how many machines it lets in: a number (default 1), or unlimited', limitFlag)
     .option('--expires <duration>', 'how long it is valid, such as 1h')
     .action(async (cluster: string, flags: CreateFlags, command: Program) => {
       const { api, record, format } = sessionOf(command);
       const created = await api.create_enrollment_key.mutate({
         cluster_name: cluster,
         ...(flags.name !== undefined && { name: flags.name }),
-        ...(flags.uses !== undefined && { uses_remaining: flags.uses }),
+        ...(flags.uses !== undefined && { uses_remaining: flags.uses === 'unlimited' ? null : flags.uses }),
         ...(flags.expires !== undefined && { expired_at: new Date(Date.now() + durationMs(flags.expires, '--expires')).toISOString() }),
       });
       await (format === 'table' ? write(`${created.key}\n`) : record(created));

@@ -187,7 +187,7 @@ test('a raw route takes the id of a node and no query', async (t) => {
   const { request } = await serveApi(t, { ports: { nodeMetrics: { raw: async () => refuse('not_found', 'Resource not found'), host: async () => refuse('not_found', ''), agent: async () => refuse('not_found', '') } } });
 
   t.is((await request('GET', `/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY)).status, 404);
-  for (const [path, field] of [[`/api/v1/nodes/nope/metrics/host/raw`, 'node_id'], [`/api/v1/nodes/${SOME_ID}/metrics/host/raw?x=1`, 'x']] as const) {
+  for (const [path, field] of [[`/api/v1/nodes/nope/metrics/host/raw`, 'node_id'], [`/api/v1/nodes/${SOME_ID}/metrics/host/raw?x=1`, 'x'], ['/api/v1/admins/me/metrics/raw?x=1', 'x']] as const) {
     const { status, body } = await request('GET', path, BY_METRICS_KEY);
     t.deepEqual([status, body?.error?.code, Object.keys(body?.error?.details as object)], [400, 'bad_request', [field]]);
   }

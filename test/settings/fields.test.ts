@@ -37,6 +37,10 @@ test('a URL has one of the protocols and a host', (t) => {
     ['https://a.example/x', 'http://[::1]:80', undefined, undefined, undefined, undefined]);
 });
 
+test('a URL that others are told has no credentials, no query and no fragment', (t) => {
+  t.deepEqual(reads(url(), ['http://user:secret@a', 'http://user@a', 'http://a/?key=secret', 'http://a/#there']), [undefined, undefined, undefined, undefined]);
+});
+
 test('URLs are an ordered list of different ones, without trailing slashes', (t) => {
   t.deepEqual(reads(urls(), ['http://b/, https://a', 'http://a,http://a/', ',', 'http://a,nonsense', Array.from({ length: 33 }, (_, i) => `http://h${i}`).join(',')]),
     [['http://b', 'https://a'], undefined, undefined, undefined, undefined]);
