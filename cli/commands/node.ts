@@ -42,6 +42,12 @@ export function addNodeCommands(program: Program): void {
     await record(await api.get_node.query({ id: await nodeIdOf(api, name) }));
   });
 
+  node.command('metrics <node>').description('show what a node measures now, of its machine and its agent; takes METRICS_KEY or MASTER_KEY').action(async (name: string, _flags: object, command: Program) => {
+    const { api, format, record } = sessionOf(command);
+    const metrics = await api.get_node_metrics.query({ node_id: await nodeIdOf(api, name) });
+    await record(format === 'table' ? flat(metrics) : metrics);
+  });
+
   node.command('rm <nodes...>').description('remove nodes: their open executions are dropped and their agents locked out').action(async (names: readonly string[], _flags: object, command: Program) => {
     const { api } = sessionOf(command);
     const ids = await Promise.all(names.map((name) => nodeIdOf(api, name)));
@@ -52,4 +58,12 @@ export function addNodeCommands(program: Program): void {
     const { api, record } = sessionOf(command);
     await record(await api.change_node_cluster.mutate({ id: await nodeIdOf(api, name), cluster_name: cluster }));
   });
+}
+
+/** Leaves by their paths, as a table has them; what is not known is left out. */
+function flat(record: object, before = ''): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(record).flatMap(([field, value]: [string, unknown]): (readonly [string, unknown])[] => {
+    if (value === null) return [];
+    return typeof value === 'object' ? Object.entries(flat(value, `${before}${field}.`)) : [[before + field, value]];
+  }));
 }
