@@ -20,7 +20,7 @@ export const Node = defineEntity({
     cluster: () => p.manyToOne(Cluster).index('node_of_cluster'),
     enrollmentKey: () => p.manyToOne(EnrollmentKey).nullable().deleteRule('set null').index('node_of_enrollment_key'),
     status: p.enum([...NODE_STATUSES]),
-    statusSince: instant(),
+    statusSince: instant().defaultRaw('now()'),
     statusReason: p.text().nullable(),
     statusDetail: p.json<StatusDetail>().nullable(),
     version: p.text(),

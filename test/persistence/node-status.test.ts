@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { NodeResource } from '../../actors/resources.ts';
 import { openDatabase } from '../../persistence/database.ts';
@@ -49,4 +50,16 @@ test('nodes from before an admin knew of reasons get the one that can be told', 
   t.deepEqual(reasons, [null, 'Nothing heard since 2026-01-02T03:04:05.067Z', 'It has not connected yet']);
   const { status_since: since, updated_at: updated } = (await reads.get('nodes', gone)) as NodeResource;
   t.is(since, updated);
+});
+
+test('an admin of before that still runs enrols a node as it did', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const { reads } = await anotherAdmin(t, rig);
+  const [columns] = await rig.rows<{ names: string }>(`select string_agg(quote_ident(column_name), ', ') as names from information_schema.columns where table_name = 'node' and column_name not in ('id', 'token_hash', 'status_since', 'status_reason', 'status_detail')`, []);
+  const node = randomUUID();
+
+  await rig.rows(`insert into node (id, token_hash, ${columns?.names}) select $1, sha256('another'), ${columns?.names} from node where id = $2`, [node, await rig.node(lease)]);
+
+  t.like((await reads.get('nodes', node)) as NodeResource, { status: 'unreachable', status_reason: null });
 });
