@@ -49,15 +49,15 @@ test('every filter of the list of nodes finds the same nodes here', async (t) =>
 });
 
 test('a list is of one moment, whatever comes and goes while it is taken', async (t) => {
-  const { discovery, client } = await fleetOf(t, 2_500);
+  const { discovery, client } = await fleetOf(t, 4_500);
   const pages = discovery.pages([], PATTERN);
   const first = await pages.next();
-  await client.query(`delete from node where id > '00000000-0000-4000-8000-000000000900'`);
+  await client.query(`delete from node where id > '00000000-0000-4000-8000-000000001000'`);
   await client.query(`update node set status = 'healthy'`);
 
   const nodes = await allOf(pages, first.value ?? '');
 
-  t.deepEqual([nodes.length, new Set(nodes.map(({ id }) => id)).size, new Set(nodes.map(({ status }) => status))], [2_500, 2_500, new Set(['unreachable'])]);
+  t.deepEqual([nodes.length, new Set(nodes.map(({ id }) => id)).size, new Set(nodes.map(({ status }) => status))], [4_500, 4_500, new Set(['unreachable'])]);
 });
 
 test('whoever stops early gives the connection back, and so does one that is done', async (t) => {
