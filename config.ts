@@ -165,7 +165,7 @@ export function readAdminConfig(env: Readonly<Record<string, string | undefined>
 
   const chosen = chooseBroker(read.settings);
   const problems = [...contradictions(read.settings), ...(chosen.ok ? [] : chosen.problems)];
-  return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker, tracing: tracingVariables(env) } };
+  return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker, tracing: tracingVariables(env, read.settings) } };
 }
 
 function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker' | 'tracing'> {

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { ADMIN_SETTING_THEMES, ADMIN_SETTINGS, readAdminConfig, type AdminConfig } from '../config.ts';
 
@@ -91,4 +94,15 @@ test('every setting belongs to one theme', (t) => {
   const names = Object.values(ADMIN_SETTING_THEMES).flatMap((shape) => Object.keys(shape));
 
   t.deepEqual(names.toSorted(), Object.keys(ADMIN_SETTINGS).toSorted());
+});
+
+test('the key of a trace collector may be in a file as every secret may, and other variables of tracing go on as they are', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-config-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'headers');
+  writeFileSync(file, 'authorization=Bearer%20k\n');
+
+  const { tracing } = configOf({ OTEL_EXPORTER_OTLP_HEADERS_FILE: file, OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_SERVICE_NAME: 'x' });
+
+  t.like(tracing, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20k', OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_SERVICE_NAME: 'x' });
 });
