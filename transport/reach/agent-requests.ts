@@ -4,7 +4,7 @@ import type { AgentPorts } from '../protocol/frames.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../streams/dialled.ts';
 import { createAnswerShelf, readAnswer, type AnswerJudge } from './agent-answer.ts';
-import { AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
+import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
 
 /** Where a node is asked, and with what. */
@@ -19,6 +19,8 @@ export interface AgentRequestPorts {
   readonly tunnels: Pick<Tunnels, 'reach'>;
   /** Null: there is no such node. Rejects when the database is away. */
   readonly doorOf: (node: NodeId) => Promise<AgentDoor | null>;
+  /** Monotonic time in ms; performance.now unless a test has another. */
+  readonly nowMs?: () => number;
 }
 
 /** One GET. */
@@ -49,10 +51,21 @@ export interface AgentRequests {
 }
 
 /** Nobody is asked yet. */
-export function createAgentRequests({ tunnels, doorOf }: AgentRequestPorts): AgentRequests {
+export function createAgentRequests({ tunnels, doorOf, nowMs = () => performance.now() }: AgentRequestPorts): AgentRequests {
   const openOf = new Map<NodeId, number>();
   const shelf = createAnswerShelf();
-  let open = 0;
+  /** Under way with the time when each began, the oldest first; without those that made room. */
+  const open = new Map<Limit, number>();
+
+  /** False: all of them are young. */
+  function hasRoom(): boolean {
+    if (open.size < AGENT_REQUESTS_MAX) return true;
+    const [[oldest, sinceMs] = [null, 0]] = open;
+    if (oldest === null || nowMs() - sinceMs < AGENT_REQUEST_GIVES_WAY_MS) return false;
+    open.delete(oldest);
+    oldest.giveWay();
+    return true;
+  }
 
   async function ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
     const door = await Promise.race([doorOf(node), limit.over]);
@@ -73,20 +86,20 @@ export function createAgentRequests({ tunnels, doorOf }: AgentRequestPorts): Age
 
   return {
     get open() {
-      return open;
+      return open.size;
     },
     async get(node, wanted) {
       const ofNode = openOf.get(node) ?? 0;
       if (ofNode >= NODE_REQUESTS_MAX) return failed('overloaded', `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`);
-      if (open >= AGENT_REQUESTS_MAX) return failed('overloaded', 'Too many nodes are asked at once: try again shortly.');
-      open += 1;
+      if (!hasRoom()) return CROWDED;
       openOf.set(node, ofNode + 1);
       const limit = limitOf(wanted);
+      open.set(limit, nowMs());
       try {
         return await ask(node, wanted, limit);
       } finally {
         limit.end();
-        open -= 1;
+        open.delete(limit);
         const left = (openOf.get(node) ?? 1) - 1;
         if (left === 0) openOf.delete(node);
         else openOf.set(node, left);
@@ -98,9 +111,11 @@ export function createAgentRequests({ tunnels, doorOf }: AgentRequestPorts): Age
 /** How long one request may go on. */
 interface Limit {
   readonly signal: AbortSignal;
-  /** Resolves when the time is over, or nobody waits any more. */
+  /** Resolves when the time is over, nobody waits any more, or others need its place. */
   readonly over: Promise<'over'>;
-  /** Which of the two it was. */
+  /** Ends it for others. */
+  giveWay(): void;
+  /** Which of the three it was. */
   failure(): AgentAnswer;
   /** The request is done. */
   end(): void;
@@ -114,11 +129,19 @@ function limitOf({ msMax, signal }: AgentRequest): Limit {
     resolve('over');
   };
   const timer = setTimeout(abort, msMax);
+  let gaveWay = false;
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted === true) abort();
   return {
     signal: controller.signal, over,
-    failure: () => signal?.aborted === true ? failed('abandoned', 'Nobody waits for the answer any more.') : failed('slow', `The node did not answer within ${msMax} ms.`),
+    giveWay() {
+      gaveWay = true;
+      abort();
+    },
+    failure() {
+      if (signal?.aborted === true) return failed('abandoned', 'Nobody waits for the answer any more.');
+      return gaveWay ? CROWDED : failed('slow', `The node did not answer within ${msMax} ms.`);
+    },
     end() {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -147,6 +170,8 @@ const SENTENCES: Readonly<Record<DialFailure, string>> = {
   blocked: 'The node refuses to connect to its own port.',
   loop: 'The node refuses to connect to its own port.',
 };
+
+const CROWDED = failed('overloaded', 'Too many nodes are asked at once: try again shortly.');
 
 function failed(failure: AgentFailure, message: string): AgentAnswer {
   return { ok: false, failure, message };

@@ -16,6 +16,9 @@ export const FRAMES_BURST_MAX = 40_000;
 /** Agents that are asked over HTTP at once, by scrapes and diagnoses together. */
 export const AGENT_REQUESTS_MAX = 256;
 
+/** Beyond it the one that takes longest makes room, once it took so long, in ms: nodes that hang must not keep others from being asked. Honest answers take a tenth of it. */
+export const AGENT_REQUEST_GIVES_WAY_MS = 1_000;
+
 /** All headers of an agent's answer, in bytes. */
 export const AGENT_HEADER_BYTES_MAX = 8_192;
 
