@@ -82,6 +82,7 @@ function blocked(samples: Samples, kind: string, isCounted: boolean): { readonly
   return { total: sum(counts.map(([, number]) => number)), byReason: Object.fromEntries(counts.filter(([reason]) => isName(reason)).slice(0, RECORD_ENTRIES_MAX)) };
 }
 
+/** A word as agents have them, and never an address (R3). */
 function isName(word: string): boolean {
-  return word.length <= RECORD_NAME_CHARACTERS_MAX && /^\w[\w.:-]*$/u.test(word);
+  return word.length <= RECORD_NAME_CHARACTERS_MAX && /^[a-z_]\w*$/iu.test(word);
 }

@@ -111,9 +111,10 @@ test('an agent that tells nothing is null everywhere, and one that tells too muc
   t.deepEqual([...new Set(leaves(agent('')))], [null]);
 
   const much = agent(Array.from({ length: 5_000 }, (_, index) => `edge_agent_proxy_blocked_total{proxy="http",reason="r${index}"} 1\nedge_agent_queue_executions{queue="q${index}",state="available"} 1\n`).join('')
-    + 'edge_agent_proxy_blocked_total{proxy="socks5",reason="__proto__"} 1\nedge_agent_proxy_blocked_total{proxy="socks5",reason="\\n100.64.0.1 \\""} 1\n');
+    + 'edge_agent_proxy_blocked_total{proxy="socks5",reason="__proto__"} 1\nedge_agent_proxy_blocked_total{proxy="socks5",reason="\\n100.64.0.1 \\""} 1\n'
+    + 'edge_agent_proxy_blocked_total{proxy="socks5",reason="100.64.7.7"} 1\nedge_agent_proxy_blocked_total{proxy="socks5",reason="fd00::7"} 1\n');
   t.deepEqual([Object.keys(much.proxy.http_blocked_by_reason ?? {}).length, much.proxy.http_blocked_total, much.oban_queues.length], [64, 5_000, 64]);
-  t.is(JSON.stringify([much.proxy.socks5_blocked_total, much.proxy.socks5_blocked_by_reason]), '[2,{"__proto__":1}]');
+  t.is(JSON.stringify([much.proxy.socks5_blocked_total, much.proxy.socks5_blocked_by_reason]), '[4,{"__proto__":1}]');
 });
 
 test('durations are written for people', (t) => {
