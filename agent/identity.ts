@@ -17,8 +17,9 @@ export function readIdentity(path: string): Identity | null {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new AgentProblem(`The identity ${path} cannot be read: ${systemProblem(error)}`, EXIT_STATUS.failed);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new AgentProblem(`The identity ${path} cannot be read: ${systemProblem(error)}${code === 'EACCES' ? '; run this as the user of the agent' : ''}`, EXIT_STATUS.failed);
   }
   const parsed = IdentityFile.safeParse(parsedJson(text));
   if (parsed.success) return parsed.data;

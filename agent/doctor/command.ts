@@ -1,6 +1,7 @@
 /** `edge-agent doctor`: a report on this machine, by the agent that runs on it, or without one. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { constants, readFileSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import { AGENT_DIAGNOSTICS_PATH } from '../../transport/protocol/agent-api.ts';
 import { Diagnosis, DIAGNOSIS_BYTES_MAX } from '../../transport/protocol/diagnosis.ts';
@@ -107,10 +108,21 @@ function existingDisk(directory: string): Check {
         return await check.look(signal);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
+        if (code === 'ENOENT' && !await mayMake(directory)) return failed('The data directory of the agent is not there, and this user may not make it.', 'Run this as the user of the agent, or set AGENT_DATA_DIR to a directory of that user.');
         if (code === 'ENOENT') return warned('The data directory of the agent is not there yet.', 'The first `edge-agent up` makes it. AGENT_DATA_DIR says where.');
         if (code === 'EACCES' || code === 'EPERM') return failed('The data directory of the agent is closed to this user.', 'Run this as the user of the agent.');
         throw error;
       }
     },
   };
+}
+
+/** Whether the nearest directory above that is there takes a new one. */
+async function mayMake(directory: string): Promise<boolean> {
+  try {
+    await access(dirname(directory), constants.W_OK | constants.X_OK);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' && mayMake(dirname(directory));
+  }
 }
