@@ -207,19 +207,14 @@ export interface NodeMetrics {
   agent(node: NodeId): Promise<Result<AgentMetrics>>;
 }
 
-/** What service discovery tells of a node. */
-export const DISCOVERED_COLUMNS = ['id', 'cluster_name', 'status', 'version'] as const;
-/** How a node is written: text as it stands, columns as JSON strings, and the id without quotes, where it is part of one. */
-export type DiscoveryPattern = readonly (string | { readonly column: (typeof DISCOVERED_COLUMNS)[number] } | { readonly bare: 'id' })[];
-
 /** Complete lists of nodes, for service discovery. */
 export interface Discovery {
   /**
-   * All nodes that match, of one snapshot, in pieces that are not empty: each is its nodes, written by the pattern, with commas between. The database
-   * writes them: a hundred thousand rows as objects would be 300 MB of garbage here. The next page is read when it is asked for. Throws
-   * DatabaseUnavailable, also in the middle, and when nobody asks for the next page for too long; whoever stops early must `return` it.
+   * All nodes that match, of one snapshot, in pieces that are not empty. A piece has a line a node, each with its end: id, cluster name as JSON, status,
+   * and version as JSON, with tabs between. A hundred thousand rows as objects would be 300 MB of garbage. What comes next is read while a piece is used.
+   * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops early must `return` it.
    */
-  pages(filters: readonly Filter[], pattern: DiscoveryPattern): AsyncGenerator<string, void, void>;
+  pieces(filters: readonly Filter[]): AsyncGenerator<string, void, void>;
 }
 
 /** A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when. */

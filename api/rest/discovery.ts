@@ -1,9 +1,9 @@
 /** Which nodes there are to scrape, as Prometheus' HTTP service discovery reads it. Not in the catalogue: a bare array, streamed. Source: contract.md, 4, metrics discovery. */
-import { Readable } from 'node:stream';
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { LISTS, type Filter } from '../../actors/filters.ts';
-import { METRICS_SOURCES, type DiscoveryPattern, type MetricsSource } from '../../actors/kit/ports.ts';
+import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { parametersOf, parameterSchema } from '../list-input.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -33,41 +33,117 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
       if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
       const given = parsed.data as Readonly<Record<string, Filter['value'] | undefined>>;
       const filters = PARAMETERS.flatMap(({ name, key, op }): Filter[] => given[name] === undefined ? [] : [{ field: key, op, value: given[name] }]);
-      return sendTargets(reply, discovery.pages(filters, patternOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source)));
+      return sendTargets(reply, discovery.pieces(filters), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
     });
   }
 }
 
 /**
- * The first page is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
+ * The first piece is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
  * is cut: a list that ends early would make Prometheus forget nodes.
  */
-async function sendTargets(reply: FastifyReply, pages: AsyncGenerator<string, void, void>): Promise<FastifyReply> {
-  const first = await pages.next();
-  const text = async function* (): AsyncGenerator<string> {
-    yield '[';
-    let separator = '';
-    for (let page = first; page.done !== true; page = await pages.next()) {
-      if (separator !== '') yield separator;
-      yield page.value;
-      separator = ',';
-    }
-    yield ']\n';
-  };
-  const list = Readable.from(text());
-  // Not in a `finally` of the text: of a client that was gone before, nothing is read, so that it never begins, and never ends.
-  list.once('close', () => void pages.return().catch(() => {})); // what failed was told to whoever read
-  return reply.header('content-type', 'application/json; charset=utf-8').send(list);
+async function sendTargets(reply: FastifyReply, pieces: AsyncGenerator<string, void, void>, entry: Entry): Promise<FastifyReply> {
+  const first = await pieces.next();
+  reply.hijack(); // what is written below is used again, so it must be known when it has left
+  const { raw } = reply;
+  raw.writeHead(200, { ...reply.getHeaders() as Record<string, string>, 'content-type': 'application/json; charset=utf-8' });
+  const writer = createTargetWriter(raw, entry);
+  try {
+    for (let piece = first; piece.done !== true; piece = await pieces.next()) await writer.take(piece.value);
+    await writer.end();
+  } catch {
+    raw.destroy(); // the client is gone, or the database
+  } finally {
+    await pieces.return().catch(() => {});
+  }
+  return reply;
 }
 
-/** How an entry is written. Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */
-function patternOf(baseUrl: string, source: MetricsSource): DiscoveryPattern {
+/** The parts of an entry around its node's id, cluster, status, version, and id again. */
+type Entry = readonly [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
+
+/** Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */
+function entryOf(baseUrl: string, source: MetricsSource): Entry {
   const { protocol, host, port, pathname } = new URL(baseUrl);
   const isHttps = protocol === 'https:';
   const address = port === '' ? `${host}:${isHttps ? 443 : 80}` : host;
-  const raw = ['/nodes/', `/metrics/${source}/raw`].map((part, index) => JSON.stringify(index === 0 ? pathname.replace(/\/+$/u, '') + API_PREFIX + part : part));
+  const path = JSON.stringify(`${pathname.replace(/\/+$/u, '')}${API_PREFIX}/nodes/`).slice(0, -1);
   return [
-    `{"targets":[${JSON.stringify(address)}],"labels":{"node_id":`, { column: 'id' }, ',"cluster":', { column: 'cluster_name' }, ',"status":', { column: 'status' }, ',"version":', { column: 'version' },
-    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${raw[0]?.slice(0, -1)}`, { bare: 'id' }, `${raw[1]?.slice(1)}}}`,
-  ];
+    `,{"targets":[${JSON.stringify(address)}],"labels":{"node_id":"`, '","cluster":', ',"status":"', '","version":',
+    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`, `/metrics/${source}/raw"}}`,
+  ].map((part) => Buffer.from(part)) as unknown as Entry;
+}
+
+/** Bytes that are written at once, and that are kept for one list. */
+const CHUNK_BYTES = 65_536;
+
+const [TAB, LINE_FEED] = [9, 10];
+
+/** Writes entries out of lines of nodes into one chunk, which is filled again once it has left: 25 MB of entries as strings would be garbage four times over. */
+function createTargetWriter(raw: ServerResponse, entry: Entry): { take(piece: string): Promise<void>; end(): Promise<void> } {
+  const [beforeId, beforeCluster, beforeStatus, beforeVersion, beforePath, after] = entry;
+  const entryBytes = entry.reduce((sum, part) => sum + part.length, 0);
+  let lines = Buffer.allocUnsafe(CHUNK_BYTES);
+  let chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  let filled = 0;
+  let entries = 0;
+
+  const put = (part: Buffer): void => { filled += part.copy(chunk, filled); };
+  const field = (from: number, to: number): void => { filled += lines.copy(chunk, filled, from, to); };
+
+  async function flush(): Promise<void> {
+    await written(raw, chunk.subarray(0, filled));
+    filled = 0;
+  }
+
+  return {
+    async take(piece) {
+      if (piece.length * 3 > lines.length) lines = Buffer.allocUnsafe(piece.length * 3); // as UTF-8, at most
+      const end = lines.write(piece);
+      for (let from = 0; from < end;) {
+        const idEnd = lines.indexOf(TAB, from);
+        const clusterEnd = lines.indexOf(TAB, idEnd + 1);
+        const statusEnd = lines.indexOf(TAB, clusterEnd + 1);
+        const to = lines.indexOf(LINE_FEED, statusEnd + 1);
+        const bytes = entryBytes + 2 * (to - from);
+        if (filled + bytes > chunk.length && filled > 0) await flush();
+        if (bytes > chunk.length) chunk = Buffer.allocUnsafe(bytes);
+        put(beforeId);
+        if (entries === 0) chunk[0] = OPEN; // in place of its comma
+        entries += 1;
+        field(from, idEnd);
+        put(beforeCluster);
+        field(idEnd + 1, clusterEnd);
+        put(beforeStatus);
+        field(clusterEnd + 1, statusEnd);
+        put(beforeVersion);
+        field(statusEnd + 1, to);
+        put(beforePath);
+        field(from, idEnd);
+        put(after);
+        from = to + 1;
+      }
+    },
+    async end() {
+      if (filled > 0) await flush();
+      raw.end(entries === 0 ? '[]\n' : ']\n');
+    },
+  };
+}
+
+/** `[`. */
+const OPEN = 91;
+
+/** Resolves when the bytes have left this process; rejects when the client is gone. */
+function written(raw: ServerResponse, bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new Error('the client is gone'));
+    if (raw.destroyed) return gone();
+    raw.once('close', gone);
+    raw.write(bytes, (error) => {
+      raw.off('close', gone);
+      if (error == null) resolve();
+      else reject(error);
+    });
+  });
 }

@@ -139,7 +139,7 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
     passwords: { hash: async (password) => `hash of ${password}` },
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
     nodeMetrics: { raw: async () => refuse('service_unavailable', 'There is no node here.'), host: async () => refuse('service_unavailable', 'There is no node here.'), agent: async () => refuse('service_unavailable', 'There is no node here.') },
-    discovery: { async *pages() {} },
+    discovery: { async *pieces() {} },
     adminMetrics: fakeAdminMetrics(),
     admin: {
       me: async () => ({

@@ -1,7 +1,7 @@
 /** The routes that monitoring systems read: who may, what they take, and in which form they answer. */
 import { request as httpRequest } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable, type DiscoveryPattern, METRICS_SOURCES } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { SCRAPE_ROUTES } from '../../api/docs/scrape-routes.ts';
@@ -17,18 +17,18 @@ const NODES = [
 ];
 type FoundNode = (typeof NODES)[number];
 
-/** As the database writes them. */
-function written(node: FoundNode, pattern: DiscoveryPattern): string {
-  return pattern.map((part) => typeof part === 'string' ? part : 'bare' in part ? node.id : JSON.stringify(node[part.column])).join('');
+/** As the database writes it. */
+function written({ id, cluster_name: cluster, status, version }: FoundNode): string {
+  return `${id}\t${JSON.stringify(cluster)}\t${status}\t${JSON.stringify(version)}\n`;
 }
 
 /** An API that finds these nodes, a page each. */
 async function discovering(t: ExecutionContext, options: FakeOptions = {}, nodes: readonly FoundNode[] = NODES): Promise<ServedApi & { readonly asked: Filter[][] }> {
   const filters: Filter[][] = [];
   const discovery = {
-    async *pages(given: readonly Filter[], pattern: DiscoveryPattern) {
+    async *pieces(given: readonly Filter[]) {
       filters.push([...given]);
-      for (const node of nodes) yield written(node, pattern);
+      for (const node of nodes) yield written(node);
     },
   };
   return { ...await serveApi(t, { ...options, ports: { discovery, ...options.ports } }), asked: filters as never };
@@ -74,6 +74,15 @@ test('discovery is a bare array of one entry a node, as Prometheus reads it', as
   }
 });
 
+test('a list that fills many chunks is whole, and one version may be longer than a chunk', async (t) => {
+  const nodes = Array.from({ length: 3_000 }, (_, index) => ({ id: SOME_ID, cluster_name: `c${index}`, status: 'healthy', version: index === 1_500 ? '€'.repeat(60_000) : '😀'.repeat(index % 7) }));
+  const { url } = await discovering(t, {}, nodes);
+
+  const list = await (await fetch(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY)).json() as readonly { readonly labels: Readonly<Record<string, string>> }[];
+
+  t.deepEqual(list.map(({ labels }) => [labels['cluster'], labels['version']]), nodes.map(({ cluster_name: cluster, version }) => [cluster, version]));
+});
+
 test('no node is an empty array', async (t) => {
   const { url } = await discovering(t, {}, []);
 
@@ -111,8 +120,8 @@ test('discovery takes the filters of the list of nodes, and nothing else', async
 test('a database that is away at the beginning is a 503; one that goes in the middle cuts the list, so that no client takes half of it', async (t) => {
   let before = 0;
   const discovery = {
-    async *pages() {
-      for (let page = 0; page < before; page += 1) yield '{}'.padEnd(10_000);
+    async *pieces() {
+      for (let piece = 0; piece < before; piece += 1) yield NODES.map(written).join('').repeat(50);
       throw new DatabaseUnavailable('gone');
     },
   };
@@ -126,11 +135,11 @@ test('a database that is away at the beginning is a 503; one that goes in the mi
 
 test('a client that reads slowly holds up the pages, and one that goes away ends them', async (t) => {
   let [taken, ended] = [0, false];
-  const page = '{}'.padEnd(250_000);
+  const piece = NODES.map(written).join('').repeat(400);
   const discovery = {
-    async *pages() {
+    async *pieces() {
       try {
-        for (; taken < 1_000; taken += 1) yield page;
+        for (; taken < 1_000; taken += 1) yield piece;
       } finally {
         ended = true;
       }
@@ -157,7 +166,7 @@ test('a client that is gone before the first page ends the pages too', async (t)
   const [first, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let ended = false;
   const discovery = {
-    async *pages() {
+    async *pieces() {
       try {
         asked.resolve();
         await first.promise;

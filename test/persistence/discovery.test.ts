@@ -1,7 +1,7 @@
 /** Complete lists of nodes: one snapshot, as fast as they are taken, and never half. */
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable, DISCOVERED_COLUMNS, type DiscoveryPattern } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { insertNodes } from '../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../persistence/reads/discovery.ts';
@@ -9,15 +9,15 @@ import { openedDatabase } from '../support/opened.ts';
 import { until } from '../support/until.ts';
 import { storeWorld } from './world/world.ts';
 
-interface DiscoveredNode { readonly id: string; readonly cluster_name: string; readonly status: string; readonly version: string; readonly path: string }
+interface DiscoveredNode { readonly id: string; readonly cluster_name: string; readonly status: string; readonly version: string }
 
-/** All columns, and a path with the id in it. */
-const PATTERN: DiscoveryPattern = ['{', ...DISCOVERED_COLUMNS.flatMap((column) => [`"${column}":`, { column }, ',']), '"path":"/%\\"/', { bare: 'id' }, '"}'];
-
-async function allOf(pages: AsyncGenerator<string, void, void>, before = ''): Promise<DiscoveredNode[]> {
-  const texts = before === '' ? [] : [before];
-  for await (const page of pages) texts.push(page);
-  return JSON.parse(`[${texts.join(',')}]`) as DiscoveredNode[];
+async function allOf(pieces: AsyncGenerator<string, void, void>, before = ''): Promise<DiscoveredNode[]> {
+  let text = before;
+  for await (const piece of pieces) text += piece;
+  return text.split('\n').slice(0, -1).map((line) => {
+    const [id = '', cluster = '', status = '', version = ''] = line.split('\t');
+    return { id, cluster_name: JSON.parse(cluster) as string, status, version: JSON.parse(version) as string };
+  });
 }
 
 /** A fleet of bench nodes. */
@@ -42,15 +42,23 @@ test('every filter of the list of nodes finds the same nodes here', async (t) =>
 
   for (const given of [[], ...filters.map((filter) => [filter]), filters.slice(0, 3)]) {
     const wanted = await opened.reads.list('nodes', { filters: given, sort: [], page: 1, pageSize: 100 });
-    const found = await allOf(discovery.pages(given, PATTERN));
+    const found = await allOf(discovery.pieces(given));
 
-    t.deepEqual(found, wanted.rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, cluster_name: clusterName, status, version, path: `/%"/${id}` })).toSorted((left, right) => left.id < right.id ? -1 : 1), JSON.stringify(given));
+    t.deepEqual(found, wanted.rows.map(({ id, cluster_name: clusterName, status, version }) => ({ id, cluster_name: clusterName, status, version })).toSorted((left, right) => left.id < right.id ? -1 : 1), JSON.stringify(given));
   }
+});
+
+test('names and versions come through with whatever they hold', async (t) => {
+  const { discovery, client } = await fleetOf(t, 1);
+  const version = 'a\tb\nc\\d"e\u0001ü€😀';
+  await client.query('update node set version = $1', [version]);
+
+  t.deepEqual((await allOf(discovery.pieces([]))).map((node) => node.version), [version]);
 });
 
 test('a list is of one moment, whatever comes and goes while it is taken', async (t) => {
   const { discovery, client } = await fleetOf(t, 4_500);
-  const pages = discovery.pages([], PATTERN);
+  const pages = discovery.pieces([]);
   const first = await pages.next();
   await client.query(`delete from node where id > '00000000-0000-4000-8000-000000001000'`);
   await client.query(`update node set status = 'healthy'`);
@@ -63,10 +71,10 @@ test('a list is of one moment, whatever comes and goes while it is taken', async
 test('whoever stops early gives the connection back, and so does one that is done', async (t) => {
   const { discovery, pool, client } = await fleetOf(t, 2_500);
   for (let round = 0; round < 5; round += 1) {
-    const pages = discovery.pages([], PATTERN);
+    const pages = discovery.pieces([]);
     await pages.next();
     await pages.return();
-    await allOf(discovery.pages([], PATTERN));
+    await allOf(discovery.pieces([]));
   }
 
   const { rows } = await client.query(`select count(*)::int as n from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`);
@@ -75,23 +83,37 @@ test('whoever stops early gives the connection back, and so does one that is don
 });
 
 test('a list whose connection is lost in the middle fails, and the next one comes', async (t) => {
-  const { discovery, client } = await fleetOf(t, 2_500);
-  const pages = discovery.pages([], PATTERN);
+  const { discovery, client } = await fleetOf(t, 6_500);
+  const pages = discovery.pieces([]);
   await pages.next();
   await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`);
 
   await t.throwsAsync(() => allOf(pages), { instanceOf: DatabaseUnavailable });
-  t.is(await until('the next one', async () => (await allOf(discovery.pages([], PATTERN))).length), 2_500);
+  t.is(await until('the next one', async () => (await allOf(discovery.pieces([]))).length), 6_500);
 });
 
 test('two lists are taken at once; the next waits for one of them, and not for ever', async (t) => {
   const { discovery } = await fleetOf(t, 2_500);
-  const slow = [discovery.pages([], PATTERN), discovery.pages([], PATTERN)];
+  const slow = [discovery.pieces([]), discovery.pieces([])];
   for (const pages of slow) await pages.next();
 
-  await t.throwsAsync(() => allOf(discovery.pages([], PATTERN)), { instanceOf: DatabaseUnavailable, message: /other lists take too long/u });
-  const waiting = allOf(discovery.pages([], PATTERN));
+  await t.throwsAsync(() => allOf(discovery.pieces([])), { instanceOf: DatabaseUnavailable, message: /other lists take too long/u });
+  const waiting = allOf(discovery.pieces([]));
   await slow[0]?.return();
   t.is((await waiting).length, 2_500);
   await slow[1]?.return();
+});
+
+test('a client that leaves its list lying loses it, and so does one whose list takes too long; both give their turns back', async (t) => {
+  const { pool } = await fleetOf(t, 6_500);
+  const lying = createDiscovery(pool, { pageMsMax: 1_000 });
+  const long = createDiscovery(pool, { listMsMax: 0 });
+  const pages = [lying.pieces([]), lying.pieces([])];
+  for (const one of pages) await one.next();
+
+  await until('the server to end the transactions', async () => (await pool.query(`select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`)).rowCount === 0);
+
+  for (const one of pages) await t.throwsAsync(() => allOf(one), { instanceOf: DatabaseUnavailable });
+  for (const _ of [1, 2, 3]) await t.throwsAsync(() => allOf(long.pieces([])), { instanceOf: DatabaseUnavailable, message: /too long/u });
+  t.is((await allOf(lying.pieces([]))).length, 6_500);
 });

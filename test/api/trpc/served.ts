@@ -68,7 +68,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     passwords: { hash: (password) => Promise.resolve(password) },
     nodeDiagnoses: { get: () => Promise.resolve(refuse('not_found', 'Resource not found')), take: () => Promise.resolve(ok(null)) },
     nodeMetrics: { raw: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), host: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), agent: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')) },
-    discovery: { async *pages() {} },
+    discovery: { async *pieces() {} },
     adminMetrics: fakeAdminMetrics(),
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
