@@ -27,6 +27,12 @@ export interface TriedBlock extends GuideBlock {
 const PATHS = ['/', ...['clusters', 'nodes', 'commands', 'proxy', 'ssh', 'metrics', 'events'].map((name) => `/guide/${name}`)];
 
 const ADMIN_URL = 'http://10.77.0.1:44000';
+
+/** A person waits so long before trying again, in ms. */
+const PATIENCE_MS = 10_000;
+
+/** Commands that only list. */
+const LIST = /^edge \w+ (?:ls|deliveries)\s*$/u;
 const PROGRAMS = ['edge', 'edge-admin', 'edge-agent'] as const;
 const ROUTER = "http.createServer((_, answer) => answer.end('the router')).listen(80)";
 
@@ -77,7 +83,9 @@ async function tryPage(path: string): Promise<TriedBlock[]> {
     if (block.lasts === null) {
       const terminal = terminals.get(block.where) ?? open(block.where);
       terminals.set(block.where, terminal);
-      const end = await terminal.run(block.commands, typed);
+      let end = await terminal.run(block.commands, typed);
+      // A person who reads a list too early, such as that of deliveries under way, reads it again.
+      if (LIST.test(block.commands)) await until('the list as promised', async () => isPromised(block.prints ?? '', end.printed, block.lasts === null) || (end = await terminal.run(block.commands, typed), null)).catch(() => {});
       if (block.asks !== null && block.where === 'here') before.push(block);
       const key = /^eyJ\S+$/mu.exec(end.printed)?.[0];
       if (key !== undefined) secrets['ENROLLMENT_KEY'] = key;
@@ -105,11 +113,11 @@ async function tryPage(path: string): Promise<TriedBlock[]> {
 
 /** Waits for what a block that goes on promises. What does not come is for the test to see. */
 async function promised({ prints }: GuideBlock, terminal: Terminal, again: () => unknown): Promise<void> {
-  await until('what goes on to show something', async () => {
-    if (isPromised(prints ?? '', terminal.printed, false)) return true;
+  const came = (): boolean => isPromised(prints ?? '', terminal.printed, false);
+  await until('what goes on to show something', came, PATIENCE_MS).catch(async () => {
     await again();
-    return null;
-  }).catch(() => {});
+    await until('what goes on to show something', came).catch(() => {});
+  });
 }
 
 function open(where: string): Terminal {

@@ -156,10 +156,12 @@ test.serial('of two admins one is killed: the other says that one is missing and
   const { url } = fleet.admins.find((admin) => admin !== killed)!;
 
   await killed.kill();
+  const held = fleet.sql('with locked as materialized (select cluster_id from cluster_ownership for update) select pg_sleep(6) from locked'); // the other admin cannot take it over meanwhile, or a slow look would miss the moment
   const ownerless = await until('a cluster without an owner', async () => {
     const now = await health(url, '/health/cluster');
     return now.red.includes('cluster_owners') ? now : null;
   });
+  await held;
   const missing = await until('a missing admin', async () => {
     const now = await health(url, '/health/cluster');
     return now.red.join(',') === 'admins' ? now : null;
