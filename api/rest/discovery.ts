@@ -134,13 +134,18 @@ function createTargetWriter(raw: ServerResponse, entry: Entry): { take(piece: st
 /** `[`. */
 const OPEN = 91;
 
-/** Resolves when the bytes have left this process; rejects when the client is gone. */
-function written(raw: ServerResponse, bytes: Buffer): Promise<void> {
+/** A client that takes nothing for so long loses its list, in ms: its turn is another's. */
+const TAKEN_MS_MAX = 10_000;
+
+/** Resolves when the bytes have left this process; rejects when the client is gone, or does not take them within `msMax`. */
+export function written(raw: Pick<ServerResponse, 'destroyed' | 'once' | 'off' | 'write'>, bytes: Buffer, msMax = TAKEN_MS_MAX): Promise<void> {
   return new Promise((resolve, reject) => {
     const gone = (): void => reject(new Error('the client is gone'));
     if (raw.destroyed) return gone();
+    const timer = setTimeout(gone, msMax);
     raw.once('close', gone);
     raw.write(bytes, (error) => {
+      clearTimeout(timer);
       raw.off('close', gone);
       if (error == null) resolve();
       else reject(error);
