@@ -32,6 +32,11 @@ export function problemOf(error: unknown, url: string): Problem {
   return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
 }
 
+/** Whether the service answered, with a refusal: what was asked for cannot be had, and it may be asked for something else. */
+export function isRefusal(error: unknown): error is Error {
+  return isOfClient(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
+}
+
 // By its name: programs that ask the service nothing need not load its client.
 function isOfClient(error: unknown): error is TRPCClientError<never> {
   return error instanceof Error && error.name === 'TRPCClientError';

@@ -5,7 +5,7 @@ import { checksText, plain, reportText, showsColours } from '../doctor/report-te
 import { labelsOf, nodeIdOf } from '../node-names.ts';
 import { rowsText, tell, write } from '../output.ts';
 import { firstRows } from '../pages.ts';
-import { EXIT } from '../problem.ts';
+import { EXIT, isRefusal } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 
 /** Nodes that are listed, and of those the ones that are diagnosed: each may take 15 s. */
@@ -39,10 +39,10 @@ async function examineAll(command: Program): Promise<boolean> {
   const { api, record, format } = sessionOf(command);
   const health = await api.check_admin_health.query({});
   const { nodes, totalCount } = await notHealthy(api);
-  const reports = new Map(await inTurns(nodes.slice(0, NODES_DIAGNOSED_MAX), async ({ id }) => [id, await api.get_node_diagnostics.query({ id })] as const));
+  const reports = new Map(await inTurns(nodes.slice(0, NODES_DIAGNOSED_MAX), async ({ id }) => [id, await diagnosed(api, id)] as const));
   const isWell = health.healthy && totalCount === 0;
   if (format !== 'table') {
-    await record({ healthy: isWell, admin: health, nodes: nodes.map((node) => ({ node, diagnosis: reports.get(node.id) ?? null })) });
+    await record({ healthy: isWell, admin: health, nodes: nodes.map((node) => ({ node, diagnosis: reportOf(reports, node) })) });
     return isWell;
   }
   await write(rowsText(health.checks, [['CHECK', (check) => check.name], ['STATE', ({ healthy }) => healthy ? 'pass' : 'fail'], ['MS', ({ duration_ms: ms }) => ms], ['ERROR', ({ error }) => error]], 'table'));
@@ -50,11 +50,32 @@ async function examineAll(command: Program): Promise<boolean> {
   const options = { isColoured: showsColours(process.stdout, process.env), onlyProblems: true };
   for (const { id, status, status_since: since, status_reason: reason, cluster_name: cluster } of nodes) {
     const label = labels.get(id) ?? id;
-    await write(`\n${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}${reason === null ? '' : `: ${plain(reason)}`}\n${checksText(reports.get(id)?.checks ?? [], options)}`);
+    await write(`\n${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}${reason === null ? '' : `: ${plain(reason)}`}\n${checksOf(reports.get(id), options)}`);
   }
   if (totalCount > reports.size) tell(`${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`);
   if (isWell) tell('all nodes are healthy');
   return isWell;
+}
+
+type Report = Awaited<ReturnType<Api['get_node_diagnostics']['query']>>;
+
+/** A node's report, or why there is none: one that was deleted meanwhile, or cannot be asked now, keeps nobody from reading of the others. */
+async function diagnosed(api: Api, id: string): Promise<Report | string> {
+  try {
+    return await api.get_node_diagnostics.query({ id });
+  } catch (error) {
+    if (isRefusal(error)) return error.message;
+    throw error;
+  }
+}
+
+function reportOf(reports: ReadonlyMap<string, Report | string>, { id }: Node): Report | null {
+  const report = reports.get(id);
+  return report === undefined || typeof report === 'string' ? null : report;
+}
+
+function checksOf(report: Report | string | undefined, options: Parameters<typeof checksText>[1]): string {
+  return typeof report === 'string' ? `  it could not be diagnosed: ${plain(report)}\n` : checksText(report?.checks ?? [], options);
 }
 
 async function notHealthy(api: Api): Promise<{ readonly nodes: readonly Node[]; readonly totalCount: number }> {

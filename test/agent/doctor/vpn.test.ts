@@ -14,12 +14,12 @@ import { temporaryDirectory } from '../agent-process.ts';
 const test = await peerTest('wireguard-go', 'wg', 'ip');
 
 /** No interface at all. */
-const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { readMsMax: 300 } } as const;
+const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { readMsMax: 1_500 } } as const;
 
 const NEAR = createVet({ allowPrivate: true, allowLoopback: true });
 
 async function look(sources: Partial<VpnSources>) {
-  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, ...sources }), { checkMsMax: 1_000 });
+  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, ...sources }), { checkMsMax: 5_000 });
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }
 
