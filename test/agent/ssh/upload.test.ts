@@ -159,8 +159,8 @@ test.serial('what no admin would ever take is given up with one line each, and k
   uploads.start(adminUrl());
   await until('all to be gone', () => spool.list().length === 0);
 
-  t.deepEqual(uploads.warnings.map(([message]) => message), Array.from({ length: 3 }, () => 'A recording of an SSH session was given up'));
-  t.deepEqual(uploads.warnings.map(([, problem]) => String(problem)).toSorted(), ['it cannot be read any more', 'the admin answered 413', 'the admin answered 422']);
+  const givenUp = uploads.warnings.filter(([message]) => message === 'A recording of an SSH session was given up'); // a busy admin is asked again, and that is told too
+  t.deepEqual(givenUp.map(([, problem]) => String(problem)).toSorted(), ['it cannot be read any more', 'the admin answered 413', 'the admin answered 422']);
   t.deepEqual(texts(await stored(good))[0], ['o', 'good']);
   for (const id of [large, damaged, gone]) t.is((await fleet().rest.call('GET', `/ssh_recordings/${id}`)).status, 404);
   t.is((await fleet().rest.call('GET', `/ssh_recordings?node_id__in=${other.node_id}`)).total, 0);

@@ -76,7 +76,8 @@ for (const { name, listener, env } of KAFKA_MODES) {
 
     await broker.publish(events);
 
-    const found = await Promise.all(events.map(async ({ topic, text }) => (await takeKafka(kafka.at('PLAINTEXT'), topic, 1)).filter((message) => message.text === text)));
+    // Each at least once: a server that is slow to confirm is asked again.
+    const found = await Promise.all(events.map(async ({ topic, text }) => (await takeKafka(kafka.at('PLAINTEXT'), topic, 1)).filter((message) => message.text === text).slice(0, 1)));
     t.deepEqual(found.flat().map(({ topic, key, headers, text }) => ({ topic, key, headers, text })),
       events.map(({ topic, subject, text }) => ({ topic, key: subject, headers: 'content-type=application/cloudevents+json; charset=utf-8', text })));
   });
@@ -123,10 +124,13 @@ test.serial('10,000 events arrive once each, those of one subject in one partiti
 });
 
 test.serial('a batch of more than the server takes in one request goes in several', async (t) => {
-  await emptied('edge-core-events');
-  const broker = await opened(t, 'PLAINTEXT');
+  const events = Array.from({ length: 60 }, () => brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) }));
 
-  await broker.publish(Array.from({ length: 60 }, () => brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) })));
+  await until('a topic that has found its leader', async () => {
+    await emptied('edge-core-events');
+    await (await opened(t, 'PLAINTEXT')).publish(events);
+    return true;
+  });
 
   t.is((await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 60)).length, 60);
 });
