@@ -1,5 +1,5 @@
 /** Runs what the journal holds: in order, a few at a time, each at most once, whatever happens to the agent. */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Delivery } from '../transport/protocol/frames.ts';
@@ -9,7 +9,7 @@ import { readClaim, takeClaim } from './claim.ts';
 import { interpreterOf } from './interpreter.ts';
 import type { Ending, Journal, StartPlan, Started, Waiting } from './journal.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
-import { Keepers, giveJob } from './keepers.ts';
+import { giveJob, Keepers, removeDirectory } from './keepers.ts';
 import type { Keeper } from './keepers.ts';
 import type { AgentLog, OutputCursor, SessionRunner } from './ports.ts';
 import { listProcesses } from './processes.ts';
@@ -256,7 +256,7 @@ export class Executor implements SessionRunner {
     if (takeClaim(home)) {
       log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', { execution: started.execution, ...traceField(started.traceparent) });
       this.#end(neverStarted(started.execution, EXIT_INTERRUPTED));
-      rmSync(home, { recursive: true, force: true });
+      removeDirectory(home);
       return;
     }
     const nowMs = timeline.monotonicMs();
@@ -282,7 +282,7 @@ export class Executor implements SessionRunner {
         this.#adopt({ execution, keeper, timeoutMs: null, startedAt: stampNow(this.#options.timeline), traceparent: null });
       } else {
         takeClaim(home);
-        rmSync(home, { recursive: true, force: true });
+        removeDirectory(home);
       }
     }
   }

@@ -66,7 +66,7 @@ export class Keepers {
     const parked = this.#parked;
     this.#parked = null;
     if (parked !== null && parked.child.exitCode === null && parked.child.signalCode === null) return parked;
-    if (parked !== null) rmSync(parked.directory, { recursive: true, force: true });
+    if (parked !== null) removeDirectory(parked.directory);
     return this.#start();
   }
 
@@ -83,7 +83,7 @@ export class Keepers {
   /** Ends a keeper that got no job, and removes its directory. */
   dismiss(keeper: Keeper): void {
     keeper.child.stdin?.end();
-    rmSync(keeper.directory, { recursive: true, force: true });
+    removeDirectory(keeper.directory);
   }
 
   /** Ends the waiting keeper. */
@@ -108,12 +108,28 @@ export class Keepers {
     child.on('error', () => {}); // said by the missing pid below; without a listener it would end the agent
     child.stdin?.on('error', () => {}); // a keeper that was killed: its exit says so
     if (child.pid === undefined) {
-      rmSync(directory, { recursive: true, force: true });
+      removeDirectory(directory);
       throw new Error('the system gives no further process now');
     }
     child.unref();
     (child.stdin as { unref?: () => void } | null)?.unref?.();
     return { name, directory, child, pid: child.pid };
+  }
+}
+
+/** Tries at a directory that fills while it is removed, and the wait before each further one, in ms: each waits so much longer. */
+const REMOVALS_MAX = 5;
+const REMOVAL_MS = 2;
+
+/**
+ * Removes the directory of a keeper. Its process may be making files there just then, so that it is not empty when it should go:
+ * what stays after a few tries is removed at the next start of the agent.
+ */
+export function removeDirectory(directory: string): void {
+  try {
+    rmSync(directory, { recursive: true, force: true, maxRetries: REMOVALS_MAX, retryDelay: REMOVAL_MS });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Who watches which output of a waiting or running execution, and when its files may go. */
-import { rmSync } from 'node:fs';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { CapturedOutput } from './captured-output.ts';
+import { removeDirectory } from './keepers.ts';
 import { LiveOutput } from './live-output.ts';
 import type { OutputCursor } from './ports.ts';
 
@@ -53,6 +53,6 @@ export class WatchedOutputs {
     const directory = this.#read.get(execution);
     if (directory === undefined || this.#cursors.has(execution)) return;
     this.#read.delete(execution);
-    rmSync(directory, { recursive: true, force: true });
+    removeDirectory(directory);
   }
 }
