@@ -148,6 +148,7 @@ test.serial('a server that dies is lost at once; what it confirmed survives in a
   await rabbit.process().exited;
   t.regex(await refusal(t, rabbit.url()), /nobody listens there/u);
   await rabbit.start();
+  await bindQueue(rabbit.url(), 'durable'); // it is there and bound, as it was: a server confirms also what it has no queue for
   await publishAll(await opened(t, rabbit.url()), events.slice(confirmed));
 
   const messages = await takeMessages(rabbit.url(), 'durable', events.length);
