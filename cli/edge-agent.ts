@@ -62,7 +62,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   const { createLog } = await import('../agent/log.ts');
   const { leave, runAgent } = await import('../agent/agent.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
-  await warmStart.last(() => import('../agent/metrics/host/exporter.ts'));
+  await warmStart.last(() => Promise.all([import('../agent/metrics/host/exporter.ts'), import('../agent/doctor/doctor.ts')]));
   const log = createLog(read.settings.LOG_LEVEL, isatty(2));
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());

@@ -21,6 +21,8 @@ const UNKNOWN_THERE: ReadonlySet<number> = new Set([404, 405]);
 /** What bringing needs. */
 export interface BringingOptions {
   readonly diagnose: () => Promise<Diagnosis>;
+  /** Called after each try, when the agent is idle again for hours. */
+  readonly brought?: () => void;
   /** The API token of this node. */
   readonly token: string;
   readonly clock: SessionClock;
@@ -40,7 +42,7 @@ export interface Bringing {
 }
 
 /** None before the first session. */
-export function createBringing({ diagnose, token, clock, random, log, post = postJson }: BringingOptions): Bringing {
+export function createBringing({ diagnose, brought, token, clock, random, log, post = postJson }: BringingOptions): Bringing {
   let url: string | null = null;
   let cancel: (() => void) | null = null;
   let broughtMs: number | null = null;
@@ -61,6 +63,7 @@ export function createBringing({ diagnose, token, clock, random, log, post = pos
     const status = await sent(url);
     isBringing = false;
     if (isClosed) return;
+    brought?.();
     if (status === 204) broughtMs = clock.nowMs();
     else log.debug('A diagnosis was not brought to the admin', { status });
     if (status === 204 || UNKNOWN_THERE.has(status)) wait(between(NEXT_MS_MIN, NEXT_MS_MAX));

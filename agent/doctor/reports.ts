@@ -4,9 +4,9 @@ import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import { writeDurably } from '../durable-file.ts';
+import { trimMemory } from '../memory.ts';
 import type { AgentLog, SessionClock } from '../ports.ts';
 import { createBringing } from './bringing.ts';
-import { diagnoseAgent } from './doctor.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
 
 /** What reports are made of. */
@@ -39,8 +39,14 @@ export function createReports({ config, version, directory, token, isLive, clock
   let underWay: Promise<Diagnosis> | null = null;
   const machine = { config, version, directory: directory.path, hostKeyPath: directory.sshHostKey, adminUrls: facts.adminUrls, relayMapUrls: facts.relayMapUrls };
   const agent = { services: facts.services, journal: facts.journal, ports: facts.ports, session: () => ({ isLive: isLive(), adminUrl, sinceMs }) };
-  const diagnose = (): Promise<Diagnosis> => underWay ??= diagnoseAgent(machine, agent).finally(() => { underWay = null; });
-  const bringing = createBringing({ diagnose, token, clock, random: Math.random, log });
+  const diagnose = (): Promise<Diagnosis> => underWay ??= examined().finally(() => { underWay = null; });
+  const bringing = createBringing({ diagnose, brought: trimMemory, token, clock, random: Math.random, log });
+
+  /** The checks are loaded with the first report: until then an agent is as small as it was. */
+  async function examined(): Promise<Diagnosis> {
+    const { diagnoseAgent } = await import('./doctor.ts');
+    return diagnoseAgent(machine, agent);
+  }
 
   return {
     diagnose,
