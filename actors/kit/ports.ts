@@ -1,6 +1,6 @@
 /** How actors and surfaces reach the outside. Implemented by persistence and transport, wired in main. */
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
-import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
+import type { Diagnosis, DiagnosisCheck } from '../../transport/protocol/diagnosis.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../../transport/protocol/recording.ts';
@@ -17,7 +17,7 @@ import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } fr
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, NodeStatus, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -215,6 +215,22 @@ export interface Discovery {
    * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops early must `return` it.
    */
   pieces(filters: readonly Filter[]): AsyncGenerator<string, void, void>;
+}
+
+/** A node as a diagnosis starts from it: what the rows know of it. */
+export interface NodeStanding {
+  readonly status: NodeStatus;
+  readonly lastSeenAtMs: number | null;
+  /** Of its agent. */
+  readonly version: string;
+  /** Of its agent's API. */
+  readonly apiPort: number;
+  /** The admin that owns its cluster and has its session; null: none now. */
+  readonly owner: { readonly id: string; readonly name: string } | null;
+  /** Ranges of its cluster's VPN, as CIDR. */
+  readonly ranges: readonly string[];
+  /** The last report; null: none so far, or one that this version cannot read. */
+  readonly report: { readonly collectedAtMs: number; readonly checks: readonly DiagnosisCheck[] } | null;
 }
 
 /** A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when. */

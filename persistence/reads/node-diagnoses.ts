@@ -1,26 +1,11 @@
 /** What a diagnosis of a node starts from, and the last report of each node. No cluster owns reports: any admin may store one, because nothing is decided by it. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import type { NodeStanding } from '../../actors/kit/ports.ts';
 import type { NodeStatus } from '../../actors/resources.ts';
 import { DiagnosisCheck } from '../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from './sql.ts';
-
-/** A node as the rows know it. */
-export interface NodeStanding {
-  readonly status: NodeStatus;
-  readonly lastSeenAtMs: number | null;
-  /** Of its agent. */
-  readonly version: string;
-  /** Of its agent's API. */
-  readonly apiPort: number;
-  /** The admin that owns its cluster and has its session; null: none now. */
-  readonly owner: { readonly id: string; readonly name: string } | null;
-  /** Ranges of its cluster's VPN, as CIDR. */
-  readonly ranges: readonly string[];
-  /** The last report; null: none so far, or one that this version cannot read. */
-  readonly report: { readonly collectedAtMs: number; readonly checks: readonly DiagnosisCheck[] } | null;
-}
 
 /** Standings and reports on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface DiagnosisRows {

@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FLEET_KEYS } from '../support/fleet.ts';
@@ -14,6 +14,7 @@ import { Program } from '../support/fleet/program.ts';
 import { createScope } from '../support/scope.ts';
 import type { TestConnection } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { cable, hasNetwork, inNetworkOf } from './networks.ts';
 import { guideBlocks, isPromised, type GuideBlock } from './guide-blocks.ts';
 import { Terminal, type Pasted } from './guide-terminal.ts';
 
@@ -148,26 +149,6 @@ function network(): ChildProcess {
   const child = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
   scope.teardown(() => { child.kill('SIGKILL'); });
   return child;
-}
-
-function inNetworkOf({ pid }: ChildProcess): string[] {
-  return ['-t', `${pid}`, '-n'];
-}
-
-/** Until `unshare` has done its work. */
-async function hasNetwork({ pid }: ChildProcess): Promise<void> {
-  await until('a network of its own', () => readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net'));
-}
-
-/** Lays a cable between two networks. */
-function cable(name: string, near: number, nearAddress: string, far: ChildProcess, farAddress: string): void {
-  const here = ['nsenter', '-t', `${near}`, '-n', 'ip'];
-  const there = ['nsenter', ...inNetworkOf(far), 'ip'];
-  for (const [command = '', ...words] of [
-    [...here, 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`],
-    [...here, 'addr', 'add', nearAddress, 'dev', name], [...there, 'addr', 'add', farAddress, 'dev', 'eth0'],
-    [...here, 'link', 'set', name, 'up'], [...there, 'link', 'set', 'eth0', 'up'],
-  ]) execFileSync(command, words);
 }
 
 /** What runs for commands outlives an agent on purpose. */

@@ -4,7 +4,7 @@
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { Program } from '../support/fleet/program.ts';
 import { createScope } from '../support/scope.ts';
 import type { TestConnection } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { cable, hasNetwork, inNetworkOf } from './networks.ts';
 import { adminOf, allow, FORWARD, sshWords, startClient, through } from './reach-rig.ts';
 
 /** What this program prints: bodies and statuses as clients got them. */
@@ -139,26 +140,6 @@ async function freeLocalPort(): Promise<number> {
   const { port: free } = server.address() as AddressInfo;
   server.close();
   return free;
-}
-
-function inNetworkOf({ pid }: ChildProcess): string[] {
-  return ['-t', `${pid}`, '-n'];
-}
-
-/** Until `unshare` has done its work. */
-async function hasNetwork({ pid }: ChildProcess): Promise<void> {
-  await until('a network of its own', () => readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net'));
-}
-
-/** Lays a cable between two networks; at the far end it is `eth0`. */
-function cable(name: string, near: number, nearAddress: string, far: ChildProcess, farAddress: string): void {
-  const here = ['nsenter', '-t', `${near}`, '-n', 'ip'];
-  const there = ['nsenter', ...inNetworkOf(far), 'ip'];
-  for (const [command = '', ...words] of [
-    [...here, 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`],
-    [...here, 'addr', 'add', nearAddress, 'dev', name], [...there, 'addr', 'add', farAddress, 'dev', 'eth0'],
-    [...here, 'link', 'set', name, 'up'], [...there, 'link', 'set', 'eth0', 'up'],
-  ]) execFileSync(command, words);
 }
 
 /** IPv6 addresses are used at once, not after a look whether somebody else has them. */

@@ -1,8 +1,7 @@
 /** Diagnoses of nodes: what this admin sees of the way to them, and then what their agents say of their machines, live or as they said it last. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock, Log, NodeDiagnoses, NodeReport } from '../../actors/kit/ports.ts';
+import type { Clock, Log, NodeDiagnoses, NodeReport, NodeStanding } from '../../actors/kit/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { NodeStatus } from '../../actors/resources.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
 import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
@@ -13,17 +12,6 @@ import { DIAGNOSES_MAX, DIAGNOSIS_MS_MAX, REPORT_MS_MAX, STORE_MS_MAX } from './
 import { cleaned, readReport, reportOf } from './reading.ts';
 import { lookFromHere, reportCheck, versionCheck } from './way.ts';
 
-/** A node as the rows know it, and its last report. Source: persistence/reads/node-diagnoses.ts. */
-export interface Standing {
-  readonly status: NodeStatus;
-  readonly lastSeenAtMs: number | null;
-  readonly version: string;
-  readonly apiPort: number;
-  readonly owner: { readonly id: string; readonly name: string } | null;
-  readonly ranges: readonly string[];
-  readonly report: { readonly collectedAtMs: number; readonly checks: readonly DiagnosisCheck[] } | null;
-}
-
 /** What diagnoses need. */
 export interface DiagnosisPorts {
   readonly requests: Pick<AgentRequests, 'get'>;
@@ -32,7 +20,7 @@ export interface DiagnosisPorts {
   readonly hasSession: (node: NodeId) => boolean;
   /** Each rejects with DatabaseUnavailable. */
   readonly rows: {
-    standing(node: NodeId): Promise<Standing | null>;
+    standing(node: NodeId): Promise<NodeStanding | null>;
     ranges(node: NodeId): Promise<readonly string[] | null>;
     store(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void>;
   };
@@ -60,7 +48,7 @@ export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
   }
 
   /** What the agent says within this time; else, and where it cannot be asked (null), what it said last. */
-  async function report(node: NodeId, standing: Standing, msMax: number | null): Promise<Told> {
+  async function report(node: NodeId, standing: NodeStanding, msMax: number | null): Promise<Told> {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
     const answer = msMax === null ? null : await requests.get(node, { server: 'api', path: AGENT_DIAGNOSTICS_PATH, bytesMax: DIAGNOSIS_BYTES_MAX, msMax: Math.round(msMax) });

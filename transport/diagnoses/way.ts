@@ -1,8 +1,9 @@
 /** What an admin sees of the way to a node by itself: its session, when it was heard, its tunnel, and how long a word takes. */
+import type { NodeStanding } from '../../actors/kit/ports.ts';
 import type { DiagnosisCheck, DiagnosisDetail, DiagnosisStatus } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { Dialled } from '../streams/dialled.ts';
-import type { DiagnosisPorts, Standing } from './diagnoses.ts';
+import type { DiagnosisPorts } from './diagnoses.ts';
 import { ROUND_TRIP_MS_MAX, ROUND_TRIP_MS_WARN, TUNNEL_MS_MAX } from './limits.ts';
 import type { AdminCheck } from './reading.ts';
 
@@ -10,7 +11,7 @@ import type { AdminCheck } from './reading.ts';
 const SILENCE_MS_WARN = 60_000;
 
 /** Looks, in the order in which it is told. `isReached`: a stream through the tunnel came about, or the machine itself refused it. */
-export async function lookFromHere(ports: DiagnosisPorts, node: NodeId, standing: Standing): Promise<{ readonly checks: readonly DiagnosisCheck[]; readonly isReached: boolean }> {
+export async function lookFromHere(ports: DiagnosisPorts, node: NodeId, standing: NodeStanding): Promise<{ readonly checks: readonly DiagnosisCheck[]; readonly isReached: boolean }> {
   const tunnel = await dialled(ports, node, standing, TUNNEL_MS_MAX);
   const checks = [sessionCheck(ports, node, standing), seenCheck(standing, ports.clock.nowMs()), tunnelCheck(tunnel)];
   if (!tunnel.isOpen) return { checks, isReached: false };
@@ -25,14 +26,14 @@ interface Dial {
 }
 
 /** A stream to the agent's API, closed at once. */
-async function dialled({ tunnels }: DiagnosisPorts, node: NodeId, { apiPort }: Standing, msMax: number): Promise<Dial> {
+async function dialled({ tunnels }: DiagnosisPorts, node: NodeId, { apiPort }: NodeStanding, msMax: number): Promise<Dial> {
   const startedMs = performance.now();
   const dial = await tunnels.reach(node, { use: 'self', host: 'localhost', port: apiPort }, AbortSignal.timeout(msMax));
   if (dial.ok) dial.stream.destroy();
   return { dial, isOpen: dial.ok || dial.failure === 'refused', ms: Math.round(performance.now() - startedMs) };
 }
 
-function sessionCheck({ hasSession, adminId }: DiagnosisPorts, node: NodeId, { owner, status }: Standing): DiagnosisCheck {
+function sessionCheck({ hasSession, adminId }: DiagnosisPorts, node: NodeId, { owner, status }: NodeStanding): DiagnosisCheck {
   const details = { status, admin: owner?.name.slice(0, 256) ?? null, is_here: hasSession(node) };
   if (details.is_here) return checked('node_session', 'pass', 'The agent has a session at this admin.', null, 0, details);
   if (owner === null) return checked('node_session', 'fail', 'No admin owns the cluster of this node, so its agent has nowhere to connect.', 'See whether the admins run and have room: `edge health`.', 0, details);
@@ -40,7 +41,7 @@ function sessionCheck({ hasSession, adminId }: DiagnosisPorts, node: NodeId, { o
   return checked('node_session', 'fail', 'The agent has no session with an admin.', 'See whether the machine is switched on and has network, and run `edge-agent doctor` on it.', 0, details);
 }
 
-function seenCheck({ lastSeenAtMs, status }: Standing, nowMs: number): DiagnosisCheck {
+function seenCheck({ lastSeenAtMs, status }: NodeStanding, nowMs: number): DiagnosisCheck {
   if (lastSeenAtMs === null) return checked('node_last_seen', 'fail', 'The agent has enrolled and never connected.', 'Look into the log of the agent: it says why it cannot connect.', 0, { last_seen_at: null });
   const seconds = Math.max(0, Math.round((nowMs - lastSeenAtMs) / 1_000));
   const details = { last_seen_at: new Date(lastSeenAtMs).toISOString(), seconds_ago: seconds };

@@ -2,7 +2,8 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
-import { createDiagnoses, type DiagnosisPorts, type Standing } from '../../../transport/diagnoses/diagnoses.ts';
+import type { NodeStanding } from '../../../actors/kit/ports.ts';
+import { createDiagnoses, type DiagnosisPorts } from '../../../transport/diagnoses/diagnoses.ts';
 import { DIAGNOSES_MAX } from '../../../transport/diagnoses/limits.ts';
 import { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
@@ -14,11 +15,11 @@ const NOW_MS = Date.UTC(2026, 0, 15, 10);
 const LAST = [{ name: 'disk', status: 'pass' as const, summary: 'Room.', hint: null, details: null, duration_ms: 1 }];
 const REPORT = JSON.stringify({ overall: 'pass', collected_at: '2026-01-01T00:00:00.000Z', checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }] });
 
-const STANDING: Standing = {
+const STANDING: NodeStanding = {
   status: 'healthy', lastSeenAtMs: NOW_MS - 2_000, version: '1.0.0', apiPort: 44_000, owner: { id: 'me', name: 'admin-1' }, ranges: ['100.64.7.0/24', 'fd00::/64'], report: { collectedAtMs: NOW_MS - 3_600_000, checks: LAST },
 };
 
-function world(more: Partial<DiagnosisPorts> = {}, standing: Partial<Standing> | null = {}) {
+function world(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> | null = {}) {
   const stored: unknown[] = [];
   const log = recordingLog();
   const ports: DiagnosisPorts = {
@@ -31,7 +32,7 @@ function world(more: Partial<DiagnosisPorts> = {}, standing: Partial<Standing> |
   return { diagnoses: createDiagnoses(ports), stored, log };
 }
 
-async function reportOf(more: Partial<DiagnosisPorts> = {}, standing: Partial<Standing> = {}) {
+async function reportOf(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> = {}) {
   const { diagnoses, stored } = world(more, standing);
   const answer = await diagnoses.get(NODE);
   if (!answer.ok) throw new Error(answer.refusal.message);
