@@ -41,8 +41,22 @@ export interface MqttMessage {
   readonly payload: string;
 }
 
+/** A server that does not listen after this time, in ms, has lost a port that was free to somebody else, and says nothing of it. Others are tried then. */
+const LISTENING_MS_MAX = 10_000;
+const PORTS_TRIED_MAX = 3;
+
 /** Starts a server on ports and a directory of its own; it ends with the scope. */
 export async function startMosquitto(scope: Scope, options: MosquittoOptions = {}): Promise<Mosquitto> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOnPorts(scope, options);
+    } catch (error) {
+      if (tries === PORTS_TRIED_MAX) throw error;
+    }
+  }
+}
+
+async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mosquitto> {
   const command = await peerPath('mosquitto');
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-mosquitto-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true }));
@@ -60,7 +74,7 @@ export async function startMosquitto(scope: Scope, options: MosquittoOptions = {
     async start() {
       const program = Program.run(scope, command, ['-c', file]);
       current = program;
-      await Promise.all([port, consumerPort].map(async (one) => until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one))));
+      await Promise.all([port, consumerPort].map(async (one) => until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one), LISTENING_MS_MAX)));
     },
     async stop() {
       current?.terminate();
