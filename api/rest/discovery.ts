@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { LISTS, type Filter } from '../../actors/filters.ts';
-import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
+import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { parametersOf, parameterSchema } from '../list-input.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -24,7 +24,7 @@ const PARAMETERS = parametersOf(LISTS.nodes.fields);
 export const DISCOVERY_INPUT = z.strictObject(Object.fromEntries(PARAMETERS.map(({ name, field, op }) => [name, parameterSchema(field.kind, op).optional()])));
 
 /** Offers the discovery routes, to METRICS_KEY and MASTER_KEY. */
-export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>, gate: Gate): void {
+export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>, gate: Gate, log: Log): void {
   for (const source of METRICS_SOURCES) {
     app.get(discoveryPath(source), { exposeHeadRoute: false }, async (request, reply) => {
       const admitted = gate.admit('metrics', callerOf(request, 'rest'));
@@ -33,7 +33,7 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
       if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
       const given = parsed.data as Readonly<Record<string, Filter['value'] | undefined>>;
       const filters = PARAMETERS.flatMap(({ name, key, op }): Filter[] => given[name] === undefined ? [] : [{ field: key, op, value: given[name] }]);
-      return sendTargets(reply, discovery.pieces(filters), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
+      return sendTargets(reply, log, discovery.pieces(filters), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
     });
   }
 }
@@ -42,7 +42,7 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
  * The first piece is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
  * is cut: a list that ends early would make Prometheus forget nodes.
  */
-async function sendTargets(reply: FastifyReply, pieces: AsyncGenerator<string, void, void>, entry: Entry): Promise<FastifyReply> {
+async function sendTargets(reply: FastifyReply, log: Log, pieces: AsyncGenerator<string, void, void>, entry: Entry): Promise<FastifyReply> {
   const first = await pieces.next();
   reply.hijack(); // what is written below is used again, so it must be known when it has left
   const { raw } = reply;
@@ -51,10 +51,11 @@ async function sendTargets(reply: FastifyReply, pieces: AsyncGenerator<string, v
   try {
     for (let piece = first; piece.done !== true; piece = await pieces.next()) await writer.take(piece.value);
     await writer.end();
-  } catch {
-    raw.destroy(); // the client is gone, or the database
+  } catch (error) {
+    if (!raw.destroyed) log.warn({ error, request_id: reply.request.id }, 'a list of targets was cut before its end'); // else the client is gone, or was too slow
+    raw.destroy();
   } finally {
-    await pieces.return().catch(() => {});
+    await pieces.return().catch(() => {}); // it was told above why they ended, and the transaction is over either way
   }
   return reply;
 }

@@ -129,7 +129,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   offerRecordings(app, ports, settings.recordings);
   offerDiagnoses(app, ports);
   offerNodeMetrics(app, ports, gate);
-  offerDiscovery(app, ports, gate);
+  offerDiscovery(app, ports, gate, log);
   offerAdminMetrics(app, ports.adminMetrics, gate);
   offerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName, adminUrls: ports.settings.adminUrls, domain: ports.settings.vpnDomain, proxyPorts: settings.proxyPorts ?? (() => null) });

@@ -1,7 +1,9 @@
 /** Health routes of real admins whose subsystems are broken for real: what turns red, how fast, what of it strangers read, and how it comes back. */
 import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
+import { Client } from 'pg';
 import type { SubsystemCheck } from '../../api/operation.ts';
+import { createDatabase } from '../support/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import { startTestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -149,19 +151,24 @@ async function ownerOf(fleet: Fleet): Promise<string | undefined> {
 }
 
 test.serial('of two admins one is killed: the other says that one is missing and its cluster has no owner, is well itself, and all is well once it is back', async (t) => {
-  const fleet = await startFleet(t, { admins: 2 });
+  const connection = await createDatabase(t);
+  const holder = new Client(connection);
+  t.teardown(() => holder.end());
+  const fleet = await startFleet(t, { admins: 2, connection });
   await Promise.all(fleet.admins.map(({ url }) => until('a well cluster', async () => (await health(url, '/health/cluster')).status === 200)));
   const owner = await ownerOf(fleet);
   const killed = fleet.admins.find(({ name }) => name === owner)!;
   const { url } = fleet.admins.find((admin) => admin !== killed)!;
 
   await killed.kill();
-  const held = fleet.sql('with locked as materialized (select cluster_id from cluster_ownership for update) select pg_sleep(6) from locked'); // the other admin cannot take it over meanwhile, or a slow look would miss the moment
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select from cluster_ownership for update'); // the other admin cannot take it over meanwhile, or a slow look would miss the moment
   const ownerless = await until('a cluster without an owner', async () => {
     const now = await health(url, '/health/cluster');
     return now.red.includes('cluster_owners') ? now : null;
   });
-  await held;
+  await holder.query('rollback');
   const missing = await until('a missing admin', async () => {
     const now = await health(url, '/health/cluster');
     return now.red.join(',') === 'admins' ? now : null;
