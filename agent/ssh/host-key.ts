@@ -5,6 +5,9 @@ import { fingerprintOf } from '../../transport/protocol/ssh.ts';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
 
+/** New keys tried: that so many begin with a zero byte does not happen. */
+const HOST_KEY_TRIES_MAX = 16;
+
 /** A usable key, or why there is none, in one sentence. */
 export type HostKey =
   | { readonly ok: true; readonly privateKey: string; readonly fingerprint: string }
@@ -21,17 +24,33 @@ export function openHostKey(path: string): HostKey {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return refused(path, `cannot be read: ${systemProblem(error)}`);
     try {
-      stored = ssh2.utils.generateKeyPairSync('ed25519').private;
+      stored = createHostKey();
       writeDurably(path, stored);
     } catch (failure) {
       return refused(path, `cannot be stored: ${systemProblem(failure)}`);
     }
   }
   const parsed = ssh2.utils.parseKey(stored);
-  if (parsed instanceof Error || parsed.type !== 'ssh-ed25519' || !parsed.isPrivateKey()) {
+  if (!isHostKey(parsed)) {
     return refused(path, 'is damaged: restore it, or remove it so that a new one is made, of which every client will warn');
   }
   return { ok: true, privateKey: stored, fingerprint: fingerprintOf(parsed.getPublicSSH()) };
+}
+
+/**
+ * A new key. ssh2 1.17.0 strips zero bytes that a public key begins with, so that one of 256 has a byte too few and nobody can read it: such a one is
+ * thrown away.
+ */
+export function createHostKey(): string {
+  for (let tries = 0; tries < HOST_KEY_TRIES_MAX; tries += 1) {
+    const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+    if (isHostKey(ssh2.utils.parseKey(key))) return key;
+  }
+  throw new Error(`${HOST_KEY_TRIES_MAX} keys in turn were unusable`);
+}
+
+function isHostKey(parsed: ReturnType<typeof ssh2.utils.parseKey>): parsed is ssh2.ParsedKey {
+  return !(parsed instanceof Error) && parsed.type === 'ssh-ed25519' && parsed.isPrivateKey();
 }
 
 function refused(path: string, what: string): HostKey {

@@ -43,6 +43,7 @@ export async function startWireguard(scope: Scope): Promise<WireguardPair> {
   scope.teardown(() => rm(directory, { recursive: true, force: true }));
   const tag = `${process.pid}`.slice(-6);
   const presharedKey = await said('wg', ['genpsk']);
+  await writeFile(join(directory, 'psk'), `${presharedKey}\n`); // before both ends read it: an empty file is no key
   const [one, other] = await Promise.all(['a', 'b'].map(async (letter, index) => {
     const privateKey = await said('wg', ['genkey']);
     return { name: `edge${tag}${letter}`, network: `edge-wg-${tag}${letter}`, privateKey, publicKey: await said('wg', ['pubkey'], privateKey), outer: `198.51.100.${index + 1}`, address: `10.231.77.${index + 1}`, port: 51_000 + index };
@@ -60,7 +61,6 @@ export async function startWireguard(scope: Scope): Promise<WireguardPair> {
     await ip('-n', end.network, 'link', 'set', 'outer', 'up');
     const kill = await startInterface(scope, end.network, end.name);
     await writeFile(join(directory, end.name), `${end.privateKey}\n`);
-    await writeFile(join(directory, 'psk'), `${presharedKey}\n`);
     await run('wg', [
       'set', end.name, 'listen-port', String(end.port), 'private-key', join(directory, end.name), 'peer', peer.publicKey, 'preshared-key', join(directory, 'psk'),
       'allowed-ips', `${peer.address}/32`, 'endpoint', `${peer.outer}:${peer.port}`,
