@@ -48,6 +48,40 @@ export interface Standing {
   readonly changesMs: readonly number[];
 }
 
+/** What a node is in the mesh, apart from its addresses there. */
+export interface MeshPlace {
+  readonly publicKey: string;
+  readonly listenPort: number;
+  /** Of its own interfaces, as it says itself. */
+  readonly endpoints: readonly string[];
+  /** As its WireGuard socket is seen from outside, and whether that is the same from everywhere; null: not seen yet, not known. */
+  readonly observed: string | null;
+  readonly isStable: boolean | null;
+  readonly relayRegion: number | null;
+}
+
+/** A member of a mesh as the others need to know it. */
+export interface MeshMemberRecord extends MeshPlace {
+  readonly node: NodeId;
+  readonly ipv4: string;
+  readonly ipv6: string;
+  readonly aliases: readonly string[];
+}
+
+/** The gateway of a cluster: the member that is the admin which owns it. */
+export interface MeshGatewayRecord extends Omit<MeshPlace, 'observed' | 'isStable'> {
+  readonly ipv4: string;
+  readonly ipv6: string;
+}
+
+/** The members of one cluster's network at one instant. */
+export interface MeshReading {
+  readonly cluster: ClusterId;
+  readonly members: readonly MeshMemberRecord[];
+  /** Null: the owner has not joined. */
+  readonly gateway: MeshGatewayRecord | null;
+}
+
 /** A node's row. `lastSeenAtMs` is null until its first session, and is stored in batches: a live session knows better. */
 export interface NodeRecord {
   readonly id: NodeId;

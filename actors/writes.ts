@@ -2,7 +2,7 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
-import type { CommandRecord, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
+import type { CommandRecord, MeshPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login.ts';
 import type { EventType } from './events.ts';
 import type { DeliveryStatus, NodeStatus } from './resources.ts';
@@ -54,6 +54,9 @@ export type ColdWrite =
   | { readonly kind: 'ssh-username-deleted'; readonly node: NodeId; readonly id: string }
   | { readonly kind: 'ssh-public-key-created'; readonly node: NodeId; readonly sshUsername: string; readonly key: SshPublicKeyRecord; readonly atMs: number }
   | { readonly kind: 'ssh-public-key-deleted'; readonly node: NodeId; readonly id: string }
+  /** The first time with an address, which the rows give. Refused when the key is another node's, or the network is full. */
+  | { readonly kind: 'mesh-member-set'; readonly node: NodeId; readonly cluster: ClusterId; readonly place: MeshPlace; readonly atMs: number }
+  | { readonly kind: 'mesh-observed'; readonly node: NodeId; readonly publicKey: string; readonly observed: string; readonly isStable: boolean | null; readonly atMs: number }
   | { readonly kind: 'command-deleted'; readonly command: CommandId }
   | { readonly kind: 'webhook-created'; readonly id: string; readonly url: string; readonly subscribedEvents: readonly EventType[]; readonly sealedSecret: string; readonly sealedHeaders: string; readonly atMs: number }
   | { readonly kind: 'webhook-deleted'; readonly id: string }

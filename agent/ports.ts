@@ -1,5 +1,5 @@
 /** What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of sessions in one process. */
-import type { Delivery, HealthReport } from '../transport/protocol/frames.ts';
+import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../transport/protocol/ssh.ts';
 import type { SessionCounters } from './session-counters.ts';
@@ -127,12 +127,23 @@ export interface SessionReach {
   grants(): readonly SshGrant[];
 }
 
+/** Frames about the mesh, in and out. */
+export type MeshOrder = Extract<AdminFrame, { type: `mesh-${string}` | 'netmaker-join' }>;
+export type MeshWord = Extract<AgentFrameBody, { type: `mesh-${string}` }>;
+
+/** This machine's membership in the network of its cluster. No method throws. */
+export interface SessionMesh {
+  told(order: MeshOrder): void;
+}
+
 /** Everything that a session needs. */
 export interface SessionPorts {
   readonly journal: SessionJournal;
   readonly runner: SessionRunner;
   /** Absent where nobody can be let in: the simulated agents of a benchmark. */
   readonly reach?: SessionReach;
+  /** Absent where there can be no network: the simulated agents of a benchmark. */
+  readonly mesh?: SessionMesh;
   readonly report: () => HealthReport;
   /** Counted on here, for metrics. */
   readonly counters?: SessionCounters;

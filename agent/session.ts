@@ -5,9 +5,9 @@ import type { AdminFrame, AgentFrameBody, AgentSettings, Registration } from '..
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
 import { reconnectDelayMs } from './backoff.ts';
-import type { Link, LinkOwner, SessionPorts } from './ports.ts';
+import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
 import { ResultSender } from './result-sender.ts';
 import { createSessionCounters } from './session-counters.ts';
 import type { SessionCounters } from './session-counters.ts';
@@ -106,6 +106,13 @@ export class Session implements LinkOwner {
   verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
     if (this.#phase !== 'live' || this.#protocol < PROTOCOL_VERSION_REACH || !this.#isRoomy()) return false;
     this.#send({ type: 'verify-ssh', attempt, username, credential });
+    return true;
+  }
+
+  /** Says something of the mesh. False: no admin that knows of one hears it now. */
+  sayOfMesh(word: MeshWord): boolean {
+    if (this.#phase !== 'live' || this.#protocol < PROTOCOL_VERSION_MESH || !this.#isRoomy()) return false;
+    this.#send(word);
     return true;
   }
 
@@ -227,6 +234,7 @@ export class Session implements LinkOwner {
       case 'open-tunnel': return this.#tunnelWanted(frame.admin_url ?? this.#url, frame.token);
       case 'ssh-verdict': return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
+      case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
       case 'settings': return this.#configured(frame.settings, null);
       case 'pong': return;
       default: return unreachable(frame);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { TARGET_FILTERS, type FilterField } from '../actors/filters.ts';
 import type { Targeting } from '../actors/targeting.ts';
-import { ClusterName } from '../transport/protocol/enrollment.ts';
+import { ClusterName } from '../transport/protocol/cluster-names.ts';
 import { Uuid } from '../transport/protocol/ids.ts';
 import { parameterSchema, parametersOf, timeText } from './list-input.ts';
 

@@ -17,6 +17,9 @@ const STREAMS = 'transport/streams/';
 const PROXIES = 'transport/proxies/';
 const GUARD = 'transport/guard/';
 const EXPOSITION = 'transport/exposition/';
+const WIREGUARD = 'transport/wireguard/';
+const DERP = 'transport/derp/';
+const MESH = 'transport/mesh/';
 const EVERYTHING = [''];
 
 /** Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other: main.ts joins them. */
@@ -31,9 +34,13 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [PROXIES]: { values: [STREAMS] },
   [GUARD]: { values: [] },
   [EXPOSITION]: { values: [] },
-  'transport/': { values: ['actors/', WIRE, STREAMS, PROXIES, GUARD, EXPOSITION] },
+  // A member of a mesh, which agents and gateways are: the interface, the protocol of relays, and paths over both.
+  [WIREGUARD]: { values: [] },
+  [DERP]: { values: [GUARD] },
+  [MESH]: { values: [WIRE, WIREGUARD, DERP] },
+  'transport/': { values: ['actors/', WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, WIREGUARD, DERP, MESH] },
   'api/': { values: ['actors/', WIRE] },
-  'agent/': { values: [WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, 'settings/'] },
+  'agent/': { values: [WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, WIREGUARD, DERP, MESH, 'settings/'] },
   'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/kit/ports.ts'] },
   'cli/edge-admin.ts': { values: ['cli/', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },

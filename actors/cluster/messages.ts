@@ -1,9 +1,10 @@
 /** Everything that can be said to a cluster. */
-import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import type { MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import type { Asker } from '../kit/asker.ts';
 import type { Idempotency } from '../node/messages.ts';
-import type { EnrollmentKeyRecord, NodeRecord } from '../records.ts';
+import type { EnrollmentKeyRecord, MeshReading, NodeRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';
 
@@ -27,4 +28,10 @@ export type ClusterMessage =
   | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: { readonly node: NodeRecord; readonly everConnected: boolean } | null; readonly recoveryKeyHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
+  /** The rows of its network, read under this epoch of the ownership. */
+  | { readonly type: 'mesh-read'; readonly epoch: number; readonly reading: MeshReading }
+  /** A member is connected and holds this state of the network; null: none. */
+  | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: MeshRevision | null }
+  /** A member wants a direct path to the peer with this key. */
+  | { readonly type: 'direct-wanted'; readonly node: NodeId; readonly publicKey: string }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

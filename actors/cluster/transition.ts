@@ -8,6 +8,7 @@ import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
 import { ok } from '../refusal.ts';
 import type { ColdWrite } from '../writes.ts';
 import { enroll } from './enrollment.ts';
+import { directWanted, meshRead, meshWanted } from './mesh.ts';
 import type { ClusterMessage } from './messages.ts';
 import { clusterResource, enrollmentKeyResource } from './resource.ts';
 import type { ClusterState } from './state.ts';
@@ -42,6 +43,12 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
         return enroll(state, record, message, settings.agent, nowMs);
       case 'count-changed':
         return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
+      case 'mesh-read':
+        return meshRead(state, record, message, settings.vpnDomain, nowMs);
+      case 'mesh-wanted':
+        return meshWanted(state, record, message, settings.vpnDomain);
+      case 'direct-wanted':
+        return directWanted(state, message);
       case 'refused':
         return unchanged(state); // every cluster write has an asker, who was told
       default:

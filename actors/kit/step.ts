@@ -3,6 +3,7 @@ import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
+import type { GatewayMesh } from '../cluster/mesh.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Address, Addressed, Message } from '../messages.ts';
 import type { WebhookRecord } from '../records.ts';
@@ -51,6 +52,12 @@ export type Effect =
   | { readonly type: 'limit-ssh' }
   /** Which of these are gone? They come back as `ssh-grants-checked`. */
   | { readonly type: 'check-ssh-grants'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
+  /** The rows of this cluster's network are read now: they come back as `mesh-read`. */
+  | { readonly type: 'read-mesh' }
+  /** The gateway of this admin is to be in this state of the cluster's network. */
+  | { readonly type: 'gateway'; readonly mesh: GatewayMesh }
+  /** Something that an operator should see happened: one line of the log, free of secrets and addresses. */
+  | { readonly type: 'warn'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
   /** A span is over, of a trace that somebody records. */
   | { readonly type: 'trace'; readonly span: EndedSpan }
   | { readonly type: 'stop' };

@@ -1,6 +1,7 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
-import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { MeshAdvertisement, MeshReport } from '../../transport/protocol/mesh.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { Asker, Remembered } from '../kit/asker.ts';
 import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
@@ -17,6 +18,9 @@ export interface Hello {
   readonly report: HealthReport;
   readonly holding: readonly ExecutionId[];
 }
+
+/** What a cluster tells its members of their network. */
+export type MeshBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-changed' | 'mesh-try' | 'mesh-refused' }>;
 
 /** What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an older one is ignored. */
 export type NodeMessage =
@@ -41,6 +45,15 @@ export type NodeMessage =
   | { readonly type: 'ssh-grants-reported'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
   /** Of those, these usernames and keys are gone. */
   | { readonly type: 'ssh-grants-checked'; readonly session: SessionId; readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }
+  /** What the agent is in the mesh. `from`: the address that the session comes from, null when it is gone. */
+  | { readonly type: 'mesh-advertised'; readonly session: SessionId; readonly advertisement: MeshAdvertisement; readonly from: string | null }
+  /** Where the WireGuard socket with this key is seen from outside; whether it is the same from everywhere, null while that is not known. */
+  | { readonly type: 'mesh-observed'; readonly publicKey: string; readonly endpoint: string; readonly isStable: boolean | null }
+  /** The agent wants a direct path to the peer with this key. */
+  | { readonly type: 'direct-wanted'; readonly session: SessionId; readonly publicKey: string }
+  | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: MeshReport }
+  /** The cluster tells its members. */
+  | { readonly type: 'mesh-told'; readonly body: MeshBody }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }

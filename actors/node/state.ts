@@ -1,7 +1,8 @@
 /** What a node's actor holds: its record, its session, and the executions it still owes its agent. */
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
-import type { AliasRecord, NodeRecord, OpenExecution } from '../records.ts';
+import type { AliasRecord, MeshPlace, NodeRecord, OpenExecution } from '../records.ts';
+import type { MeshSession } from './mesh.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
 /** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
@@ -18,12 +19,15 @@ export interface LiveSession {
   readonly wellSinceMs: number | null;
   readonly delivered: ReadonlySet<ExecutionId>;
   readonly ssh: SshSession;
+  readonly mesh: MeshSession;
 }
 
 /** The state of one node. `open` is bounded by OPEN_EXECUTIONS_MAX. */
 export interface NodeState {
   readonly record: NodeRecord;
   readonly aliases: readonly AliasRecord[];
+  /** As it is known to the mesh; null: it is no member. */
+  readonly mesh: MeshPlace | null;
   readonly session: LiveSession | null;
   /** In creation order. */
   readonly open: ReadonlyMap<ExecutionId, OpenExecution>;

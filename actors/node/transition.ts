@@ -7,6 +7,7 @@ import { step, unchanged, unreachable } from '../kit/step.ts';
 import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revoked, setRecoveryKey } from './administration.ts';
 import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
+import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
 import { dampingOwed, shown } from './status.ts';
@@ -65,6 +66,20 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       }
       case 'ssh-grants-checked':
         return current(state, message.session) === null ? unchanged(state) : grantsChecked(state, message);
+      case 'mesh-advertised':
+        return current(state, message.session) === null ? unchanged(state) : advertised(state, message, nowMs);
+      case 'mesh-observed':
+        return observed(state, message, nowMs);
+      case 'direct-wanted': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : directWanted(state, session, message, nowMs);
+      }
+      case 'mesh-reported': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : meshReported(state, session, message, nowMs);
+      }
+      case 'mesh-told':
+        return meshTold(state, message);
       case 'run':
         return run(state, message, nowMs);
       case 'rescan':

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
 import type { AliasResource } from '../../actors/resources.ts';
-import { AliasName } from '../../transport/protocol/enrollment.ts';
+import { AliasName } from '../../transport/protocol/cluster-names.ts';
 import { NodeId, Uuid } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';

@@ -4,7 +4,7 @@ import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { ClusterResource } from '../../actors/resources.ts';
-import { ClusterName } from '../../transport/protocol/enrollment.ts';
+import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { ClusterId } from '../../transport/protocol/ids.ts';
 import { positiveInteger } from '../inputs.ts';
 import { listInput } from '../list-input.ts';

@@ -4,7 +4,7 @@ import type { Asker } from '../../actors/kit/asker.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources.ts';
-import { ClusterName } from '../../transport/protocol/enrollment.ts';
+import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';

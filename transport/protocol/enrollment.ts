@@ -1,13 +1,9 @@
 /** Enrolment: what an agent posts to ENROLL_PATH, what it gets, and the key blob that starts it. */
 import { z } from 'zod';
+import { AliasName, ClusterName } from './cluster-names.ts';
 import { AgentPorts, AgentSettings } from './frames.ts';
 import { NodeId } from './ids.ts';
-
-/** Lower-case letters, digits, hyphens; alphanumeric at both ends; at most 24. Source: spec, change-cluster request. */
-export const ClusterName = z.string().max(24).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, and start and end with a letter or digit');
-
-/** Alias of a node. Source: contract.md, create_alias. */
-export const AliasName = z.string().min(1).max(63).regex(/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, and start and end with a letter or digit');
+import { WireguardKey } from './mesh.ts';
 
 /** What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source: contract.md, 5. */
 export const EnrollRequest = z.object({
@@ -18,7 +14,8 @@ export const EnrollRequest = z.object({
   version: z.string().min(1).max(64),
   ports: AgentPorts,
   self_update_enabled: z.boolean(),
-  wireguard_public_key: z.string().max(64).nullish(),
+  /** Absent or null: this machine joins no network by itself. */
+  wireguard_public_key: WireguardKey.nullish(),
   aliases: z.array(AliasName).max(8).nullish(),
 });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;

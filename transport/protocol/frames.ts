@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
+import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshEndpoint, MeshNetwork, MeshPeer, MeshReport, MeshRevision, MeshSettings, WireguardKey } from './mesh.ts';
 import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
 import { Traceparent } from './trace-context.ts';
 
@@ -50,6 +51,8 @@ export const AgentSettings = z.object({
   refresh_ms: z.int().min(1_000).max(600_000),
   /** Absent from an admin of version 1: then nothing is recorded. */
   ssh_recording: SshRecordingSettings.optional(),
+  /** Absent from an admin before version 4: then there is no network to join. */
+  mesh: MeshSettings.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
@@ -92,6 +95,11 @@ export const AgentFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('verify-ssh'), attempt: z.int().min(1), username: SshUsernameTried, credential: SshCredential }),
   /** After a welcome, when SSH sessions live: those whose user or key is gone meanwhile are ended. */
   z.object({ seq, type: z.literal('ssh-grants'), grants: z.array(SshGrant).min(1).max(SSH_GRANTS_MAX) }),
+  /** What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation. */
+  z.object({ seq, type: z.literal('mesh-advertise'), advertisement: MeshAdvertisement }),
+  /** It wants a direct path to this peer: both are to try at once. */
+  z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey }),
+  z.object({ seq, type: z.literal('mesh-report'), report: MeshReport }),
   z.object({ seq, type: z.literal('refresh-settings') }),
   z.object({ seq, type: z.literal('ping') }),
 ]);
@@ -125,11 +133,23 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
-  /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. */
-  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128), admin_url: z.url().max(2_048).optional() }),
+  /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First through the mesh, where there is a way. */
+  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128), admin_url: z.url().max(2_048).optional(), mesh_url: z.url().max(2_048).optional() }),
   z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
   /** These users and keys are gone: end the sessions that they opened, now (E5). */
   z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),
+  /** The whole network, in place of whatever the agent knew of one. */
+  z.object({ seq, type: z.literal('mesh-network'), revision: MeshRevision, network: MeshNetwork, peers: z.array(MeshPeer).max(MESH_PEERS_MAX) }),
+  /** What changed from one state to the next. An agent that holds another state advertises itself again, with that one, and gets what it misses. */
+  z.object({ seq, type: z.literal('mesh-changed'), from: MeshRevision, to: MeshRevision, set: z.array(MeshPeer).max(MESH_PEERS_MAX), removed: z.array(WireguardKey).max(MESH_PEERS_MAX) }),
+  /** No network for this node, and why, in one sentence. */
+  z.object({ seq, type: z.literal('mesh-refused'), reason: z.string().max(512) }),
+  /** Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is not known. */
+  z.object({ seq, type: z.literal('mesh-observed'), endpoint: MeshEndpoint, is_stable: z.boolean().nullable() }),
+  /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
+  z.object({ seq, type: z.literal('netmaker-join'), network: z.string().min(1).max(32), token: z.string().min(1).max(8_192) }),
+  /** Try a direct path to this peer in so many ms: it does the same then. */
+  z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey, in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX) }),
   z.object({ seq, type: z.literal('pong') }),
 ]);
 export type AdminFrame = z.infer<typeof AdminFrame>;

@@ -8,14 +8,18 @@
  * | 1 | 2026-11-21 | first version: hello, welcome, deliver, acknowledge, result, output parts, confirm, settle, cancel, tail, report, settings, ping |
  * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of SSH sessions |
  * | 3 | 2026-11-21 | traces: a delivery may carry a traceparent, its result what became of it on the machine |
+ * | 4 | 2026-11-21 | the mesh: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try, mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the mesh |
  */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
 
 /** From this version on deliveries and results say which trace they belong to. */
 export const PROTOCOL_VERSION_TRACES = 3;
+
+/** From this version on an agent is a member of its cluster's mesh. */
+export const PROTOCOL_VERSION_MESH = 4;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

@@ -52,6 +52,11 @@ export class Connection {
     this.#bytesAtMs = nowMs;
   }
 
+  /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
+  get remoteAddress(): string | null {
+    return (this.#socket as WebSocket & { readonly _socket?: Socket | null })._socket?.remoteAddress ?? null;
+  }
+
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
   receive(text: string, nowMs: number): Received {
     this.heardMs = nowMs;

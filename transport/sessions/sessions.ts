@@ -9,7 +9,7 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
@@ -148,6 +148,12 @@ export function createSessions(ports: SessionPorts): Sessions {
         return tell(connection, { type: 'ssh-grants-reported', session, grants: frame.grants });
       case 'tail-output':
         return tails.arrived(connection.node, frame);
+      case 'mesh-advertise':
+        return tell(connection, { type: 'mesh-advertised', session, advertisement: frame.advertisement, from: connection.remoteAddress });
+      case 'mesh-try':
+        return tell(connection, { type: 'direct-wanted', session, publicKey: frame.public_key });
+      case 'mesh-report':
+        return tell(connection, { type: 'mesh-reported', session, report: frame.report });
       case 'refresh-settings':
         return void transmit(connection, { type: 'settings', settings: ports.settings });
       default:
@@ -170,6 +176,7 @@ export function createSessions(ports: SessionPorts): Sessions {
 
   function transmit(connection: Connection, frame: AdminFrameBody): boolean {
     if (connection.protocol < PROTOCOL_VERSION_REACH && REACH.has(frame.type)) return false;
+    if (connection.protocol < PROTOCOL_VERSION_MESH && MESH.has(frame.type)) return false;
     counters.frames.out[frame.type] += 1;
     if (frame.type === 'welcome') connection.welcomed = true;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
@@ -272,5 +279,6 @@ function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
 
 const PONG: AdminFrameBody = { type: 'pong' };
 
-/** Frames that an agent of version 1 would take for a broken peer. */
+/** Frames that an agent of an older version would take for a broken peer. */
+const MESH: ReadonlySet<AdminFrameBody['type']> = new Set(['mesh-network', 'mesh-changed', 'mesh-refused', 'mesh-observed', 'mesh-try', 'netmaker-join']);
 const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-verdict', 'end-ssh']);

@@ -1,0 +1,104 @@
+/** What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells. */
+import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
+import type { MeshReport } from '../../transport/protocol/mesh.ts';
+import type { Effect, Step } from '../kit/step.ts';
+import { step, unchanged } from '../kit/step.ts';
+import { isPrivateAddress } from '../private-addresses.ts';
+import type { MeshPlace } from '../records.ts';
+import type { Refusal } from '../refusal.ts';
+import type { NodeMessage } from './messages.ts';
+import type { LiveSession, NodeState } from './state.ts';
+
+/** Tries of direct paths that an agent may ask for at once, and how many more each second: one a peer of a large network when it starts. */
+export const TRIES_BURST_MAX = 512;
+export const TRIES_PER_SECOND_MAX = 8;
+
+/** What is known of the mesh on a live session. */
+export interface MeshSession {
+  /** The last report and when it came; null: none yet. */
+  readonly report: { readonly said: MeshReport; readonly atMs: number } | null;
+  /** Tries that may still be asked for, and since when that is so. */
+  readonly tries: { readonly left: number; readonly atMs: number };
+}
+
+/** Of a session that has just begun. */
+export function newMeshSession(nowMs: number): MeshSession {
+  return { report: null, tries: { left: TRIES_BURST_MAX, atMs: nowMs } };
+}
+
+type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
+
+/** The agent says what it is. News is stored first; then its cluster tells it what it misses. */
+export function advertised(state: NodeState, { advertisement, from }: Said<'mesh-advertised'>, nowMs: number): Step<NodeState> {
+  const { record } = state;
+  const isBelieved = (endpoint: string): boolean => isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
+  const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
+  const lied: readonly Effect[] = endpoints.length === advertisement.endpoints.length ? [] : [{ type: 'warn', message: 'a node names addresses that are not its own as places where it is reached: they are left out', fields: { node: record.id, left_out: advertisement.endpoints.length - endpoints.length } }];
+  const isSameSocket = state.mesh?.publicKey === advertisement.public_key && state.mesh.listenPort === advertisement.listen_port;
+  const place: MeshPlace = {
+    publicKey: advertisement.public_key, listenPort: advertisement.listen_port, endpoints, relayRegion: advertisement.relay_region,
+    observed: isSameSocket ? state.mesh.observed : null, isStable: isSameSocket ? state.mesh.isStable : null,
+  };
+  const wanted: Effect = { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision } } };
+  if (isSamePlace(state.mesh, place)) return step(state, [], [...lied, wanted]);
+  return step({ ...state, mesh: place }, [{ write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs }, events: [], notices: [], onceStored: [wanted] }], lied);
+}
+
+/** Its WireGuard socket was seen from outside. */
+export function observed(state: NodeState, { publicKey, endpoint, isStable }: Said<'mesh-observed'>, nowMs: number): Step<NodeState> {
+  const { mesh, record, session } = state;
+  if (mesh?.publicKey !== publicKey || mesh.observed === endpoint && mesh.isStable === isStable) return unchanged(state);
+  const told: readonly Effect[] = session === null ? [] : [{ type: 'send', session: session.id, frame: { type: 'mesh-observed', endpoint, is_stable: isStable } }];
+  return step({ ...state, mesh: { ...mesh, observed: endpoint, isStable } }, [{ write: { kind: 'mesh-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs }, events: [], notices: [] }], told);
+}
+
+/** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
+export function directWanted(state: NodeState, session: LiveSession, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
+  const { left, atMs } = session.mesh.tries;
+  const allowed = Math.min(TRIES_BURST_MAX, left + Math.floor((nowMs - atMs) / 1_000 * TRIES_PER_SECOND_MAX));
+  if (allowed < 1) return unchanged(state);
+  const tries = { left: allowed - 1, atMs: allowed === left ? atMs : nowMs };
+  return step({ ...state, session: { ...session, mesh: { ...session.mesh, tries } } }, [], [
+    { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },
+  ]);
+}
+
+/** How well the agent is connected with the others. */
+export function meshReported(state: NodeState, session: LiveSession, { report }: Said<'mesh-reported'>, nowMs: number): Step<NodeState> {
+  return step({ ...state, session: { ...session, mesh: { ...session.mesh, report: { said: report, atMs: nowMs } } } }, []);
+}
+
+/** The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. */
+export function meshTold(state: NodeState, { body }: Said<'mesh-told'>): Step<NodeState> {
+  return state.session === null ? unchanged(state) : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);
+}
+
+/** The rows did not take what the agent said of itself: it is told why. */
+export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState> {
+  const warning: Effect = { type: 'warn', message: 'a node was not let into the network of its cluster', fields: { node: state.record.id, problem: refusal.message } };
+  return step(state, [], state.session === null ? [warning] : [warning, { type: 'send', session: state.session.id, frame: { type: 'mesh-refused', reason: refusal.message.slice(0, 512) } }]);
+}
+
+/** Private addresses are anybody's; a public one must be one from which the node was seen to come, or it could point others at a stranger. */
+function isOwnEndpoint(endpoint: string, seen: readonly (string | null)[]): boolean {
+  const address = addressOf(endpoint);
+  return address !== null && (isPrivateAddress(address) || seen.some((one) => one !== null && plain(one) === address));
+}
+
+function addressOf(endpoint: string | null): string | null {
+  const [, ipv6, ipv4] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):\d{1,5}$/iu.exec(endpoint ?? '') ?? [];
+  return ipv6?.toLowerCase() ?? ipv4 ?? null;
+}
+
+/** An address as a socket shows it, without what marks an IPv4 address that came by an IPv6 socket. */
+function plain(address: string): string {
+  return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/u, '');
+}
+
+function isSamePlace(one: MeshPlace | null, other: MeshPlace): boolean {
+  return one !== null && JSON.stringify(inOrder(one)) === JSON.stringify(inOrder(other));
+}
+
+function inOrder({ publicKey, listenPort, endpoints, observed: seen, isStable, relayRegion }: MeshPlace): readonly unknown[] {
+  return [publicKey, listenPort, endpoints, seen, isStable, relayRegion];
+}
