@@ -2,7 +2,7 @@
 import { createBus } from './actors/kit/bus.ts';
 import type { Log } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
-import type { NodeId } from './transport/protocol/ids.ts';
+import type { ClusterId, NodeId } from './transport/protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
 import { adminCluster } from './api/health/admin-cluster.ts';
 import { sharedChecks } from './api/health/checks.ts';
@@ -31,6 +31,7 @@ import { createDatabaseInspection } from './persistence/inspection.ts';
 import { healthCounts } from './persistence/health.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
+import { MESH_CHANGES, readMeshes } from './persistence/mesh/readings.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
@@ -174,7 +175,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const passwords = createPasswords();
   const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, bus, clock, log, monotonicMs,
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway: { become: () => {} }, bus, clock, log, monotonicMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
@@ -233,6 +234,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Life.
   await tree.ownership.start();
+  const meshChanges = watchMeshes(database, tree);
+  unwind.add('networks', () => meshChanges.stop());
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
@@ -240,6 +243,19 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
   return { url, tree, proxies, stop: () => unwind.run() };
+}
+
+/** Networks are read when their rows say that they changed. */
+function watchMeshes(database: Database, { mesh }: Tree): { stop(): Promise<void> } {
+  const listener = database.listen([MESH_CHANGES], systemClock);
+  listener.onNotice((_channel, payload) => mesh.changed(payload as ClusterId | null));
+  mesh.start();
+  return {
+    async stop() {
+      mesh.stop();
+      await listener.stop();
+    },
+  };
 }
 
 /** The debug dashboard, where it is switched on. */

@@ -51,7 +51,8 @@ export interface Standing {
 /** What a node is in the mesh, apart from its addresses there. */
 export interface MeshPlace {
   readonly publicKey: string;
-  readonly listenPort: number;
+  /** Null until its agent was connected. */
+  readonly listenPort: number | null;
   /** Of its own interfaces, as it says itself. */
   readonly endpoints: readonly string[];
   /** As its WireGuard socket is seen from outside, and whether that is the same from everywhere; null: not seen yet, not known. */
@@ -70,6 +71,7 @@ export interface MeshMemberRecord extends MeshPlace {
 
 /** The gateway of a cluster: the member that is the admin which owns it. */
 export interface MeshGatewayRecord extends Omit<MeshPlace, 'observed' | 'isStable'> {
+  readonly listenPort: number;
   readonly ipv4: string;
   readonly ipv6: string;
 }

@@ -2,7 +2,7 @@
 import type { ActorSystemRef } from 'nact';
 import { askerOf } from '../actors/kit/asks.ts';
 import type { Asks } from '../actors/kit/asks.ts';
-import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
+import type { Clock, Committer, GatewayLink, Loader, Log, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Crash } from '../actors/kit/spawn.ts';
 import type { Tracer } from '../actors/kit/tracer.ts';
@@ -31,6 +31,8 @@ export interface DirectoryPorts {
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
+  readonly meshes: MeshWatch;
+  readonly gateway: GatewayLink;
   readonly log: Log;
 }
 
@@ -64,13 +66,13 @@ const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, log, system } = ports;
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, system } = ports;
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map(), webhook: new Map() };
   const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command'), webhook: createFamily(system, 'webhook') };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
   const household: Household = {
     committer, clock, held, crashed, vanished,
-    effects: { asks, clock, committer, loader, sessions, posts, ssh, tracer, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
+    effects: { asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
   };
 
   function tell({ to, message }: Addressed): boolean {

@@ -1,4 +1,5 @@
 /** What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows. */
+import { NO_MESH } from '../actors/cluster/mesh.ts';
 import { clusterBehaviour } from '../actors/cluster/transition.ts';
 import type { ClusterMessage } from '../actors/cluster/messages.ts';
 import type { ClusterState } from '../actors/cluster/state.ts';
@@ -55,7 +56,7 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
     },
     cluster: {
       behaviour: clusterBehaviour(settings),
-      newborn: (id) => ({ id: id as ClusterId, record: null }),
+      newborn: (id) => ({ id: id as ClusterId, record: null, mesh: NO_MESH }),
       load: async (id) => (await loader.clusters([id as ClusterId]))[0] ?? null,
       // Before it is stored there is no lease to carry.
       cluster: (state) => (state.record === null ? null : state.id),

@@ -2,7 +2,7 @@
 import { start } from 'nact';
 import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
-import type { Ask, Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
+import type { Ask, Clock, Committer, GatewayLink, Loader, Log, MeshRows, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
 import type { Tracer } from '../actors/kit/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
@@ -10,6 +10,8 @@ import { createDirectory } from './directory.ts';
 import type { Directory } from './directory.ts';
 import { kindTable } from './kinds.ts';
 import type { BehaviourSettings, KindTable } from './kinds.ts';
+import { createMeshWatcher } from './mesh/watcher.ts';
+import type { MeshWatcher } from './mesh/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';
@@ -28,6 +30,8 @@ export interface TreePorts {
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
+  readonly meshRows: MeshRows;
+  readonly gateway: GatewayLink;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,6 +45,8 @@ export interface Tree {
   readonly ask: Ask;
   readonly held: HeldLeases;
   readonly ownership: Ownership;
+  /** Keeps the networks of owned clusters; to be started and stopped with the rest. */
+  readonly mesh: MeshWatcher;
   readonly ended: Readonly<EndedExecutions>;
   /** Who waits for an answer now. */
   waiting(): number;
@@ -48,11 +54,12 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer } = ports;
+  const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
   const table = kindTable(loader, ports.settings);
+  const mesh = createMeshWatcher({ rows: ports.meshRows, held, clock, log, tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }) });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, log });
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes: mesh, gateway, log });
   const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
@@ -60,5 +67,5 @@ export function createTree(ports: TreePorts): Tree {
   bus.subscribe(countForCommands(directory));
   const ended = noneEnded();
   bus.subscribe(countEnded(ended));
-  return { directory, ask: asks.ask, held, ownership, ended, waiting: asks.waiting };
+  return { directory, ask: asks.ask, held, ownership, mesh, ended, waiting: asks.waiting };
 }

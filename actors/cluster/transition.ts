@@ -55,7 +55,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
         return unreachable(message);
     }
   }
-  return { transition, owed: () => [], refreshed: (_live, rows) => rows };
+  return { transition, owed: () => [], refreshed: (live, rows) => ({ ...rows, mesh: live.mesh }) };
 }
 
 function create(state: ClusterState, message: Said<'create'>, settings: ClusterSettings, nowMs: number): Step<ClusterState> {

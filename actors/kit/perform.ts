@@ -3,7 +3,7 @@ import { actorFields, type Address, type Addressed, type Message } from '../mess
 import type { NodeMessage } from '../node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
-import type { Clock, Committer, Loader, Log, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
+import type { Clock, Committer, GatewayLink, Loader, Log, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
 import type { Effect } from './step.ts';
 import type { Tracer } from './tracer.ts';
 
@@ -17,6 +17,8 @@ export interface EffectPorts {
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
+  readonly meshes: MeshWatch;
+  readonly gateway: GatewayLink;
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
@@ -83,6 +85,12 @@ export class Performer {
         return void this.#checkSshGrants(effect);
       case 'cut-posts':
         return ports.posts.cut(this.#self.id);
+      case 'read-mesh':
+        return this.#self.kind === 'cluster' ? ports.meshes.readNow(this.#self.id) : undefined;
+      case 'gateway':
+        return ports.gateway.become(effect.mesh);
+      case 'warn':
+        return ports.log.warn({ ...effect.fields, ...actorFields(this.#self) }, effect.message);
       case 'trace':
         return ports.tracer.ended(effect.span);
       case 'stop':

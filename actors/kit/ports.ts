@@ -5,6 +5,7 @@ import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../../transport/protocol/recording.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
+import type { GatewayMesh } from '../cluster/mesh.ts';
 import type { ClusterState } from '../cluster/state.ts';
 import type { CommandState } from '../command/state.ts';
 import type { DomainEvent, StoredEvent } from '../events.ts';
@@ -13,7 +14,7 @@ import type { Filter, ListName, ListQuery } from '../filters.ts';
 import type { AgentMetrics, HostMetrics } from '../node-metrics.ts';
 import type { SshOutcome } from '../ssh/login.ts';
 import type { NodeState } from '../node/state.ts';
-import type { EnrollmentKeyRecord, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
+import type { EnrollmentKeyRecord, MeshReading, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
@@ -85,6 +86,24 @@ export interface SessionLink {
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
   /** Whatever session the node has here. */
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
+}
+
+/** Networks of clusters as rows. */
+export interface MeshRows {
+  /** One reading a cluster, in this order. Rejects with DatabaseUnavailable. */
+  read(clusters: readonly ClusterId[]): Promise<readonly MeshReading[]>;
+}
+
+/** Reads networks for the actors of their clusters. */
+export interface MeshWatch {
+  /** The network of this cluster is read now; its actor is told. */
+  readNow(cluster: ClusterId): void;
+}
+
+/** This admin's own membership in the networks of its clusters. */
+export interface GatewayLink {
+  /** What the network of a cluster is from now on, for as long as this admin owns it. Returns at once. */
+  become(mesh: GatewayMesh): void;
 }
 
 /** Requests to webhooks. */

@@ -21,10 +21,8 @@ export interface MeshSession {
   readonly tries: { readonly left: number; readonly atMs: number };
 }
 
-/** Of a session that has just begun. */
-export function newMeshSession(nowMs: number): MeshSession {
-  return { report: null, tries: { left: TRIES_BURST_MAX, atMs: nowMs } };
-}
+/** Of a session that has just begun. One object for all. */
+export const NEW_MESH_SESSION: MeshSession = { report: null, tries: { left: TRIES_BURST_MAX, atMs: 0 } };
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 

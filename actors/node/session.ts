@@ -12,7 +12,7 @@ import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
 import { cancelsOwed, markSent } from './executions.ts';
 import { lost } from './endings.ts';
-import { newMeshSession } from './mesh.ts';
+import { NEW_MESH_SESSION } from './mesh.ts';
 import type { NodeMessage } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
@@ -29,7 +29,7 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 /** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
 export function connected(state: NodeState, message: Said<'agent-connected'>, { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number }, nowMs: number): Step<NodeState> {
   const { session: id, hello } = message;
-  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), ssh: NO_SSH, mesh: newMeshSession(nowMs) }, nowMs);
+  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), ssh: NO_SSH, mesh: NEW_MESH_SESSION }, nowMs);
   const replaced: readonly Effect[] = state.session === null || state.session.id === id ? [] : [{ type: 'hang-up', session: state.session.id, code: CLOSE.replaced, reason: 'a newer session of this node took over' }];
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);

@@ -151,6 +151,7 @@ function current(state: NodeState, session: SessionId): LiveSession | null {
 /** A write found its row in another state: someone else ended that execution, so the agent must end it too. */
 function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refused' }>, nowMs: number): Step<NodeState> {
   if (message.write.kind === 'ssh-verified') return loginRefused(state, message.write);
+  if (message.write.kind === 'mesh-member-set') return meshRefused(state, message.refusal);
   const next = deliver(state, nowMs);
   if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
   return step(next.state, [], [{ type: 'send', session: state.session.id, frame: { type: 'settle', executions: [message.write.execution] } }, ...next.effects]);

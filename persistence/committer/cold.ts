@@ -15,6 +15,7 @@ import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { writeCluster } from './cluster-rows.ts';
 import { refusalOf } from './constraints.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
+import { writeMesh } from './mesh-rows.ts';
 import { writeNode } from './node-rows.ts';
 import { sealRemembered } from './remembered-rows.ts';
 import { writeSsh } from './ssh-rows.ts';
@@ -89,6 +90,9 @@ function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEve
     case 'alias-deleted':
     case 'command-deleted':
       return writeNode(em, write);
+    case 'mesh-member-set':
+    case 'mesh-observed':
+      return writeMesh(em, write);
     case 'ssh-username-created':
     case 'ssh-username-deleted':
     case 'ssh-public-key-created':

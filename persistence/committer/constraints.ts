@@ -6,6 +6,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   cluster_ipv4_overlap: { code: 'conflict', message: 'The IPv4 range overlaps with that of another cluster.' },
   cluster_ipv6_overlap: { code: 'conflict', message: 'The IPv6 range overlaps with that of another cluster.' },
   alias_name_taken: { code: 'conflict', message: 'Another node of the cluster has this alias.' },
+  mesh_member_public_key_taken: { code: 'conflict', message: 'Another node has this WireGuard key: a key is made on one machine and never copied.' },
   ssh_username_taken: { code: 'conflict', message: 'The node has an SSH username of this name already.' },
   ssh_public_key_taken: { code: 'conflict', message: 'The SSH username has this key already.' },
   ssh_username_node_id_foreign: { code: 'not_found', message: 'Resource not found' },

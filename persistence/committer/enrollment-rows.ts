@@ -6,11 +6,15 @@ import type { DomainEvent } from '../../actors/events.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { setMember } from './mesh-rows.ts';
 import { GuardRefused } from './written.ts';
 import type { Written } from './written.ts';
 
 type VerifiedEvent = DomainEvent<'edge.enrollment_key.verified'>;
 type KeyProblem = keyof typeof KEY_REFUSALS;
+
+/** Of a member whose agent was not connected yet. */
+const NOWHERE = { listenPort: null, endpoints: [], observed: null, isStable: null, relayRegion: null };
 
 /** The key or the cluster had no room left when it came to the row. The attempt is an event of its own. */
 export class EnrollmentRefused extends GuardRefused {
@@ -31,6 +35,7 @@ export async function enrollNode(em: EntityManager, write: NodeEnrolled, events:
   const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
   if (write.existing.type === 'none' && verified !== undefined) await takePlace(em, write, verified, usesRemaining ?? null);
   await writeNode(em, write);
+  if (write.wireguardPublicKey !== null) await setMember(em, write.node, write.cluster, { publicKey: write.wireguardPublicKey, ...NOWHERE }, new Date(write.atMs));
   if (write.aliases.length > 0) {
     await em.nativeDelete(Alias, { node: write.node, name: { $in: write.aliases.map((alias) => alias.name) } });
     const at = new Date(write.atMs);
@@ -81,7 +86,6 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
     selfUpdateEnabled: write.selfUpdateEnabled,
     tokenHash: write.tokenHash,
     sealedProxyPassword: write.sealedProxyPassword,
-    wireguardPublicKey: write.wireguardPublicKey,
     updatedAt: at,
   };
   if (write.existing.type === 'none') {

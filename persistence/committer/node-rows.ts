@@ -5,6 +5,7 @@ import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/id
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
 import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { moveMember } from './mesh-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
@@ -50,6 +51,9 @@ async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'no
   mustFind(await em.nativeUpdate(Node, { id: write.node, cluster: write.from }, { cluster: write.to, updatedAt: at }));
   await em.nativeUpdate(Alias, { node: write.node }, { cluster: write.to, updatedAt: at });
   await em.nativeDelete(RecoveryKey, { node: write.node });
+  await moveMember(em, write.node, write.to, at);
+  await em.execute(`insert into mesh_move (node_id, from_cluster_id, from_name, to_cluster_id, inserted_at) select ?, id, name, ?, ? from cluster where id = ?
+    on conflict (node_id) do update set to_cluster_id = excluded.to_cluster_id, step = 'leave', inserted_at = excluded.inserted_at`, [write.node, write.to, at, write.from]);
   const taken = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.to]);
   if (taken.length === 0) throw new GuardRefused({ code: 'conflict', message: 'The target cluster has reached its node limit.' });
   await leave(em, write.from);

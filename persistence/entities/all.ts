@@ -5,6 +5,7 @@ import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
+import { MeshGateway, MeshMember, MeshMove, MeshReleased } from './mesh.ts';
 import { Alias, Node, RecoveryKey } from './node.ts';
 import { NodeDiagnosis } from './node-diagnosis.ts';
 import { RowCount } from './row-count.ts';
@@ -14,4 +15,4 @@ import { SshPublicKey, SshUsername } from './ssh-username.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, Webhook, WebhookAttempt, WebhookDelivery];

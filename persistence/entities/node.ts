@@ -34,7 +34,6 @@ export const Node = defineEntity({
     selfUpdateEnabled: p.boolean(),
     tokenHash: hash().unique(),
     sealedProxyPassword: p.text(),
-    wireguardPublicKey: p.text().nullable(),
     lastSeenAt: instant().nullable(),
     ...dates,
   },

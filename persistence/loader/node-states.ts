@@ -1,9 +1,10 @@
 /** Nodes as their actors hold them, many at once. */
 import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
-import type { AliasRecord, OpenExecution } from '../../actors/records.ts';
+import type { AliasRecord, MeshPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { meshPlaces } from '../mesh/readings.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';
@@ -23,20 +24,22 @@ export async function nodesOfClusters(pool: Pool, clusters: readonly ClusterId[]
 
 /** States of these nodes; those that do not exist are left out. Without sessions: who is connected is not in rows. */
 export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<readonly NodeState[]> {
-  const [nodes, aliases, open] = await Promise.all([
+  const [nodes, aliases, open, places] = await Promise.all([
     rowsOf<NodeRow>(pool, 'loading nodes', sql`select ${NODE_COLUMNS} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`),
     rowsOf<AliasRecord & { node_id: NodeId }>(pool, 'loading aliases', sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`),
     firstOpen(pool, ids, OPEN_EXECUTIONS_MAX + 1), // one more tells that there is a backlog
+    meshPlaces(pool, ids),
   ]);
   const aliasesOf = Map.groupBy(aliases, (alias) => alias.node_id);
   const openOf = Map.groupBy(open, (execution) => execution.node);
-  return nodes.map((row) => nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? []));
+  return nodes.map((row) => nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null));
 }
 
-function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly OpenExecution[]): NodeState {
+function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly OpenExecution[], mesh: MeshPlace | null): NodeState {
   return {
     record: nodeRecord(row),
     aliases: aliases.map(({ id, name }) => ({ id, name })),
+    mesh,
     session: null,
     open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
     backlog: open.length > OPEN_EXECUTIONS_MAX,

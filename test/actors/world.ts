@@ -3,6 +3,7 @@ import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, Ope
 import type { StatusEvidence } from '../../actors/resources.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
+import { NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
 import type { BehaviourSettings } from '../../supervisors/kinds.ts';
@@ -81,14 +82,14 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, ...more };
+  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, ...more };
 }
 
 /** A healthy node with live session 1. */
 export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
   return nodeState({
     record: nodeRecord({ status: 'healthy' }),
-    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), ssh: NO_SSH },
+    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), ssh: NO_SSH, mesh: NEW_MESH_SESSION },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,
   });

@@ -43,6 +43,11 @@ const NODE: Cases<'node'> = {
   'ssh-verified': () => ({ session: session(1), attempt: 1, outcome: null }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),
   'ssh-grants-checked': () => ({ session: session(1), sshUsernames: [v7()], sshPublicKeys: [] }),
+  'mesh-advertised': () => ({ session: session(1), advertisement: { public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=', listen_port: 51_820, endpoints: [], relay_region: null, revision: null }, from: null }),
+  'mesh-observed': () => ({ publicKey: 'x', endpoint: '203.0.113.7:51820', isStable: null }),
+  'direct-wanted': () => ({ session: session(1), publicKey: 'x' }),
+  'mesh-reported': () => ({ session: session(1), report: { direct: 0, relayed: 0, none: 0, gateway: null } }),
+  'mesh-told': () => ({ body: { type: 'mesh-refused', reason: 'x' } }),
   run: () => ({ executions: [] }),
   rescan: () => ({}),
   'executions-loaded': () => ({ executions: [], more: false }),
@@ -77,6 +82,9 @@ const CLUSTER: Cases<'cluster'> = {
     existing: null, recoveryKeyHash: null, credentials, aliasIds: [],
   }),
   'count-changed': () => ({ by: 0 }),
+  'mesh-read': ({ cluster }) => ({ epoch: 1, reading: { cluster, members: [], gateway: null } }),
+  'mesh-wanted': ({ node }) => ({ node, revision: null }),
+  'direct-wanted': ({ node }) => ({ node, publicKey: 'x' }),
   refused: () => REFUSED,
 };
 

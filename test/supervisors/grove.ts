@@ -12,6 +12,7 @@ import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from '../../persistence/committer/committer.ts';
 import { openDatabase, type Database } from '../../persistence/database.ts';
+import { readMeshes } from '../../persistence/mesh/readings.ts';
 import { createLeases, LEASE_MS } from '../../persistence/leases.ts';
 import { createLoader } from '../../persistence/loader/loader.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
@@ -135,7 +136,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const posts = recordedPosts();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), tracer: createTracer(null), bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
+    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), tracer: createTracer(null), meshRows: { read: (clusters) => readMeshes(database.pool, clusters) }, gateway: { become: () => {} }, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
     leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

@@ -1,5 +1,6 @@
 /** The behaviour of a cluster: its limit and its keys. Enrolment has a file of its own. */
 import test from 'ava';
+import { NO_MESH } from '../../../actors/cluster/mesh.ts';
 import type { ClusterMessage } from '../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../actors/cluster/transition.ts';
 import { ASKER, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../world.ts';
@@ -15,7 +16,7 @@ const resource = {
 const key = { id: id<string>('d', 1), cluster_name: 'factory', name: 'line 3', key: 'blob', expired_at: null, uses_remaining: 5, last_used_at: null, inserted_at: '2026-01-15T10:00:00.000Z', updated_at: '2026-01-15T10:00:00.000Z' };
 
 function say(message: ClusterMessage, record: ReturnType<typeof clusterRecord> | null = clusterRecord()) {
-  return behaviour.transition({ id: CLUSTER, record }, message, NOW_MS);
+  return behaviour.transition({ id: CLUSTER, record, mesh: NO_MESH }, message, NOW_MS);
 }
 
 function answered(value: unknown) {

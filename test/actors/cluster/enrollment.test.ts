@@ -1,5 +1,6 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
+import { NO_MESH } from '../../../actors/cluster/mesh.ts';
 import type { ClusterMessage } from '../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../actors/cluster/transition.ts';
 import { ASKER, CLUSTER, clusterRecord, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, PORTS, SETTINGS } from '../world.ts';
@@ -16,7 +17,7 @@ function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 
     request: { enrollment_key: 'canary-key', node_id: NODE, id_type: 'persistent', version: '1.0.0', ports: PORTS, self_update_enabled: true, aliases: ['press'] },
     ...more,
   };
-  return behaviour.transition({ id: CLUSTER, record }, message, NOW_MS);
+  return behaviour.transition({ id: CLUSTER, record, mesh: NO_MESH }, message, NOW_MS);
 }
 
 const write = {

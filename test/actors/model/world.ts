@@ -265,7 +265,7 @@ export class World {
 
   #loaded(): NodeState {
     const all = this.#openRows(() => true);
-    return { record: nodeRecord({ status: 'healthy' }), aliases: [], session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE };
+    return { record: nodeRecord({ status: 'healthy' }), aliases: [], mesh: null, session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE };
   }
 
   #openRows(wanted: (id: ExecutionId) => boolean): OpenExecution[] {

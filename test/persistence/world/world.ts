@@ -65,7 +65,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   });
   const nodes = Array.from({ length: 47 }, () => {
     const id = randomId();
-    return { id, cluster: pick(clusters.slice(0, 5)), enrollmentKey: maybe(() => pick(keys)), status: pick(NODE_STATUSES), ...standing(), version: pick(VERSIONS), idType: pick(['persistent', 'random'] as const), httpPort: 44_000, sshPort: 40_022, hostMetricsPort: 49_100, wireguardMetricsPort: 49_586, httpProxyPort: 43_128, socks5ProxyPort: 41_080, selfUpdateEnabled: next(2) === 0, tokenHash: Buffer.from(id), sealedProxyPassword: 'sealed', wireguardPublicKey: null, lastSeenAt: maybe(time), insertedAt: time(), updatedAt: time() };
+    return { id, cluster: pick(clusters.slice(0, 5)), enrollmentKey: maybe(() => pick(keys)), status: pick(NODE_STATUSES), ...standing(), version: pick(VERSIONS), idType: pick(['persistent', 'random'] as const), httpPort: 44_000, sshPort: 40_022, hostMetricsPort: 49_100, wireguardMetricsPort: 49_586, httpProxyPort: 43_128, socks5ProxyPort: 41_080, selfUpdateEnabled: next(2) === 0, tokenHash: Buffer.from(id), sealedProxyPassword: 'sealed', lastSeenAt: maybe(time), insertedAt: time(), updatedAt: time() };
   });
   for (const cluster of clusters) cluster.nodeCount = nodes.filter((node) => node.cluster === cluster).length;
   const aliases = nodes.slice(0, 20).map((node, index) => ({ ...madeAt(), node, cluster: node.cluster, name: `${pick(['web', 'db', 'east'])}-${index}`, updatedAt: time() }));
