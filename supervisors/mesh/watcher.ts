@@ -25,7 +25,7 @@ export interface MeshWatcherPorts {
   readonly held: Pick<HeldLeases, 'all' | 'holds'>;
   readonly clock: Clock;
   readonly log: Log;
-  tell(cluster: ClusterId, message: ClusterMessage): void;
+  readonly tell: (cluster: ClusterId, message: ClusterMessage) => void;
 }
 
 /** The watcher, not started. */

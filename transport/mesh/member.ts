@@ -9,6 +9,8 @@ export interface WantedMember {
   readonly mtu: number;
   /** By public key. */
   readonly peers: ReadonlyMap<string, MeshPeer>;
+  /** Peers of the interface without any address, kept alive, that see from where its packets come: no strangers, and no members. */
+  readonly observers: readonly { readonly publicKey: string; readonly endpoint: string }[];
 }
 
 /** How it goes to one peer now. */

@@ -54,7 +54,7 @@ export class Connection {
 
   /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
   get remoteAddress(): string | null {
-    return (this.#socket as WebSocket & { readonly _socket?: Socket | null })._socket?.remoteAddress ?? null;
+    return this.#stream?.remoteAddress ?? null;
   }
 
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
@@ -139,10 +139,14 @@ export class Connection {
 
   /** Past `ws` to its stream, as one buffer: the session uses no compression, so nothing of `ws` waits in between. */
   #write(text: string): void {
-    // eslint-disable-next-line no-underscore-dangle -- the name is that of ws
-    const stream = (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
+    const stream = this.#stream;
     if (this.#socket.readyState !== this.#socket.OPEN || !stream) return;
     stream.write(textFrame(text));
+  }
+
+  get #stream(): Socket | null | undefined {
+    // eslint-disable-next-line no-underscore-dangle -- the name is that of ws
+    return (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
   }
 
   #withinRate(nowMs: number): boolean {
