@@ -149,7 +149,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
   const urls: string[] = [...config.ADMIN_URLS];
-  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS, ssh_recording: { mode: config.SSH_RECORDING, bytes_max: config.SSH_RECORDING_MAX_BYTES, ms_max: config.SSH_RECORDING_MAX_MS } };
+  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS, ssh_recording: { mode: config.SSH_RECORDING, bytes_max: config.SSH_RECORDING_MAX_BYTES, ms_max: config.SSH_RECORDING_MAX_MS }, mesh: { mode: 'embedded', observers: [] } };
   const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed), revoked: (node) => nodeRevoked(node) });
   const tunnels = createTunnels({
     clock, log, monotonicMs,

@@ -73,6 +73,9 @@ export const AGENT_SETTINGS = {
     .meta({ expected: 'true or false', description: 'Whether they demand the user name _ and the proxy password of this node; else any credentials will do, and none.' }),
   AGENT_HTTP_PROXY_PORT: servedPort(DEFAULT_PORTS.http_proxy_port, 'the HTTP proxy'),
   AGENT_SOCKS5_PROXY_PORT: servedPort(DEFAULT_PORTS.socks5_proxy_port, 'the SOCKS5 proxy'),
+  VPN_ENABLED: flag().default(true)
+    .meta({ expected: 'true or false', description: 'Whether this machine joins the WireGuard network of its cluster. Needs root, or CAP_NET_ADMIN, and WireGuard in the kernel or wireguard-go; without them everything else works.' }),
+  VPN_PORT: port().default(0).meta({ defaultText: 'one that is picked once', description: 'UDP port of WireGuard. Machines behind one NAT need different ones.' }),
   PROXY_BLOCKED_PORTS: list().refine(isPortList).default(['25'])
     .meta({ expected: `none, or at most ${RULES_MAX} comma-separated ports or ranges such as 6000-6063`, description: 'Ports to which nobody gets through this machine. Those of the agent itself stay open to admins.' }),
   PROXY_CUSTOM_BLOCKED_HOSTS: hostRules().meta({ description: 'Hosts to which nobody gets through this machine. They come before those that are allowed.' }),

@@ -7,8 +7,9 @@ import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 /** Name of the file of the identity in it. */
 export const IDENTITY_FILE = 'identity.json';
 
-/** Names of the files of the SSH host key, and of the process and the API's port of the agent that runs. */
+/** Names of the files of the SSH host key, of WireGuard's key, and of the process and the API's port of the agent that runs. */
 export const SSH_HOST_KEY_FILE = 'ssh-host-key';
+export const MESH_KEYS_FILE = 'mesh-keys.json';
 export const PID_FILE = 'agent.pid';
 export const API_PORT_FILE = 'api-port';
 
@@ -20,6 +21,9 @@ export interface DataDirectory {
   readonly keepers: string;
   readonly sshHostKey: string;
   readonly sshRecordings: string;
+  /** The key of WireGuard, and the network as it was told last. */
+  readonly meshKeys: string;
+  readonly meshPicture: string;
   /** Where the agent listens for `edge-agent doctor`. */
   readonly apiPort: string;
   /** Lets the next agent in. The death of this one does as well. */
@@ -53,6 +57,8 @@ export function openDataDirectory(path: string): DataDirectory {
     keepers: join(path, 'keepers'),
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshRecordings: join(path, 'ssh-recordings'),
+    meshKeys: join(path, MESH_KEYS_FILE),
+    meshPicture: join(path, 'mesh-network.json'),
     apiPort: join(path, API_PORT_FILE),
     release() {
       rmSync(pidFile, { force: true });

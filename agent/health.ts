@@ -9,14 +9,17 @@ export const DISK_FREE_BYTES_MIN = 16_777_216;
 export interface Service {
   readonly name: string;
   readonly problem: () => string | null;
+  /** What works otherwise than one would expect, in one sentence, while nothing is wrong. */
+  readonly note?: () => string | null;
 }
 
 /** Asks the services now. */
 export function healthReport(services: readonly Service[]): HealthReport {
   return {
-    services: services.map(({ name, problem }) => {
-      const detail = problem();
-      return { name, healthy: detail === null, detail: detail === null ? null : detail.slice(0, 512) };
+    services: services.map(({ name, problem, note }) => {
+      const found = problem();
+      const detail = found ?? note?.() ?? null;
+      return { name, healthy: found === null, detail: detail === null ? null : detail.slice(0, 512) };
     }),
   };
 }

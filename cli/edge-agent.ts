@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
 
-const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key'] as const;
+const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'] as const;
 
 void main(process.argv.slice(2)); // not awaited here: the published agent is one CommonJS file, where that is not possible
 
@@ -69,6 +69,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   const options = { config: read.settings, version: manifest.version, log, signal: stop.signal };
   try {
     if (name === 'metrics-key') return void process.stdout.write(`${(await import('../agent/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`);
+    if (name === 'rotate-key') return void process.stdout.write(`${await (await import('../agent/mesh/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`);
     process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
@@ -91,6 +92,7 @@ Usage:
   edge-agent leave        end what runs and remove identity, journal and keys from this machine
   edge-agent doctor       check this machine, with its agent or without: network first, then services; --json for programs
   edge-agent metrics-key  print the bearer key of this agent's metrics, for a Prometheus on this machine
+  edge-agent rotate-key   change the WireGuard key of this machine; connections through its network go on
   edge-agent --version
   edge-agent --help
 
