@@ -19,11 +19,13 @@ import { kafkaPeer } from './peers/kafka.ts';
 import { motoPeer } from './peers/moto.ts';
 import { peerCache, type Peer } from './peers/peer.ts';
 import { pubSubPeer } from './peers/pubsub.ts';
+import { rightPeers } from './peers/rights.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
 export const PEERS: readonly Peer[] = [
   ...debianPeers,
+  ...rightPeers,
   kafkaPeer,
   motoPeer,
   pubSubPeer,

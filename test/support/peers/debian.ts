@@ -9,6 +9,9 @@ import type { Peer } from './peer.ts';
 /** Directories of daemons that are often not on a user's path. */
 const DAEMON_DIRECTORIES = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/lib/rabbitmq/bin'];
 
+/** Where npm puts programs of packages. */
+const PACKAGE_PROGRAMS = join('node_modules', '.bin');
+
 /** One run of apt-get, in ms: a slow mirror and 130 MB of packages. */
 const APT_MS_MAX = 420_000;
 
@@ -43,6 +46,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   promtool: 'prometheus',
   'prometheus-node-exporter': 'prometheus-node-exporter',
   ip: 'iproute2',
+  nft: 'nftables',
+  conntrack: 'conntrack',
+  iperf3: 'iperf3',
+  ping: 'iputils-ping',
   wg: 'wireguard-tools',
   'wireguard-go': 'wireguard-go',
 };
@@ -62,9 +69,10 @@ export const debianPeers: readonly Peer[] = [
   })),
 ];
 
-/** Path of an executable, or null. */
+/** Path of an executable, or null. npm puts programs of its packages first, and one of them is called nft too. */
 async function onPath(command: string): Promise<string | null> {
-  for (const directory of [...(process.env['PATH'] ?? '').split(delimiter), ...DAEMON_DIRECTORIES]) {
+  const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => !directory.endsWith(PACKAGE_PROGRAMS));
+  for (const directory of [...directories, ...DAEMON_DIRECTORIES]) {
     const path = join(directory, command);
     if (await access(path, constants.X_OK).then(() => true, () => false)) return path;
   }
