@@ -1,0 +1,63 @@
+/** Tells the members of networks where the gateway is, by the rows: what these say is compared with what is. */
+import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
+import type { Log } from '../../../actors/kit/ports.ts';
+import type { MeshGatewayRecord } from '../../../actors/records.ts';
+import type { ClusterId } from '../../protocol/ids.ts';
+
+/** Where the gateway of a cluster is. Null: nowhere, this admin has none. */
+export type GatewayPlace = Omit<MeshGatewayRecord, 'ipv4' | 'ipv6'> | null;
+
+/** What is needed to store it. */
+export interface AdvertisementPorts {
+  readonly log: Log;
+  readonly monotonicMs: () => number;
+  /** False: the cluster is not owned under this epoch any more. Rejects when the database is away. */
+  store(cluster: ClusterId, epoch: number, place: GatewayPlace): Promise<boolean>;
+}
+
+/** One admin's word on its gateway. */
+export interface Advertisement {
+  /** Returns at once; what fails is done again with the next call. */
+  say(mesh: GatewayMesh, epoch: number, place: GatewayPlace): void;
+  forget(cluster: ClusterId): void;
+}
+
+/** Statements at once. */
+const STORED_AT_ONCE_MAX = 4;
+
+/** Rows that still say something else after this, in ms, are written again: what is stored comes back as news of the network. */
+const BELIEVED_MS = 15_000;
+
+/** Nothing was said at first. */
+export function createAdvertisement(ports: AdvertisementPorts): Advertisement {
+  const { monotonicMs, log } = ports;
+  /** What was stored last, under which epoch, and when. */
+  const said = new Map<ClusterId, { readonly epoch: number; readonly place: string; readonly atMs: number }>();
+  const storing = new Set<ClusterId>();
+
+  async function tell(cluster: ClusterId, epoch: number, place: GatewayPlace): Promise<void> {
+    storing.add(cluster);
+    try {
+      if (await ports.store(cluster, epoch, place)) said.set(cluster, { epoch, place: JSON.stringify(place), atMs: monotonicMs() });
+    } catch (error) {
+      log.debug({ error, cluster }, 'the members of a cluster are not told where its gateway is: trying again');
+    } finally {
+      storing.delete(cluster);
+    }
+  }
+
+  return {
+    say({ cluster, peers }, epoch, place) {
+      if (storing.has(cluster) || storing.size >= STORED_AT_ONCE_MAX) return;
+      const last = said.get(cluster);
+      const isSaid = last?.epoch === epoch && last.place === JSON.stringify(place);
+      if (isSaid && monotonicMs() - last.atMs < BELIEVED_MS) return;
+      const known = [...peers.values()].find(({ node }) => node === null);
+      const isKnown = place === null
+        ? known === undefined
+        : isSaid && known?.public_key === place.publicKey && known.relay_region === place.relayRegion && JSON.stringify(known.endpoints) === JSON.stringify(place.endpoints);
+      if (!isKnown) void tell(cluster, epoch, place);
+    },
+    forget: (cluster) => { said.delete(cluster); },
+  };
+}

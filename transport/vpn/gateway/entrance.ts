@@ -1,0 +1,64 @@
+/** The gateway's doors: where agents open tunnels over the mesh. Nothing else is served there. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TUNNEL_PATH } from '../../protocol/version.ts';
+
+/** Connections of one network at once: a tunnel is one, and a machine has two at most. */
+const CONNECTIONS_MAX = 2_048;
+
+/** A request that does not come within this is cut, in ms. */
+const REQUEST_MS_MAX = 5_000;
+
+/** A door. */
+export interface OpenDoor {
+  readonly ipv4: string;
+  readonly port: number;
+  readonly url: string;
+  /** Cuts what came in by it. */
+  close(): void;
+}
+
+/** Takes over the socket of an upgrade. */
+export type TunnelUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Opens one on this address and a free port. Null: the address is not there yet. */
+export async function openDoor(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenDoor | null> {
+  const server = createServer({ headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: REQUEST_MS_MAX, maxHeaderSize: 4_096 }, (_request, response) => {
+    response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  const sockets = kept(server);
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    if (request.url === TUNNEL_PATH) upgrade(request, socket, head);
+    else socket.destroy();
+  });
+  server.listen(0, ipv4);
+  try {
+    await once(server, 'listening');
+  } catch {
+    return null;
+  }
+  server.on('error', () => {});
+  const { port } = server.address() as AddressInfo;
+  return {
+    ipv4, port, url: `http://${ipv4}:${port}`,
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** All sockets of a server, also those that were taken over. */
+function kept(server: Server): ReadonlySet<Duplex> {
+  const sockets = new Set<Duplex>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+}

@@ -1,0 +1,239 @@
+/** This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents reach it through the mesh. */
+import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
+import type { Clock, GatewayLink, Log } from '../../../actors/kit/ports.ts';
+import type { CreatedMember } from '../../mesh/create-member.ts';
+import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../../mesh/member.ts';
+import type { AdminFrameBody } from '../../protocol/frames.ts';
+import type { ClusterId, NodeId } from '../../protocol/ids.ts';
+import { MESH_ENDPOINTS_MAX, MESH_PATHS } from '../../protocol/mesh.ts';
+import type { MeshPath } from '../../protocol/mesh.ts';
+import { createAdvertisement } from './advertisement.ts';
+import type { AdvertisementPorts, GatewayPlace } from './advertisement.ts';
+import { createDoors } from './doors.ts';
+import type { TunnelUpgrade } from './entrance.ts';
+import { networkOf, NO_UNION, union } from './union.ts';
+import type { Network, Union } from './union.ts';
+import type { Wall } from './wall.ts';
+
+/** What is compared with what should be so often, in ms: a cluster that is not owned any more is left within it. */
+export const GATEWAY_ROUND_MS = 500;
+
+/** News of networks that come within this are taken together, in ms: an admin that takes over a thousand clusters hears of each. */
+const GATHER_MS = 20;
+
+/** A machine without rights for an interface may get them: tried again after this, in ms. */
+const OPEN_AGAIN_MS = 300_000;
+
+/** A node is reached through the mesh when its last handshake is younger than this, in ms. Source: WireGuard's paper, 6.2, Reject-After-Time: older keys are not used. */
+export const HANDSHAKE_MS_MAX = 180_000;
+
+/** Readings of paths are kept for this, in ms. */
+const PATHS_MS_MAX = 1_000;
+
+/** Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the word within it. */
+const TRY_IN_MS = 250;
+
+/** What a gateway needs. */
+export interface GatewayPorts extends AdvertisementPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Base64; made for this run of the admin, and nowhere else. */
+  readonly keys: { readonly privateKey: string; readonly publicKey: string };
+  /** Opens the interface. Null: it is switched off. */
+  readonly open: ((wanted: WantedMember, ports: MemberPorts) => Promise<CreatedMember>) | null;
+  readonly wall: Wall;
+  /** Address under which members elsewhere reach this machine; null: those of its interfaces. */
+  readonly host: string | null;
+  /** Members of all networks together. */
+  readonly peersMax: number;
+  /** The epoch under which this admin owns a cluster now; null: it does not. */
+  epochOf(cluster: ClusterId): number | null;
+  /** To the live session of a node, if there is one. */
+  send(node: NodeId, frame: AdminFrameBody): void;
+  /** Takes over tunnels that come in over the mesh. */
+  readonly upgrade: TunnelUpgrade;
+}
+
+/** For metrics. */
+export interface GatewayReadings {
+  /** Networks that it is in, and those for which it has no room. */
+  readonly joined: number;
+  readonly leftOut: number;
+  readonly peers: Readonly<Record<MeshPath, number>>;
+  readonly bytes: { readonly received: number; readonly sent: number };
+}
+
+/** A gateway. */
+export interface Gateway extends GatewayLink {
+  /** Where a node's agent reaches this admin through the mesh; null: it does not, or not now. */
+  urlFor(node: NodeId): string | null;
+  /** Null: it is switched off, has nothing to join, or this machine cannot have one. */
+  readings(): GatewayReadings | null;
+  /** `isHere`: there is an interface. The problem in one sentence without addresses. */
+  state(): { readonly isHere: boolean; readonly problem: string | null };
+  /** Leaves all networks. */
+  close(): Promise<void>;
+}
+
+/** In no network at first. Nothing is opened before there is a network to join. */
+export function createGateway(ports: GatewayPorts): Gateway {
+  const { clock, log, keys, wall, monotonicMs } = ports;
+  const advertisement = createAdvertisement(ports);
+  const doors = createDoors(ports);
+  /** Networks of owned clusters in the order in which they came. */
+  const networks = new Map<ClusterId, Network>();
+  let isNews = false;
+  let now: Union = NO_UNION;
+  let member: Member | null = null;
+  let openAtMs = ports.open === null ? Infinity : -Infinity;
+  let refusedWith: string | null = null;
+  let doorProblem: string | null = null;
+  let saidLeftOut = '';
+  let paths: { readonly atMs: number; readonly byKey: ReadonlyMap<string, PeerPath> } = { atMs: -Infinity, byKey: new Map() };
+  let isGathering = false;
+  let isWaiting = false;
+  let isClosed = false;
+  let working: Promise<void> = Promise.resolve();
+  let cancelRound = clock.after(GATEWAY_ROUND_MS, round);
+
+  function round(): void {
+    next();
+    cancelRound = clock.after(GATEWAY_ROUND_MS, round);
+  }
+
+  function gather(): void {
+    if (isGathering) return;
+    isGathering = true;
+    clock.after(GATHER_MS, () => {
+      isGathering = false;
+      next();
+    });
+  }
+
+  /** One comparison after another, and never more than one that waits. */
+  function next(): void {
+    if (isWaiting || isClosed) return;
+    isWaiting = true;
+    const before = working;
+    working = (async () => {
+      await before;
+      isWaiting = false;
+      try {
+        if (!isClosed) await compare();
+      } catch (error) {
+        log.error({ error }, 'the gateway failed: trying again');
+      }
+    })();
+  }
+
+  async function compare(): Promise<void> {
+    for (const cluster of networks.keys()) if (ports.epochOf(cluster) === null) forget(cluster);
+    if (isNews) {
+      now = union(networks.values(), ports.peersMax);
+      isNews = false;
+      sayLeftOut();
+      member?.become(wanted());
+    }
+    if (member === null && now.joined.size > 0 && monotonicMs() >= openAtMs) await open();
+    const addresses = new Map([...now.joined].map(([cluster, network]) => [cluster, network.addresses.ipv4]));
+    doors.keep(addresses);
+    doorProblem = member === null ? null : await doors.settle(addresses);
+    const place = member === null ? null : placeOf(member.place());
+    for (const [cluster, { mesh }] of networks) {
+      const epoch = ports.epochOf(cluster);
+      if (epoch !== null) advertisement.say(mesh, epoch, now.joined.has(cluster) ? place : null);
+    }
+  }
+
+  /** Rules first, then the interface: members reach nothing in between. */
+  async function open(): Promise<void> {
+    openAtMs = ports.open === null ? Infinity : monotonicMs() + OPEN_AGAIN_MS;
+    if (ports.open === null) return;
+    const problem = await wall.raise([]);
+    if (problem !== null) return refuse(problem);
+    const created = await ports.open(wanted(), { wantsTry, moved: gather, changed: () => { paths = { ...paths, atMs: -Infinity }; } });
+    if (!created.ok) {
+      await wall.remove();
+      return refuse(created.problem);
+    }
+    ({ member } = created);
+    refusedWith = null;
+    log.info({ clusters: now.joined.size }, 'this admin is in the networks of its clusters');
+  }
+
+  /** Said once, and again only when it is another reason. */
+  function refuse(problem: string): void {
+    if (problem !== refusedWith) log.warn({ problem }, 'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the mesh');
+    refusedWith = problem;
+  }
+
+  function wanted(): WantedMember {
+    return { privateKey: keys.privateKey, addresses: now.addresses, mtu: MESH_MTU, peers: now.peers, observers: [] };
+  }
+
+  function forget(cluster: ClusterId): void {
+    networks.delete(cluster);
+    advertisement.forget(cluster);
+    isNews = true;
+  }
+
+  function placeOf({ listenPort, endpoints, relayRegion }: MemberPlace): GatewayPlace {
+    const { host } = ports;
+    const given = host === null ? [] : [host.includes(':') ? `[${host}]:${listenPort}` : `${host}:${listenPort}`];
+    return { publicKey: keys.publicKey, listenPort, endpoints: [...new Set([...given, ...endpoints])].slice(0, MESH_ENDPOINTS_MAX), relayRegion };
+  }
+
+  function wantsTry(publicKey: string): void {
+    const node = now.peers.get(publicKey)?.node ?? null;
+    if (node === null || member === null) return;
+    ports.send(node, { type: 'mesh-try', public_key: keys.publicKey, in_ms: TRY_IN_MS });
+    member.tryDirect(publicKey, TRY_IN_MS);
+  }
+
+  function sayLeftOut(): void {
+    const clusters = now.leftOut.map(({ clusterName }) => clusterName).toSorted();
+    const said = clusters.join(' ');
+    if (said !== saidLeftOut && said !== '') log.warn({ clusters, peersMax: ports.peersMax }, 'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh');
+    saidLeftOut = said;
+  }
+
+  function pathOf(publicKey: string): PeerPath | undefined {
+    const nowMs = monotonicMs();
+    if (nowMs - paths.atMs >= PATHS_MS_MAX) paths = { atMs: nowMs, byKey: new Map((member?.paths() ?? []).map((path) => [path.publicKey, path])) };
+    return paths.byKey.get(publicKey);
+  }
+
+  return {
+    become(mesh) {
+      if (isClosed || ports.epochOf(mesh.cluster) === null) return;
+      networks.set(mesh.cluster, networkOf(mesh, keys.publicKey));
+      isNews = true;
+      gather();
+    },
+    urlFor(node) {
+      const known = now.ofNode.get(node);
+      if (known === undefined || ports.epochOf(known.cluster) === null) return null;
+      const path = pathOf(known.publicKey);
+      if (path === undefined || path.path === 'none' || path.handshakeAgeMs === null || path.handshakeAgeMs >= HANDSHAKE_MS_MAX) return null;
+      return doors.urlOf(known.cluster);
+    },
+    readings() {
+      if (member === null) return null;
+      const all = member.paths();
+      const peers = Object.fromEntries(MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length])) as Record<MeshPath, number>;
+      const bytes = { received: all.reduce((sum, one) => sum + one.receivedBytes, 0), sent: all.reduce((sum, one) => sum + one.sentBytes, 0) };
+      return { joined: now.joined.size, leftOut: now.leftOut.length, peers, bytes };
+    },
+    state: () => ({ isHere: member !== null, problem: member === null ? refusedWith : doorProblem ?? member.problem() }),
+    async close() {
+      isClosed = true;
+      cancelRound();
+      await working;
+      doors.close();
+      if (member === null) return;
+      await member.close({ isKept: false });
+      await wall.remove();
+      member = null;
+    },
+  };
+}

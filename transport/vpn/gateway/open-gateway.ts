@@ -1,0 +1,54 @@
+/** The gateway of an admin, made of what its settings say and what its machine can do. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createMember } from '../../mesh/create-member.ts';
+import { makeKeyPair } from '../../wireguard/keys.ts';
+import { createGateway } from './gateway.ts';
+import type { Gateway, GatewayPorts } from './gateway.ts';
+import { createWall } from './wall.ts';
+
+/** Digits of an interface's name: 15 characters are what Linux takes. */
+const NAME_DIGITS = 9;
+
+/** What the settings say. */
+export interface GatewaySettings {
+  readonly isEnabled: boolean;
+  /** UDP; 0 is a free one. */
+  readonly port: number;
+  readonly host: string | null;
+  readonly peersMax: number;
+}
+
+/** Not open yet: a machine without rights has none. The keys are of this run alone, and leave its memory only for the interface. */
+export function openGateway(adminId: string, { isEnabled, port, host, peersMax }: GatewaySettings, ports: Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'peersMax'>): Gateway {
+  const interfaceName = gatewayInterface(adminId);
+  return createGateway({
+    ...ports, host, peersMax,
+    keys: makeKeyPair(),
+    wall: createWall(interfaceName),
+    open: isEnabled ? async (wanted, memberPorts) => createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts) : null,
+  });
+}
+
+/** The interface of an admin, its own among those of one machine, and the same after a restart: what a killed process left is taken away. */
+export function gatewayInterface(adminId: string): string {
+  const number = BigInt(`0x${adminId.replaceAll('-', '')}`) % 10n ** BigInt(NAME_DIGITS);
+  return `edgegw${String(number).padStart(NAME_DIGITS, '0')}`;
+}
+
+/** This UDP port, or a free one where somebody has it: members learn of either by the rows. */
+async function freePort(wanted: number): Promise<number> {
+  for (const port of wanted === 0 ? [0] : [wanted, 0]) {
+    const socket = createSocket('udp4');
+    try {
+      socket.bind(port);
+      await once(socket, 'listening');
+      return socket.address().port;
+    } catch {
+      // somebody has it
+    } finally {
+      socket.close();
+    }
+  }
+  return wanted;
+}

@@ -1,0 +1,64 @@
+/** Networks of several clusters as one member: which of them fit, and whose peers they are. Pure. */
+import { BlockList } from 'node:net';
+import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
+import type { ClusterId, NodeId } from '../../protocol/ids.ts';
+import type { MeshPeer } from '../../protocol/mesh.ts';
+import { gatewayAddresses } from './addresses.ts';
+import type { GatewayAddresses } from './addresses.ts';
+
+/** A network that can be joined: its members, without the gateway and without those whose addresses are not of it. */
+export interface Network {
+  readonly mesh: GatewayMesh;
+  readonly addresses: GatewayAddresses;
+  readonly members: readonly MeshPeer[];
+}
+
+/** What comes of all of them. */
+export interface Union {
+  /** In the order in which they were given. */
+  readonly joined: ReadonlyMap<ClusterId, Network>;
+  /** Those for which there is no room. */
+  readonly leftOut: readonly GatewayMesh[];
+  readonly addresses: readonly string[];
+  readonly peers: ReadonlyMap<string, MeshPeer>;
+  /** By node: its key, and where it is a member. */
+  readonly ofNode: ReadonlyMap<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>;
+}
+
+/** No network. */
+export const NO_UNION: Union = { joined: new Map(), leftOut: [], addresses: [], peers: new Map(), ofNode: new Map() };
+
+/** The network of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
+export function networkOf(mesh: GatewayMesh, ownKey: string | null): Network {
+  const ranges = new BlockList();
+  add(ranges, mesh.ipv4Range, 'ipv4');
+  add(ranges, mesh.ipv6Range, 'ipv6');
+  const members = [...mesh.peers.values()].filter((peer) => peer.node !== null && peer.public_key !== ownKey && ranges.check(peer.ipv4, 'ipv4') && ranges.check(peer.ipv6, 'ipv6'));
+  return { mesh, addresses: gatewayAddresses(mesh.ipv4Range, mesh.ipv6Range), members };
+}
+
+/** Joins them, the first first, for as long as all members are at most `peersMax`. A key that comes twice is the first one's. */
+export function union(networks: Iterable<Network>, peersMax: number): Union {
+  const joined = new Map<ClusterId, Network>();
+  const leftOut: GatewayMesh[] = [];
+  const peers = new Map<string, MeshPeer>();
+  const ofNode = new Map<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>();
+  for (const network of networks) {
+    if (peers.size + network.members.length > peersMax) {
+      leftOut.push(network.mesh);
+      continue;
+    }
+    joined.set(network.mesh.cluster, network);
+    for (const peer of network.members) {
+      if (peer.node === null || peers.has(peer.public_key)) continue;
+      peers.set(peer.public_key, peer);
+      ofNode.set(peer.node, { publicKey: peer.public_key, cluster: network.mesh.cluster });
+    }
+  }
+  return { joined, leftOut, addresses: [...joined.values()].flatMap(({ addresses }) => addresses.cidrs), peers, ofNode };
+}
+
+function add(ranges: BlockList, cidr: string, family: 'ipv4' | 'ipv6'): void {
+  const [network = '', prefix] = cidr.split('/');
+  ranges.addSubnet(network, Number(prefix), family);
+}

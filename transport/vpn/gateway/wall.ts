@@ -1,0 +1,79 @@
+/**
+ * What keeps members of networks from everything of this machine but the gateway's doors, and from each other's networks: rules of the
+ * interface of the gateway alone, in an nftables table of its own. They stand before the interface does.
+ */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+
+/** Where members may knock. */
+export interface Door {
+  readonly ipv4: string;
+  readonly port: number;
+}
+
+/** The rules of one interface. */
+export interface Wall {
+  /** Members reach these and nothing else. Null: it stands; else why not, in one sentence. Never rejects. */
+  raise(doors: readonly Door[]): Promise<string | null>;
+  /** The interface forwards nothing, whatever the machine does. For each time that the interface is made; one that is not there is none. Never rejects. */
+  holdApart(): Promise<void>;
+  /** Takes the rules away. Never rejects. */
+  remove(): Promise<void>;
+}
+
+/** Patience with nft, in ms. */
+const NFT_MS_MAX = 5_000;
+
+/** Before rules of others, such as those of container programs that let packets through. Source: nft(8), `filter` is 0. */
+const PRIORITY = -50;
+
+/** The wall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
+export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {}): Wall {
+  const table = `inet ${interfaceName}`;
+  return {
+    raise: (doors) => run(nft, rules(table, interfaceName, doors)).then(() => null, (error: unknown) => whyNot(error)),
+    async holdApart() {
+      // IPv4 asks the interface where a packet came in. IPv6 asks the whole machine: there the table stands alone.
+      await writeFile(`${sysctls}/net/ipv4/conf/${interfaceName}/forwarding`, '0').catch(() => {});
+      await writeFile(`${sysctls}/net/ipv6/conf/${interfaceName}/forwarding`, '0').catch(() => {});
+    },
+    remove: () => run(nft, `add table ${table}\ndelete table ${table}\n`).catch(() => {}),
+  };
+}
+
+/** The whole table in one transaction: there is no moment without it. `add` before `delete`, which fails where there is none. */
+function rules(table: string, interfaceName: string, doors: readonly Door[]): string {
+  const open = doors.length === 0 ? '' : `ip daddr . tcp dport { ${doors.map(({ ipv4, port }) => `${ipv4} . ${port}`).join(', ')} } accept`;
+  return `add table ${table}
+delete table ${table}
+table ${table} {
+  chain members {
+    ${open}
+    icmp type { echo-request, echo-reply, destination-unreachable, time-exceeded } accept
+    icmpv6 type { echo-request, echo-reply, destination-unreachable, packet-too-big, time-exceeded } accept
+    drop
+  }
+  chain input {
+    type filter hook input priority ${PRIORITY}; policy accept;
+    iifname "${interfaceName}" jump members
+  }
+  chain forward {
+    type filter hook forward priority ${PRIORITY}; policy accept;
+    iifname "${interfaceName}" drop
+    oifname "${interfaceName}" drop
+  }
+}
+`;
+}
+
+function run(nft: string, input: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const running = execFile(nft, ['-f', '-'], { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'] } }, (error) => (error === null ? resolve() : reject(error)));
+    running.stdin?.on('error', () => {}).end(input);
+  });
+}
+
+function whyNot(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' ? 'the program nft, which keeps members from other services of this machine, is not there' : 'nft could not set the rules that keep members from other services of this machine';
+}
