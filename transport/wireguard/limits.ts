@@ -1,0 +1,49 @@
+/** What a WireGuard interface may cost, and how long the system may take for it. */
+
+/** Limits of one answer over the socket of an interface. */
+export interface AnswerLimits {
+  readonly answerBytesMax: number;
+  /** The longest real line is a key of 64 digits with its name. */
+  readonly lineBytesMax: number;
+  /** From the connection to the end of the answer. */
+  readonly answerMsMax: number;
+}
+
+/** Limits of an interface that is programmed here. */
+export interface DeviceLimits extends AnswerLimits {
+  /** Of one interface, and of one change. */
+  readonly peersMax: number;
+  /** Ranges of one peer. */
+  readonly allowedIpsMax: number;
+  /** Addresses of the interface. */
+  readonly addressesMax: number;
+  /** Calls that wait for the ones before them; one more is refused. */
+  readonly waitingCallsMax: number;
+  /** One run of `ip` or `wg`. */
+  readonly programMsMax: number;
+  /** What such a run may say. */
+  readonly programBytesMax: number;
+  /** From the start of wireguard-go until it answers and has its port. */
+  readonly startMsMax: number;
+  /** From the removal of an interface until its program is gone. */
+  readonly endMsMax: number;
+  /** Between two looks at what another program does. */
+  readonly lookMs: number;
+}
+
+/**
+ * Sources: a gateway's ADMIN_MAX_WIREGUARD_PEERS lies below `peersMax`, and a peer takes some 400 bytes of an answer (measured); wireguard-go
+ * answers 20 to 50 ms after its start on two busy cores (measured), so that the waits are far above what anything takes.
+ */
+export const DEVICE_LIMITS: DeviceLimits = {
+  peersMax: 16_384, allowedIpsMax: 16, addressesMax: 256, waitingCallsMax: 256,
+  answerBytesMax: 16_777_216, lineBytesMax: 1_024, answerMsMax: 10_000,
+  programMsMax: 10_000, programBytesMax: 16_777_216,
+  startMsMax: 15_000, endMsMax: 10_000, lookMs: 10,
+};
+
+/** Characters of an interface's name. Source: IFNAMSIZ of Linux, 16 with its end. */
+export const NAME_CHARACTERS_MAX = 15;
+
+/** Bounds of an MTU here. Sources: RFC 791, 3.2 (68); a packet of UDP (65,535) less 80 bytes of WireGuard over IPv6. */
+export const MTU_BOUNDS = { min: 68, max: 65_455 } as const;
