@@ -55,7 +55,7 @@ export function directWanted(state: NodeState, session: LiveSession, { publicKey
   const { left, atMs } = session.mesh.tries;
   const allowed = Math.min(TRIES_BURST_MAX, left + Math.floor((nowMs - atMs) / 1_000 * TRIES_PER_SECOND_MAX));
   if (allowed < 1) return unchanged(state);
-  const tries = { left: allowed - 1, atMs: allowed === left ? atMs : nowMs };
+  const tries = { left: allowed - 1, atMs: allowed === left && left < TRIES_BURST_MAX ? atMs : nowMs };
   return step({ ...state, session: { ...session, mesh: { ...session.mesh, tries } } }, [], [
     { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },
   ]);

@@ -1,0 +1,126 @@
+/** What a node has to do with the mesh. */
+import test from 'ava';
+import { NEW_MESH_SESSION, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
+import type { NodeMessage } from '../../../actors/node/messages.ts';
+import type { NodeState } from '../../../actors/node/state.ts';
+import { nodeBehaviour } from '../../../actors/node/transition.ts';
+import type { MeshPlace } from '../../../actors/records.ts';
+import type { MeshAdvertisement } from '../../../transport/protocol/mesh.ts';
+import { CLUSTER, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../world.ts';
+
+const behaviour = nodeBehaviour(SETTINGS);
+const KEY = 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=';
+const OTHER_KEY = '3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d0=';
+
+const PLACE: MeshPlace = { publicKey: KEY, listenPort: 51_820, endpoints: ['192.168.1.20:51820'], observed: null, isStable: null, relayRegion: 900 };
+const SAID: MeshAdvertisement = { public_key: KEY, listen_port: 51_820, endpoints: ['192.168.1.20:51820'], relay_region: 900, revision: { epoch: 2, number: 7 } };
+
+function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
+  return behaviour.transition(state, message, nowMs);
+}
+
+function advertise(state: NodeState, more: Partial<MeshAdvertisement> = {}, from: string | null = '203.0.113.9') {
+  return say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, ...more }, from });
+}
+
+const WANTED = { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'mesh-wanted', node: NODE, revision: { epoch: 2, number: 7 } } } } as const;
+
+test('what an agent says of itself is stored before its cluster tells it anything', (t) => {
+  const { state, changes, effects } = advertise(liveNode());
+
+  t.deepEqual(changes, [{ write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS }, events: [], notices: [], onceStored: [WANTED] }]);
+  t.deepEqual(effects, []);
+  t.deepEqual(state.mesh, PLACE);
+});
+
+test('an agent that says what is known already is told what it misses, and nothing is written', (t) => {
+  const { changes, effects } = advertise(liveNode([], { mesh: PLACE }));
+
+  t.deepEqual([changes, effects], [[], [WANTED]]);
+});
+
+test('news of an older session is ignored', (t) => {
+  const state = liveNode();
+
+  const { state: after, changes, effects } = say(state, { type: 'mesh-advertised', session: session(9), advertisement: SAID, from: null });
+
+  t.is(after, state);
+  t.deepEqual([changes, effects], [[], []]);
+});
+
+test('addresses that are not its own are left out, and the log has it', (t) => {
+  const lies = ['8.8.8.8:51820', '169.254.169.254:80', '127.0.0.1:51820', '224.0.0.1:51820', '[2001:db8::9]:51820', '0.0.0.0:51820', '[::1]:51820', '[ff02::1]:51820'];
+
+  const { state, effects } = advertise(liveNode(), { endpoints: lies });
+
+  t.deepEqual(state.mesh?.endpoints, []);
+  t.deepEqual(effects, [{ type: 'warn', message: 'a node names addresses that are not its own as places where it is reached: they are left out', fields: { node: NODE, left_out: lies.length } }]);
+});
+
+test('a public address is believed when the node is seen to come from it: by its session, or by an observer', (t) => {
+  const bySession = advertise(liveNode(), { endpoints: ['203.0.113.9:51820'] }, '::ffff:203.0.113.9');
+  const byObserver = advertise(liveNode([], { mesh: { ...PLACE, observed: '[2001:db8::9]:40000' } }), { endpoints: ['[2001:db8::9]:51820', '10.1.2.3:51820'] });
+
+  t.deepEqual(bySession.state.mesh?.endpoints, ['203.0.113.9:51820']);
+  t.deepEqual(byObserver.state.mesh?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
+});
+
+test('what was observed of a socket is forgotten with its key or port', (t) => {
+  const known = liveNode([], { mesh: { ...PLACE, observed: '203.0.113.9:40000', isStable: true } });
+
+  t.is(advertise(known, { relay_region: 901 }).state.mesh?.observed, '203.0.113.9:40000');
+  t.is(advertise(known, { public_key: OTHER_KEY }).state.mesh?.observed, null);
+  t.is(advertise(known, { listen_port: 51_821 }).state.mesh?.observed, null);
+});
+
+test('an agent is told why the rows did not take it', (t) => {
+  const { effects } = say(liveNode(), { type: 'refused', write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS }, refusal: { code: 'conflict', message: 'Another node has this WireGuard key.' } });
+
+  t.deepEqual(effects.map((effect) => effect.type === 'send' ? effect.frame : effect.type), ['warn', { type: 'mesh-refused', reason: 'Another node has this WireGuard key.' }]);
+});
+
+test('where its socket is seen is stored once, and told to the agent', (t) => {
+  const message = { type: 'mesh-observed', publicKey: KEY, endpoint: '203.0.113.9:40000', isStable: true } as const;
+
+  const { state, changes, effects } = say(liveNode([], { mesh: PLACE }), message);
+
+  t.deepEqual(changes.map(({ write }) => write), [{ kind: 'mesh-observed', node: NODE, publicKey: KEY, observed: '203.0.113.9:40000', isStable: true, atMs: NOW_MS }]);
+  t.deepEqual(effects, [{ type: 'send', session: session(1), frame: { type: 'mesh-observed', endpoint: '203.0.113.9:40000', is_stable: true } }]);
+  t.is(say(state, message).state, state);
+  t.is(say(state, { ...message, publicKey: OTHER_KEY, endpoint: '203.0.113.8:1' }).state, state);
+});
+
+test('wishes for direct paths are passed on within an allowance, which comes back', (t) => {
+  const wish = { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY } as const;
+  const passed = (count: number, from: NodeState, nowMs: number) => {
+    let state = from;
+    let told = 0;
+    for (let index = 0; index < count; index += 1) {
+      const step = say(state, wish, nowMs);
+      state = step.state;
+      told += step.effects.length;
+    }
+    return { state, told };
+  };
+
+  const first = passed(TRIES_BURST_MAX + 10, liveNode(), NOW_MS);
+  const second = passed(TRIES_PER_SECOND_MAX * 10, first.state, NOW_MS + 2_000);
+
+  t.is(first.told, TRIES_BURST_MAX);
+  t.is(second.told, TRIES_PER_SECOND_MAX * 2);
+});
+
+test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
+  const body = { type: 'mesh-refused', reason: 'no' } as const;
+
+  t.deepEqual(say(liveNode(), { type: 'mesh-told', body }).effects, [{ type: 'send', session: session(1), frame: body }]);
+  t.deepEqual(say(nodeState(), { type: 'mesh-told', body }).effects, []);
+});
+
+test('how well it is connected is kept with the session', (t) => {
+  const report = { direct: 2, relayed: 1, none: 0, gateway: { path: 'direct', handshake_age_ms: 900 } } as const;
+
+  const { state, changes } = say(liveNode(), { type: 'mesh-reported', session: session(1), report });
+
+  t.deepEqual([state.session?.mesh, changes], [{ ...NEW_MESH_SESSION, report: { said: report, atMs: NOW_MS } }, []]);
+});
