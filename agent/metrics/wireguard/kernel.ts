@@ -1,7 +1,7 @@
 /** WireGuard in the kernel: found in /sys, asked by `wg`, by the two of its questions whose answers hold no secret and no address. */
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ProgramFailure, run } from '../../../transport/wireguard/programs.ts';
 import { failedReading } from './device.ts';
 import type { DeviceReading, WireguardLimits } from './device.ts';
 
@@ -19,7 +19,7 @@ export function kernelInterfaces(directory: string, lookedAtMax: number): string
 /** Reads one of them. Never rejects. */
 export async function readKernel(name: string, wg: string, limits: WireguardLimits): Promise<DeviceReading> {
   try {
-    const [transfer, handshakes] = await Promise.all(['transfer', 'latest-handshakes'].map((question) => ask(wg, ['show', name, question], limits)));
+    const [transfer, handshakes] = await Promise.all(['transfer', 'latest-handshakes'].map((question) => run(wg, ['show', name, question], { programMsMax: limits.readMsMax, programBytesMax: limits.answerBytesMax })));
     const times = new Map(rows(handshakes).map(([key = '', seconds]) => [key, Number(seconds)]));
     const peers = rows(transfer).map(([publicKey = '', received, sent]) => ({
       publicKey, sentBytes: Number(sent), receivedBytes: Number(received), handshakeSeconds: times.get(publicKey) ?? 0,
@@ -28,8 +28,7 @@ export async function readKernel(name: string, wg: string, limits: WireguardLimi
     const isSound = peers.every((peer) => /^[\w+/]{43}=$/u.test(peer.publicKey) && [peer.sentBytes, peer.receivedBytes, peer.handshakeSeconds].every((value) => value >= 0 && Number.isFinite(value)));
     return isSound ? { kind: 'read', peers } : failedReading('the answer of wg is no such answer');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return failedReading(code === 'ENOENT' ? 'the program wg is not on this machine' : 'wg did not answer');
+    return failedReading(error instanceof ProgramFailure && error.isAbsent ? 'the program wg is not on this machine' : 'wg did not answer');
   }
 }
 
@@ -40,13 +39,6 @@ export function namesIn(directory: string): string[] | null {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? [] : null;
   }
-}
-
-function ask(wg: string, words: readonly string[], { answerBytesMax, readMsMax }: WireguardLimits): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const options = { timeout: readMsMax, killSignal: 'SIGKILL', maxBuffer: answerBytesMax, encoding: 'latin1', env: { PATH: process.env['PATH'] } } as const;
-    execFile(wg, words, options, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
-  });
 }
 
 function rows(text: string | undefined): string[][] {
