@@ -1,0 +1,44 @@
+/** Members of networks by their public keys: the look-up of every handshake with the observer, so those that wait together are one query, and what was answered lately is not asked again. */
+import type { Pool } from 'pg';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { batched } from '../reads/batch.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
+
+/** An answer is good for this long, in ms: both ports of an observer ask within it. */
+export const ANSWER_MS_MAX = 3_000;
+
+/** Answers that are kept at once; the oldest goes first. Strangers' keys are among them. */
+export const ANSWERS_MAX = 4_096;
+
+/** Which node has a key, and in which cluster's network. */
+export interface MeshMemberOfKey {
+  readonly node: NodeId;
+  readonly cluster: ClusterId;
+}
+
+/** The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep that. */
+export function meshMemberLookUp(pool: Pool, monotonicMs: () => number): (publicKey: string) => Promise<MeshMemberOfKey | null> {
+  const lookUp = batched((keys: readonly string[]) => membersOf(pool, keys));
+  const answers = new Map<string, { readonly answer: Promise<MeshMemberOfKey | null>; readonly atMs: number }>();
+
+  return (publicKey) => {
+    const nowMs = monotonicMs();
+    const known = answers.get(publicKey);
+    if (known !== undefined && nowMs - known.atMs < ANSWER_MS_MAX) return known.answer;
+    const answer = lookUp(publicKey);
+    answers.delete(publicKey); // so that insertion order stays the order of age
+    if (answers.size >= ANSWERS_MAX) answers.delete(answers.keys().next().value ?? '');
+    answers.set(publicKey, { answer, atMs: nowMs });
+    answer.catch(() => {
+      if (answers.get(publicKey)?.answer === answer) answers.delete(publicKey);
+    });
+    return answer;
+  };
+}
+
+async function membersOf(pool: Pool, keys: readonly string[]): Promise<readonly (MeshMemberOfKey | null)[]> {
+  const rows = await rowsOf<{ public_key: string; node_id: NodeId; cluster_id: ClusterId }>(pool, 'finding members by their keys', sql`
+    select public_key, node_id, cluster_id from mesh_member where public_key = any(${keys}::text[])`);
+  const members = new Map(rows.map((row) => [row.public_key, { node: row.node_id, cluster: row.cluster_id }]));
+  return keys.map((key) => members.get(key) ?? null);
+}
