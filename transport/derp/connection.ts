@@ -18,6 +18,8 @@ export interface DerpOwner {
   /** A packet that the relay says is from the owner of this key. */
   received(publicKey: string, packet: Uint8Array): void;
   opened(): void;
-  /** It was lost and is made again by itself; the problem in one sentence. */
+  /** It was lost and is made again by itself; the problem in one sentence. Also when no relay of the region was reached. */
   lost(problem: string): void;
+  /** The relay says what is wrong with this connection, for example that another one has the same key; empty: no more. */
+  warned?(problem: string): void;
 }

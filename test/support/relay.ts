@@ -1,0 +1,99 @@
+/** Relays of a test's own, and clients of them. */
+import { createScope, type Scope } from './scope.ts';
+import { until } from './until.ts';
+import { silentLog } from './log.ts';
+import { connectDerp, type DerpOptions } from '../../transport/derp/client.ts';
+import { boxKeys, newBoxKeys } from '../../transport/derp/box.ts';
+import type { DerpConnection } from '../../transport/derp/connection.ts';
+import { readRelayMap, type RelayMap, type RelayRegion } from '../../transport/derp/map.ts';
+import type { RelayAdmission } from '../../transport/relay/admission.ts';
+import { ownRelayMap } from '../../transport/relay/map.ts';
+import { createRelay, type Relay, type RelayOptions } from '../../transport/relay/relay.ts';
+import { certificateSha256, selfSigned } from '../../transport/relay/self-signed.ts';
+import { listenForRelay } from '../../transport/relay/server.ts';
+
+/** A relay that listens, by default on 127.0.0.1 with a self-signed certificate that its map pins. */
+export interface StartedRelay {
+  readonly relay: Relay;
+  readonly port: number;
+  /** Of its one region, as published and as read. */
+  readonly derpMap: unknown;
+  readonly map: RelayMap;
+  readonly region: RelayRegion;
+  /** PEM, for clients of others. */
+  readonly certificate: string;
+  /** As a kill: its connections break and its port is closed. */
+  stop(): Promise<void>;
+}
+
+/** Beyond what a relay takes itself. */
+export interface StartRelayOptions extends Partial<RelayOptions> {
+  readonly host?: string;
+  readonly port?: number;
+  readonly regionId?: number;
+  /** Name or address in its certificate and its map. */
+  readonly hostName?: string;
+}
+
+/** Lets everybody in, all in one cluster. */
+export const openAdmission: RelayAdmission = { admit: async () => ({ clusters: new Set(['one']) }), forget: () => {} };
+
+/** Starts one; it ends with the scope. */
+export async function startRelay(scope: Scope, { host = '127.0.0.1', port = 0, regionId = 900, hostName = '127.0.0.1', ...options }: StartRelayOptions = {}): Promise<StartedRelay> {
+  const relay = createRelay({ admission: openAdmission, log: silentLog, ...options });
+  const { certificate, key } = selfSigned(hostName, Date.now());
+  let derpMap: unknown = null;
+  const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap, ...(options.connectionsMax !== undefined && { connectionsMax: options.connectionsMax }) });
+  derpMap = ownRelayMap({ id: regionId, code: `test-${regionId}`, hostName, port: server.port, pin: certificateSha256(certificate) });
+  const map = mapOf(derpMap);
+  const region = map.regions.get(regionId);
+  if (region === undefined) throw new Error('a map without its region');
+  const own = createScope();
+  own.teardown(() => server.close());
+  scope.teardown(() => own.end());
+  return { relay, port: server.port, derpMap, map, region, certificate, stop: () => own.end() };
+}
+
+/** A map as members read it. */
+export function mapOf(derpMap: unknown): RelayMap {
+  const read = readRelayMap(JSON.stringify(derpMap));
+  if (!read.ok) throw new Error(read.problem);
+  return read.map;
+}
+
+/** A client that remembers what it was told. */
+export interface RelayClient {
+  readonly publicKey: string;
+  readonly connection: DerpConnection;
+  readonly packets: { readonly from: string; readonly packet: Buffer }[];
+  readonly problems: string[];
+  readonly warnings: string[];
+  opened: number;
+}
+
+/** Starts one; it ends with the scope. */
+export function startClient(scope: Scope, region: Pick<RelayRegion, 'nodes'>, options: Partial<DerpOptions> = {}): RelayClient {
+  const own = options.privateKey ?? newBoxKeys().privateKey.toString('base64');
+  const client: { -readonly [Name in keyof RelayClient]: RelayClient[Name] } = {
+    publicKey: boxKeys(own).publicKey.toString('base64'), packets: [], problems: [], warnings: [], opened: 0,
+    connection: connectDerp({
+      region, reconnectMsMin: 20, reconnectMsMax: 200, ...options, privateKey: own,
+      owner: {
+        received: (from, packet) => void client.packets.push({ from, packet: Buffer.from(packet) }),
+        opened: () => { client.opened += 1; },
+        lost: (problem) => void client.problems.push(problem),
+        warned: (problem) => void client.warnings.push(problem),
+        ...options.owner,
+      },
+    }),
+  };
+  scope.teardown(() => client.connection.close());
+  return client;
+}
+
+/** A client that is connected. */
+export async function connectedClient(scope: Scope, region: Pick<RelayRegion, 'nodes'>, options: Partial<DerpOptions> = {}): Promise<RelayClient> {
+  const client = startClient(scope, region, options);
+  await until('a client of the relay', () => client.connection.isOpen).catch((error: unknown) => { throw new Error(`not connected: ${client.problems.join(' | ')}`, { cause: error }); });
+  return client;
+}

@@ -1,0 +1,74 @@
+/** The stream of bytes to a relay: an HTTP upgrade to DERP, or a WebSocket where something between passes only that. */
+import { request, type IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { createWebSocketStream, WebSocket } from 'ws';
+import { DERP_VERSION } from './frames.ts';
+import { FRAME_BYTES_MAX, HANDSHAKE_MS_MAX, HEADER_BYTES_MAX } from './limits.ts';
+import { DERP_PORT, type RelayNode } from './map.ts';
+import { openRelaySocket, RelayUnreachable, type RelayReach } from './socket.ts';
+
+/** Path of the protocol at every relay. Source: derphttp. */
+export const DERP_PATH = '/derp';
+
+/** Subprotocol of the WebSocket form. Source: cmd/derper. */
+export const DERP_SUBPROTOCOL = 'derp';
+
+/** Both ways to speak, in the order in which they are tried. */
+export const DERP_FORMS = ['upgrade', 'web-socket'] as const;
+/** One of them. */
+export type DerpForm = (typeof DERP_FORMS)[number];
+
+/** The relay answers, but not in this form: it, or a proxy before it, does not know it. */
+export class FormRefused extends Error {
+  override readonly name = 'FormRefused';
+}
+
+/** Opens it. `head` was read already. Rejects with {@link FormRefused} where the other form may work, else with {@link RelayUnreachable}. */
+export async function openRelayStream(node: RelayNode, form: DerpForm, reach: RelayReach, signal: AbortSignal): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+  const socket = await openRelaySocket(node, reach, signal);
+  const onAbort = (): void => void socket.destroy();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return form === 'upgrade' ? await upgraded(socket, node) : await webSocket(socket, node);
+  } catch (error) {
+    socket.on('error', () => {}).destroy();
+    throw signal.aborted ? new RelayUnreachable('nobody waits for it any more') : error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function upgraded(socket: TLSSocket, node: RelayNode): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+  return await new Promise((resolve, reject) => {
+    const asked = request({
+      createConnection: () => socket, path: DERP_PATH, maxHeaderSize: HEADER_BYTES_MAX, timeout: HANDSHAKE_MS_MAX,
+      headers: { host: hostOf(node), connection: 'Upgrade', upgrade: 'DERP', 'derp-version': String(DERP_VERSION) },
+    });
+    asked.on('upgrade', (answer: IncomingMessage, _socket, head: Buffer) => {
+      if (answer.headers.upgrade?.toLowerCase() === 'derp') {
+        socket.setTimeout(0);
+        resolve({ stream: socket, head });
+      } else reject(new FormRefused(`${node.hostName} switched to something else than DERP`));
+    });
+    asked.on('response', (answer) => reject(new FormRefused(`${node.hostName} answered with status ${answer.statusCode ?? 0}`)));
+    asked.on('timeout', () => reject(new FormRefused(`${node.hostName} did not answer within ${HANDSHAKE_MS_MAX} ms`)));
+    asked.on('error', () => reject(new FormRefused(`${node.hostName} hung up on DERP`)));
+    asked.end();
+  });
+}
+
+async function webSocket(socket: TLSSocket, node: RelayNode): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+  const asked = new WebSocket(`wss://${hostOf(node)}${DERP_PATH}`, DERP_SUBPROTOCOL, { createConnection: () => socket, perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX * 2, handshakeTimeout: HANDSHAKE_MS_MAX });
+  await new Promise<void>((resolve, reject) => {
+    asked.once('open', resolve);
+    asked.once('error', (error) => reject(new RelayUnreachable(`${node.hostName} takes neither DERP nor a WebSocket: ${error.message.slice(0, 120)}`)));
+  });
+  return { stream: createWebSocketStream(asked), head: Buffer.alloc(0) };
+}
+
+function hostOf({ hostName, port }: RelayNode): string {
+  const host = isIPv6(hostName) ? `[${hostName}]` : hostName;
+  return port === DERP_PORT ? host : `${host}:${port}`;
+}
