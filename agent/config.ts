@@ -13,6 +13,7 @@ import { RULES_MAX } from './exits/limits.ts';
 import type { ExitRules } from './exits/policy.ts';
 import { portRange } from './exits/port-ranges.ts';
 import { LOG_LEVELS } from './log.ts';
+import { NAME_MODES } from './names/modes.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
@@ -80,6 +81,8 @@ export const AGENT_SETTINGS = {
     .meta({ expected: `none, or at most ${RULES_MAX} comma-separated ports or ranges such as 6000-6063`, description: 'Ports to which nobody gets through this machine. Those of the agent itself stay open to admins.' }),
   PROXY_CUSTOM_BLOCKED_HOSTS: hostRules().meta({ description: 'Hosts to which nobody gets through this machine. They come before those that are allowed.' }),
   PROXY_CUSTOM_ALLOWED_HOSTS: hostRules().meta({ description: 'Hosts that are reached through this machine though they are closed otherwise, as its own loopback is. Metadata services are opened by their exact address only.' }),
+  VPN_DNS: choice(NAME_MODES).default('resolver')
+    .meta({ expected: `one of ${NAME_MODES.join(', ')}`, description: 'How programs of this machine find the names of its cluster: by a resolver for that domain, or the hosts file where no resolver can be used; by the hosts file; or not at all.' }),
   LOG_LEVEL: choice(LOG_LEVELS).default('info')
     .meta({ expected: `one of ${LOG_LEVELS.join(', ')}`, description: 'The least severe lines that are logged.' }),
 } as const satisfies Record<string, z.ZodType>;
