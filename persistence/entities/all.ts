@@ -12,7 +12,8 @@ import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
 import { SshRecording } from './ssh-recording.ts';
 import { SshPublicKey, SshUsername } from './ssh-username.ts';
+import { VpnHost, VpnLease } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];
