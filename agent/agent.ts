@@ -1,10 +1,11 @@
 /** The resident program, put together: directory, identity, journal, executor, session. */
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { EnrollAnswer } from '../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../transport/protocol/frames.ts';
 import { createMember } from '../transport/mesh/create-member.ts';
+import { removeDevice } from '../transport/wireguard/open.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { registrationOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
@@ -88,11 +89,13 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   const identity = readIdentity(directory.identity);
   const journal = openJournal(directory.journal, machineTimeline(), log);
   const executor = newExecutor(options, directory, journal, identity?.node_id ?? '', () => {});
+  const wasMember = identity !== null && existsSync(directory.meshKeys);
   executor.recover();
   await executor.close();
   journal.close();
   for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
+  if (wasMember) await removeDevice(interfaceNameOf(identity.node_id)).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
   return EXIT_STATUS.ok;

@@ -88,10 +88,10 @@ export function createMembership(options: MembershipOptions): Membership {
     if (!created.ok) return failed(created.problem);
     cannot = null;
     member = created.member;
-    if (isClosed) return void await member.close({ isKept: true });
+    if (isClosed) return member.close({ isKept: true });
     become();
     advertise();
-    reportIn(REPORT_MS);
+    return reportIn(REPORT_MS);
   }
 
   function failed(problem: string): void {
@@ -206,11 +206,12 @@ export function createMembership(options: MembershipOptions): Membership {
       if (settings?.mode !== 'embedded') {
         picture = null;
         named(null);
-        return void shut(false);
+        void shut(false);
+        return;
       }
       void observe(settings, adminUrl);
-      if (member === null) return void open();
-      if (isWelcome) advertise();
+      if (member === null) void open();
+      else if (isWelcome) advertise();
     },
     rotate() {
       const opened = openMeshKeys(options.keysPath, options.port);

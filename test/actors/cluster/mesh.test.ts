@@ -1,6 +1,6 @@
 /** What a cluster tells its members of each other. */
 import test from 'ava';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { MESH_CHANGES_MAX, NO_MESH } from '../../../actors/cluster/mesh.ts';
 import type { ClusterMessage } from '../../../actors/cluster/messages.ts';
 import type { ClusterState } from '../../../actors/cluster/state.ts';

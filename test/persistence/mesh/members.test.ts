@@ -26,8 +26,9 @@ function joins(node: NodeId, cluster: ClusterId, at: MeshPlace = place()): Extra
 
 async function open(t: ExecutionContext) {
   const rig = await openRig(t);
-  const { pool, close } = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
-  t.teardown(close);
+  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
+  const { pool } = database;
+  t.teardown(() => database.close());
   const addresses = async (cluster: ClusterId) => (await readMeshes(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
   return { rig, pool, addresses };
 }
@@ -158,8 +159,8 @@ test('whoever listens hears which networks changed: by members, moves, aliases, 
   const client = new Client({ ...rig.connection });
   await client.connect();
   t.teardown(() => client.end());
-  const heard: (string | undefined)[] = [];
-  client.on('notification', ({ payload }) => heard.push(payload));
+  const heard: string[] = [];
+  client.on('notification', ({ payload = '' }) => heard.push(payload));
   await client.query(`listen ${MESH_CHANGES}`);
   const tells = async (what: string, act: () => Promise<unknown>, clusters: readonly string[]): Promise<void> => {
     heard.length = 0;
