@@ -15,20 +15,24 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
+import { derpPeer } from './peers/derp.ts';
 import { kafkaPeer } from './peers/kafka.ts';
 import { motoPeer } from './peers/moto.ts';
 import { peerCache, type Peer } from './peers/peer.ts';
 import { pubSubPeer } from './peers/pubsub.ts';
+import { resolvedPeer } from './peers/resolved.ts';
 import { rightPeers } from './peers/rights.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
 export const PEERS: readonly Peer[] = [
   ...debianPeers,
+  derpPeer,
   ...rightPeers,
   kafkaPeer,
   motoPeer,
   pubSubPeer,
+  resolvedPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */
