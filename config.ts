@@ -15,6 +15,12 @@ const ADMIN_API_PORT = 44_000;
 const ADMIN_HTTP_PROXY_PORT = 43_128;
 const ADMIN_SOCKS5_PROXY_PORT = 41_080;
 
+/** Default UDP port of the gateway: the one that WireGuard's own tools take. */
+const ADMIN_WIREGUARD_PORT = 51_820;
+
+/** Default first port of the observer of the mesh: next to the proxies' own, and registered for nothing. */
+const ADMIN_OBSERVER_PORT = 43_478;
+
 /** A label of a host name (RFC 1123), lower-case. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/u;
 
@@ -113,6 +119,17 @@ const events = {
   EVENT_DELIVERY_MAX_AGE_SECONDS: integer({ min: 1, max: 31_536_000 }).default(3_600).describe('Events older than this are not published to the broker any more, after an outage.'),
 };
 
+const mesh = {
+  ADMIN_GATEWAY_ENABLED: flag().default(true).describe('Whether this admin joins the networks of its clusters, where it may make a network interface: nodes are reached through the mesh then, and beside it else.'),
+  ADMIN_WIREGUARD_PORT: port().default(ADMIN_WIREGUARD_PORT).describe('UDP port of its interface; 0 takes a free one, and so does a port that somebody has.'),
+  ADMIN_WIREGUARD_HOST: text({ max: 45 }).refine((address) => z.ipv4().safeParse(address).success || z.ipv6().safeParse(address).success)
+    .meta({ expected: 'an IPv4 or IPv6 address' }).optional().meta({ defaultText: 'the addresses of this machine', description: 'Address under which the machines reach that port.' }),
+  ADMIN_OBSERVER_ENABLED: flag().default(true).describe('Whether this admin sees from which addresses and ports the WireGuard of its nodes comes (UDP). Without it, nodes behind different NATs reach each other by relays only.'),
+  ADMIN_OBSERVER_HOST: text({ max: 253 }).default('::').describe('Address on which that is seen; :: is any, of both families.'),
+  ADMIN_OBSERVER_PORT: port().refine((value) => value < 65_535).meta({ expected: 'a whole number from 0 to 65534' }).default(ADMIN_OBSERVER_PORT)
+    .describe('First of the two UDP ports on which that is seen, the second being the next one; 0 takes free ones. Nodes must be able to send to both, at the host of the URL of ADMIN_URLS that they use.'),
+};
+
 const debug = {
   ADMIN_DEBUG_DASHBOARD_ENABLED: flag().default(false).describe('Whether /admin/debug shows the inside of this admin.'),
   ADMIN_DEBUG_AUTH_ENABLED: flag().default(true).describe('Whether it demands the user name and password below, by HTTP Basic.'),
@@ -127,6 +144,7 @@ export const ADMIN_SETTING_THEMES = {
   'API server': server,
   'This admin': identity,
   'Clusters and names': clusters,
+  'The mesh': mesh,
   'Database and keeping': storage,
   'Proxies and SSH': reach,
   'Debug dashboard': debug,
@@ -136,7 +154,7 @@ export const ADMIN_SETTING_THEMES = {
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...mesh, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 

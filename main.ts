@@ -31,7 +31,8 @@ import { createDatabaseInspection } from './persistence/inspection.ts';
 import { healthCounts } from './persistence/health.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
-import { MESH_CHANGES, readMeshes } from './persistence/mesh/readings.ts';
+import { meshMemberLookUp } from './persistence/mesh/member-look-up.ts';
+import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readings.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
@@ -84,6 +85,8 @@ import { createSessions } from './transport/sessions/sessions.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
 import { tracedRequests } from './transport/tracing/traced-requests.ts';
 import { createTracing } from './transport/tracing/tracing.ts';
+import { startMeshObserver } from './transport/vpn/observer/mesh-observer.ts';
+import { openGateway } from './transport/vpn/gateway/open-gateway.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
@@ -155,6 +158,14 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     clock, log, monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
     askOwner: (node, token) => wantTunnel(pool, adminId, node, token, urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
+    meshUrl: (node) => gateway.urlFor(node),
+  });
+  const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED, port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
+    clock, log, monotonicMs,
+    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null),
+    store: (cluster, epoch, place) => storeGateway(pool, adminId, cluster, epoch, place),
+    send: (node, frame) => { sessions.sendToNode(node, frame); },
+    upgrade: createTunnelGate(tunnels, 'mesh'),
   });
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
@@ -175,14 +186,18 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const passwords = createPasswords();
   const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway: { become: () => {} }, bus, clock, log, monotonicMs,
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway, bus, clock, log, monotonicMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
+  const observer = await startMeshObserver(config, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
+  agentSettings.mesh = { mode: 'embedded', observers: [...observer.observers] };
+  unwind.add('the observer', () => observer.close());
   const publishing = createPublishing(config, database, committer, adminId, tree, log);
   unwind.add('leases', () => tree.ownership.stop());
+  unwind.add('the gateway', () => gateway.close());
   unwind.add('commits', () => committer.drained());
 
   // Surfaces.
@@ -191,7 +206,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const scrapes = createScrapeCounters();
   const adminMetrics = createAdminMetrics(metricSources({
     version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, pool,
-    totals: () => readTotals(pool, publishing.broker !== null), tunnels, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
+    totals: () => readTotals(pool, publishing.broker !== null), tunnels, gateway, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const { broker } = publishing;
@@ -220,7 +235,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     owns: (cluster) => tree.held.holds(cluster),
     ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
   }));
-  api.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels));
+  api.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels, 'url'));
   unwind.add('the API', () => api.close());
   unwind.add('sessions', () => sessions.close());
   unwind.add('tunnels', () => tunnels.close());

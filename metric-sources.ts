@@ -13,6 +13,7 @@ import type { Tunnels } from './transport/reach/tunnels.ts';
 import type { ScrapeCounters } from './transport/scrapes/counters.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
 import type { ExportCounters } from './transport/tracing/export.ts';
+import type { Gateway } from './transport/vpn/gateway/gateway.ts';
 import type { WebhookCounters } from './transport/webhooks/counters.ts';
 
 /** The parts. */
@@ -26,6 +27,7 @@ export interface MeasuredParts {
   readonly pool: Database['pool'];
   totals(): Promise<Totals>;
   readonly tunnels: Tunnels;
+  readonly gateway: Pick<Gateway, 'readings'>;
   /** Null: they are off, or do not listen yet. */
   proxies(): Proxies | null;
   readonly reach: ReachCounters;
@@ -57,7 +59,8 @@ export function metricSources(parts: MeasuredParts): MetricSources {
         commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
         ended: tree.ended,
         database: { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount },
-        tunnels: { open: tunnels.count(), opened: tunnels.counters.opened },
+        tunnels: { open: tunnels.count(), opened: { ...tunnels.counters.opened } },
+        mesh: parts.gateway.readings(),
         proxies: proxies === null ? null : proxiesOf(proxies, parts.reach),
         sshLogins: { ...ssh.counters },
         webhookDeliveries: deliveriesOf(posts.counters),

@@ -117,8 +117,8 @@ export interface AgentLog {
 
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {
-  /** The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few seconds. */
-  openTunnel(adminUrl: string, token: string): void;
+  /** The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few seconds. `meshUrl`: where it says it is in the mesh. */
+  openTunnel(adminUrl: string, token: string, meshUrl?: string): void;
   /** The answer to `Session.verifySsh`. */
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */

@@ -20,6 +20,7 @@ import type { SshServer } from './ssh/server.ts';
 import { openSpool } from './ssh/spool.ts';
 import { createUploads } from './ssh/upload.ts';
 import { createAgentTunnels } from './tunnel/tunnels.ts';
+import type { TunnelsOptions } from './tunnel/tunnels.ts';
 
 /** Open connections through this machine may go on for so long when the agent stops, in ms. */
 const DRAIN_MS_MAX = 2_000;
@@ -37,6 +38,8 @@ export interface ReachOptions {
   readonly askAdmin: (attempt: number, username: string, credential: SshCredential) => boolean;
   /** What admins want recorded, as they said last. */
   readonly recording: () => SshRecordingSettings;
+  /** The way to the admin through the mesh. Left out: this machine is in none. */
+  readonly meshWay?: TunnelsOptions['meshWay'];
   readonly clock: SessionClock;
   readonly log: AgentLog;
 }
@@ -64,13 +67,13 @@ export interface Reach {
 }
 
 /** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
-export async function startReach({ config, picked, directory, token, proxyPassword, askAdmin, recording, clock, log }: ReachOptions): Promise<Reach> {
+export async function startReach({ config, picked, directory, token, proxyPassword, askAdmin, recording, meshWay, clock, log }: ReachOptions): Promise<Reach> {
   let listening: AgentProxies['listening'] = [];
   const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, exit, log });
   listening = proxies.listening;
   const joins = createJoins();
-  const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log });
+  const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log, ...(meshWay !== undefined && { meshWay }) });
   const asking = createAsking(askAdmin);
   const spool = openSpool(directory.sshRecordings);
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
@@ -83,7 +86,7 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
   if (ssh !== null && sshPort !== null) log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
   return {
     session: {
-      openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token),
+      openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),
       verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
       grants: () => ssh?.grants() ?? [],

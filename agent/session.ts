@@ -231,7 +231,7 @@ export class Session implements LinkOwner {
         this.#tails ??= this.#newTails();
         return this.#tails.open(frame.execution, frame.offset);
       case 'untail': return this.#tails?.close(frame.execution);
-      case 'open-tunnel': return this.#tunnelWanted(frame.admin_url ?? this.#url, frame.token);
+      case 'open-tunnel': return this.#tunnelWanted(frame);
       case 'ssh-verdict': return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
@@ -242,8 +242,8 @@ export class Session implements LinkOwner {
   }
 
   /** Like a redirect, another admin is not followed from https to http. */
-  #tunnelWanted(adminUrl: string, token: string): void {
-    if (isFollowed(this.#url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token);
+  #tunnelWanted({ admin_url: adminUrl = this.#url, token, mesh_url: meshUrl }: AdminFrame & { type: 'open-tunnel' }): void {
+    if (isFollowed(this.#url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, meshUrl);
   }
 
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {

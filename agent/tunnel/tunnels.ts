@@ -20,20 +20,34 @@ import { networkProblem } from '../problem.ts';
 /** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
 export const TUNNELS_MAX = 8;
 
+/** An admin that does not answer through the mesh within this is dialled at its usual URL, in ms. */
+export const MESH_DIAL_MS_MAX = 2_000;
+
+/** The way to the admin through the mesh: the gateway of this machine's own network, and this machine's own address there. IPv4. */
+export interface MeshWay {
+  readonly gateway: string;
+  readonly own: string;
+}
+
 /** What tunnels need. */
 export interface TunnelsOptions {
   readonly exit: Exit;
   /** Carries the bytes of a stream both ways until it is over. */
   readonly join: (one: Duplex, other: Duplex) => void;
   readonly log: AgentLog;
+  /** Null: nothing goes that way now. Left out: this machine is in no mesh. */
+  readonly meshWay?: () => MeshWay | null;
   /** For those who need certificate authorities or another source address. */
   readonly webSocket?: ClientOptions;
 }
 
 /** The tunnels of this agent. */
 export interface AgentTunnels {
-  /** Opens one to the admin at an http(s) URL. Returns at once; what fails is logged, and the admin asks again. */
-  open(adminUrl: string, token: string): void;
+  /**
+   * Opens one to the admin at an http(s) URL, or through the mesh when it says that it is there. Returns at once; what fails is logged, and the
+   * admin asks again.
+   */
+  open(adminUrl: string, token: string, meshUrl?: string): void;
   /** Ends all, with their streams. */
   close(): void;
   count(): number;
@@ -46,23 +60,43 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
   const { log } = options;
   const sockets = new Set<WebSocket>();
   const open = { streams: 0 };
+  let isClosed = false;
+
+  /** Through the mesh where there is a way, and else, or when that comes to nothing, at the usual URL. */
+  function dial(adminUrl: string, token: string, way: TrustedWay | null): void {
+    for (const oldest of sockets) {
+      if (sockets.size < TUNNELS_MAX) break;
+      sockets.delete(oldest);
+      oldest.terminate();
+    }
+    const socket = new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
+      handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket, ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
+      headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
+    });
+    let isOpened = false;
+    sockets.add(socket);
+    socket.on('open', () => {
+      isOpened = true;
+      serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX), options, open);
+    });
+    socket.on('error', (error) => {
+      const isOtherLeft = way !== null && !isOpened;
+      // Its words may name an address of the VPN (R3).
+      if (isOtherLeft) log.debug('The admin is not reached through the mesh: its usual URL is taken', { problem: networkProblem(error) });
+      else log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: way === null ? networkProblem(error) : 'it broke off in the mesh' });
+    });
+    socket.on('close', () => {
+      sockets.delete(socket);
+      if (way !== null && !isOpened && !isClosed) dial(adminUrl, token, null);
+    });
+  }
+
   return {
-    open(adminUrl, token) {
-      for (const oldest of sockets) {
-        if (sockets.size < TUNNELS_MAX) break;
-        sockets.delete(oldest);
-        oldest.terminate();
-      }
-      const socket = new WebSocket(tunnelUrl(adminUrl), TUNNEL_SUBPROTOCOL, {
-        handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket,
-        headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
-      });
-      sockets.add(socket);
-      socket.on('open', () => serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX), options, open));
-      socket.on('error', (error) => log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) }));
-      socket.on('close', () => sockets.delete(socket));
+    open(adminUrl, token, meshUrl) {
+      dial(adminUrl, token, meshUrl === undefined ? null : trusted(meshUrl, options.meshWay?.() ?? null));
     },
     close() {
+      isClosed = true;
       for (const socket of sockets) socket.terminate();
     },
     count: () => sockets.size,
@@ -70,6 +104,20 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       return open.streams;
     },
   };
+}
+
+interface TrustedWay {
+  readonly url: string;
+  readonly own: string;
+}
+
+/**
+ * What is dialled through the mesh: plain HTTP at the gateway of this machine's own network, from its own address there, so that the token can
+ * go nowhere else, also when the network is away. Null: the URL leads elsewhere, or there is no such way.
+ */
+function trusted(meshUrl: string, way: MeshWay | null): TrustedWay | null {
+  const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(meshUrl);
+  return way === null || port?.[1] !== way.gateway ? null : { url: `http://${way.gateway}:${port[2]}`, own: way.own };
 }
 
 /** The tunnel's address on an admin: http becomes ws, https becomes wss, a path of the admin's own is kept. */
@@ -119,7 +167,7 @@ async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
   const given = new AbortController();
   const gone = (): void => given.abort();
   stream.once('close', gone);
-  const dialled = await dial(headers, exit, given.signal);
+  const dialled = await dialTarget(headers, exit, given.signal);
   stream.off('close', gone);
   if (stream.destroyed || stream.closed) {
     if (dialled.ok) dialled.stream.destroy();
@@ -133,7 +181,7 @@ async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
   }
 }
 
-async function dial(headers: IncomingHttpHeaders, exit: Exit, signal: AbortSignal): Promise<Dialled> {
+async function dialTarget(headers: IncomingHttpHeaders, exit: Exit, signal: AbortSignal): Promise<Dialled> {
   const use = TUNNEL_USES.find((known) => known === headers[USE_HEADER]);
   const target = targetOf(headers[':authority']);
   if (headers[':method'] !== 'CONNECT' || use === undefined || target === null) return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');

@@ -12,7 +12,7 @@ export type AdminMetricsResource = z.output<typeof AdminMetricsView>;
 
 /** The object. `ofProcess` are the metrics of prom-client by name. */
 export function describe({ name, version, live, totals, requests }: Readings, ofProcess: Readonly<Record<string, number>>, nowMs: number): AdminMetricsResource {
-  const { sessions, commits, ended, database, tunnels, broker, ownership } = live;
+  const { sessions, commits, ended, database, tunnels, mesh, broker, ownership } = live;
   const process = (metric: string): number | null => ofProcess[metric] ?? null;
   const startedSeconds = process('process_start_time_seconds');
   return {
@@ -49,7 +49,8 @@ export function describe({ name, version, live, totals, requests }: Readings, of
     nodes: { healthy: totals?.nodes?.healthy ?? null, unhealthy: totals?.nodes?.unhealthy ?? null, unreachable: totals?.nodes?.unreachable ?? null },
     requests: requestsOf(requests),
     database: { available: totals !== null, connections_busy: database.busy, connections_idle: database.idle, connections_waiting: database.waiting },
-    tunnels: { open: tunnels.open, opened_total: tunnels.opened },
+    tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
+    mesh: mesh === null ? null : { networks_joined: mesh.joined, networks_left_out: mesh.leftOut, peers_by_path: { ...mesh.peers } },
     proxies: live.proxies === null ? null : proxiesOf(live.proxies),
     ssh: { logins_total: sum(live.sshLogins), logins_by_outcome: { ...live.sshLogins } },
     webhooks: { deliveries_pending: totals?.deliveriesPending ?? null, tries_total: sum(live.webhookDeliveries), tries_by_outcome: { ...live.webhookDeliveries } },

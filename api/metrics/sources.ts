@@ -30,7 +30,10 @@ export interface LiveReadings {
   readonly commits: { readonly durations: Histogram; readonly sizes: Histogram; readonly waiting: number; readonly refused: number; readonly failed: number };
   readonly ended: Readonly<Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>>;
   readonly database: { readonly busy: number; readonly idle: number; readonly waiting: number };
-  readonly tunnels: { readonly open: number; readonly opened: number };
+  /** Opened by path. */
+  readonly tunnels: { readonly open: number; readonly opened: Counts };
+  /** Null: this admin is in no network of its clusters. */
+  readonly mesh: MeshReadings | null;
   /** Null: they are switched off. */
   readonly proxies: ProxyReadings | null;
   /** By outcome. */
@@ -55,6 +58,15 @@ export interface ProxyReadings {
   readonly closed: Counts;
   /** By outcome. */
   readonly reach: { readonly forward: Counts; readonly chain: Counts };
+}
+
+/** The gateway of this admin. */
+export interface MeshReadings {
+  /** Networks that it is in, and those for which it has no room. */
+  readonly joined: number;
+  readonly leftOut: number;
+  /** By path. */
+  readonly peers: Counts;
 }
 
 /** The channel to the broker. */

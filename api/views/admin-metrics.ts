@@ -47,7 +47,8 @@ export const AdminMetricsView = z.object({
     by_operation: z.array(z.object({ surface: z.string(), operation: z.string(), code: z.string(), count, duration_mean_seconds: number, duration_p99_seconds: number })),
   }),
   database: z.object({ available: z.boolean().describe('Whether it answered just now.'), connections_busy: count, connections_idle: count, connections_waiting: count.describe('Callers that wait for a connection.') }),
-  tunnels: z.object({ open: count, opened_total: totalSince }),
+  tunnels: z.object({ open: count, opened_total: totalSince, opened_by_path: counts }),
+  mesh: z.object({ networks_joined: count, networks_left_out: count, peers_by_path: counts }).nullable().describe('Null: this admin is in no network of its clusters.'),
   proxies: z.object({
     http: ProxyView, socks5: ProxyView, bytes_up_total: totalSince, bytes_down_total: totalSince,
     tunnels_open: count, tunnels_closed_by_reason: counts, reach_forward_by_outcome: counts, reach_chain_by_outcome: counts,

@@ -60,7 +60,7 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
     stdio: ['ignore', log, log],
     env: {
       PATH: process.env['PATH'], NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '', MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
-      ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: '0', ADMIN_SOCKS5_PROXY_PORT: '0', ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
+      ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: '0', ADMIN_SOCKS5_PROXY_PORT: '0', ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
       DATA_DIR: join(BENCH_DIR, 'admin'), ...place.env,
     },
   });

@@ -22,6 +22,8 @@ async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record
     ADMIN_PROXY_HOST: '127.0.0.1',
     ADMIN_HTTP_PROXY_PORT: '0',
     ADMIN_SOCKS5_PROXY_PORT: '0',
+    ADMIN_OBSERVER_PORT: '0',
+    ADMIN_GATEWAY_ENABLED: 'false',
   };
 }
 

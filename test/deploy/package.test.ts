@@ -87,5 +87,5 @@ async function served(url: string, ...paths: readonly string[]): Promise<readonl
 
 async function adminSettings(t: ExecutionContext): Promise<Record<string, string>> {
   const { user, host, port, database } = await createDatabase(t, { schema: 'empty' });
-  return { ...ADMIN_KEYS, ENCRYPTION_KEY, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: '0', ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: '0', ADMIN_SOCKS5_PROXY_PORT: '0', DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}` };
+  return { ...ADMIN_KEYS, ENCRYPTION_KEY, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: '0', ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: '0', ADMIN_SOCKS5_PROXY_PORT: '0', ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}` };
 }

@@ -112,7 +112,7 @@ test.serial('a connection through a proxy is counted there, on its way, in its b
 
   await raises(t, {
     'edge_admin_proxy_connections_total{proxy="http"}': 1, 'edge_admin_proxy_connections_total{proxy="socks5"}': 0, 'edge_admin_reach_total{mode="forward",outcome="connected"}': 1,
-    edge_admin_tunnels_opened_total: 1, edge_admin_tunnels: 1, 'edge_admin_proxy_tunnels_closed_total{reason="normal"}': 1, edge_admin_proxy_tunnels: 0, 'edge_admin_proxy_bytes_total{direction="up"}': 60,
+    'edge_admin_tunnels_opened_total{path="url"}': 1, 'edge_admin_tunnels_opened_total{path="mesh"}': 0, edge_admin_tunnels: 1, 'edge_admin_proxy_tunnels_closed_total{reason="normal"}': 1, edge_admin_proxy_tunnels: 0, 'edge_admin_proxy_bytes_total{direction="up"}': 60,
     'edge_admin_frames_total{direction="out",type="open-tunnel"}': 1,
   }, async () => {
     const { stream } = await connectThrough(httpProxyPort, `${name}:${port}`);
@@ -121,7 +121,7 @@ test.serial('a connection through a proxy is counted there, on its way, in its b
     if (stream !== null && !stream.closed) await once(stream, 'close');
   });
   await raises(t, { 'edge_admin_proxy_blocked_total{proxy="http",reason="credentials"}': 1, 'edge_admin_reach_total{mode="forward",outcome="connected"}': 0 }, () => connectThrough(httpProxyPort, `${name}:${port}`, '_:wrong-password-1234'));
-  await raises(t, { 'edge_admin_reach_total{mode="forward",outcome="unknown_node"}': 1, edge_admin_tunnels_opened_total: 0 }, () => connectThrough(httpProxyPort, `nobody.${CLUSTER}.edge.internal:80`));
+  await raises(t, { 'edge_admin_reach_total{mode="forward",outcome="unknown_node"}': 1, 'edge_admin_tunnels_opened_total{path="url"}': 0 }, () => connectThrough(httpProxyPort, `nobody.${CLUSTER}.edge.internal:80`));
   await raises(t, { 'edge_admin_proxy_connections_total{proxy="socks5"}': 1, 'edge_admin_proxy_blocked_total{proxy="socks5",reason="malformed"}': 1 }, async () => {
     const socket = connect(socks5ProxyPort, '127.0.0.1').on('error', () => {}).resume();
     socket.write('no socks');

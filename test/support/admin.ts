@@ -36,6 +36,8 @@ export async function startTestAdmin(
     ADMIN_PROXY_HOST: '127.0.0.1',
     ADMIN_HTTP_PROXY_PORT: '0',
     ADMIN_SOCKS5_PROXY_PORT: '0',
+    ADMIN_OBSERVER_PORT: '0',
+    ADMIN_GATEWAY_ENABLED: 'false',
     ADMIN_NAME: 'test',
     DATABASE_URL: `postgresql://${database.user}@localhost/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`,
     ENCRYPTION_KEY,

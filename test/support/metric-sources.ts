@@ -14,7 +14,8 @@ export function restingReadings(): LiveReadings {
     commits: { durations: createHistogram([0.1, 1]), sizes: createHistogram([1, 10]), waiting: 0, refused: 0, failed: 0 },
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
-    tunnels: { open: 0, opened: 0 },
+    tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
+    mesh: { joined: 0, leftOut: 0, peers: { direct: 0 } },
     proxies: {
       http: { connections: 0, blocked: { credentials: 0 } }, socks5: { connections: 0, blocked: { credentials: 0 } },
       bytes: { up: 0, down: 0 }, open: 0, closed: { normal: 0 }, reach: { forward: { connected: 0 }, chain: { connected: 0 } },

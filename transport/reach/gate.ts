@@ -5,11 +5,11 @@ import { WebSocketServer } from 'ws';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../protocol/tunnel.ts';
 import { TUNNEL_SUBPROTOCOL } from '../protocol/version.ts';
 import { webSocketStream } from '../streams/web-socket-stream.ts';
-import type { Tunnels } from './tunnels.ts';
+import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { createYoungCollector } from './young-garbage.ts';
 
-/** Handles upgrades of the tunnel path. A token that nobody waits for gets 401, whatever else is right. */
-export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+/** Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is right. */
+export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>, way: TunnelWay): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
     noServer: true, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, clientTracking: false,
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
@@ -21,7 +21,7 @@ export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>): (
     if (node === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
-      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, passed));
+      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, passed), way);
     });
   };
 }

@@ -21,12 +21,18 @@ export interface TunnelPorts {
   send(node: NodeId, frame: AdminFrameBody): boolean;
   /** Has the admin that owns the node's cluster ask its agent for a tunnel to this one. False: there is no such other admin. Never rejects. */
   askOwner(node: NodeId, token: string): Promise<boolean>;
+  /** Where the agent of a node reaches this admin through the mesh; null: not at all, or not now. */
+  meshUrl(node: NodeId): string | null;
 }
+
+/** How a tunnel came in: through the mesh, or to the URL that its agent knows of the admin. */
+export const TUNNEL_WAYS = ['mesh', 'url'] as const;
+export type TunnelWay = (typeof TUNNEL_WAYS)[number];
 
 /** What happened so far, for metrics. */
 export interface TunnelCounters {
   asked: number;
-  opened: number;
+  readonly opened: Record<TunnelWay, number>;
   /** Tokens that nobody waits for: used, expired or made up. */
   strangers: number;
 }
@@ -42,7 +48,7 @@ export interface Tunnels {
   /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
   redeem(token: string): NodeId | null;
   /** Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its streams; new ones take this. */
-  accept(node: NodeId, bytes: Duplex): void;
+  accept(node: NodeId, bytes: Duplex, way: TunnelWay): void;
   /** The node was deleted or its credential revoked: whatever is open to it ends now (E5). */
   end(node: NodeId): void;
   count(): number;
@@ -51,6 +57,12 @@ export interface Tunnels {
   readonly counters: Readonly<TunnelCounters>;
   /** Takes no new streams and ends all tunnels. Whoever has streams drains them first. */
   close(): void;
+}
+
+/** A tunnel, and how it came in. */
+interface OpenTunnel {
+  readonly tunnel: Tunnel;
+  readonly way: TunnelWay;
 }
 
 interface Asked {
@@ -64,10 +76,10 @@ interface Asked {
 export function createTunnels(ports: TunnelPorts): Tunnels {
   const { clock, log, monotonicMs } = ports;
   /** All that are open; the last of a node takes new streams. */
-  const open = new Map<NodeId, Set<Tunnel>>();
+  const open = new Map<NodeId, Set<OpenTunnel>>();
   const asked = new Map<NodeId, Asked>();
   const tokens = new Map<string, NodeId>();
-  const counters: TunnelCounters = { asked: 0, opened: 0, strangers: 0 };
+  const counters: TunnelCounters = { asked: 0, opened: { mesh: 0, url: 0 }, strangers: 0 };
   let isClosing = false;
   clock.after(TUNNEL_SWEEP_MS, sweep);
 
@@ -79,9 +91,12 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
   }
 
-  /** One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile gets another. */
+  /**
+   * One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile gets another. So does who
+   * comes while nothing goes through the mesh: a tunnel there may go on later, or is found to be dead.
+   */
   function latest(node: NodeId): Tunnel | undefined {
-    return [...open.get(node) ?? []].findLast((tunnel) => tunnel.isOpen);
+    return [...open.get(node) ?? []].findLast(({ tunnel, way }) => tunnel.isOpen && (way === 'url' || ports.meshUrl(node) !== null))?.tunnel;
   }
 
   /** Asks the agent, once for all who wait. */
@@ -106,7 +121,8 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     const request: Asked = { tokenKey: keyOf(token), waiting: new Set(), cancelTimer: clock.after(TUNNEL_OPEN_MS_MAX, () => settle(node, null)) };
     tokens.set(request.tokenKey, node);
     asked.set(node, request);
-    if (!ports.send(node, { type: 'open-tunnel', token })) void askOwner(node, token, request);
+    const meshUrl = ports.meshUrl(node);
+    if (!ports.send(node, { type: 'open-tunnel', token, ...(meshUrl !== null && { mesh_url: meshUrl }) })) void askOwner(node, token, request);
     return request;
   }
 
@@ -132,16 +148,17 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     return node;
   }
 
-  function accept(node: NodeId, bytes: Duplex): void {
-    counters.opened += 1;
+  function accept(node: NodeId, bytes: Duplex, way: TunnelWay): void {
+    counters.opened[way] += 1;
     const of = open.get(node) ?? new Set();
     const tunnel: Tunnel = runTunnel(bytes, monotonicMs, () => {
-      of.delete(tunnel);
+      of.delete(one);
       if (of.size === 0 && open.get(node) === of) open.delete(node);
     });
-    of.add(tunnel);
+    const one: OpenTunnel = { tunnel, way };
+    of.add(one);
     open.set(node, of);
-    log.debug({ node }, 'a tunnel was opened');
+    log.debug({ node, way }, 'a tunnel was opened');
     settle(node, tunnel);
     if (isClosing) tunnel.close();
   }
@@ -149,7 +166,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   function sweep(): void {
     const nowMs = monotonicMs();
     for (const of of open.values()) {
-      for (const tunnel of of) {
+      for (const { tunnel } of of) {
         if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();
         else tunnel.beat(nowMs);
       }
@@ -158,7 +175,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   }
 
   function all(): readonly Tunnel[] {
-    return [...open.values()].flatMap((of) => [...of]);
+    return [...open.values()].flatMap((of) => [...of].map(({ tunnel }) => tunnel));
   }
 
   return {
@@ -166,7 +183,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     refuse: (node) => settle(node, null),
     end(node) {
       settle(node, null);
-      for (const tunnel of open.get(node) ?? []) tunnel.destroy();
+      for (const { tunnel } of open.get(node) ?? []) tunnel.destroy();
     },
     count: () => all().length,
     nodes: () => [...open.keys()],

@@ -18,7 +18,8 @@ function distinct(): LiveReadings {
     commits: { durations, sizes, waiting: 21, refused: 22, failed: 23 },
     ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
     database: { busy: 28, idle: 29, waiting: 30 },
-    tunnels: { open: 31, opened: 32 },
+    tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
+    mesh: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
     proxies: {
       http: { connections: 33, blocked: { credentials: 34 } }, socks5: { connections: 35, blocked: { slow: 36 } },
       bytes: { up: 37, down: 38 }, open: 39, closed: { normal: 40 }, reach: { forward: { connected: 41 }, chain: { offline: 42 } },
@@ -58,7 +59,8 @@ test('every reading is told under its own name', (t) => {
     'database_connections state=busy': 28, 'database_connections state=idle': 29, 'database_connections state=waiting': 30,
     'proxy_connections_total proxy=http': 33, 'proxy_connections_total proxy=socks5': 35, 'proxy_blocked_total proxy=http reason=credentials': 34, 'proxy_blocked_total proxy=socks5 reason=slow': 36,
     'proxy_bytes_total direction=up': 37, 'proxy_bytes_total direction=down': 38, 'proxy_tunnels': 39, 'proxy_tunnels_closed_total reason=normal': 40,
-    'reach_total mode=forward outcome=connected': 41, 'reach_total mode=chain outcome=offline': 42, 'tunnels': 31, 'tunnels_opened_total': 32,
+    'reach_total mode=forward outcome=connected': 41, 'reach_total mode=chain outcome=offline': 42, 'tunnels': 31, 'tunnels_opened_total path=mesh': 32, 'tunnels_opened_total path=url': 55,
+    'mesh_networks state=joined': 56, 'mesh_networks state=left_out': 57, 'mesh_peers path=relayed': 58,
     'ssh_logins_total outcome=accepted': 43, 'webhook_deliveries_total outcome=2xx': 44, 'webhook_deliveries_pending': 67,
     'broker_events_total outcome=published': 45, 'broker_events_total outcome=too_old': 46, 'broker_failures_total': 47, 'broker_up': 1,
     'trace_spans_total outcome=exported': 53, 'trace_spans_total outcome=dropped': 54,
@@ -77,6 +79,7 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), proxies: null } }))], ['proxy_connections_total', 'proxy_blocked_total', 'proxy_bytes_total', 'proxy_tunnels', 'proxy_tunnels_closed_total', 'reach_total']);
   t.deepEqual(without({ live: { ...restingReadings(), broker: { published: 0, tooOld: 0, failures: 0, isUp: null } } }), ['broker_up']);
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), mesh: null } }))], ['mesh_networks', 'mesh_peers']);
   t.deepEqual([...new Set(without({ totals: { ...NO_ROWS, executions: null } }))], ['executions']);
 });
 

@@ -52,7 +52,7 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
       return current();
     },
     async start() {
-      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_NAME: name, ADMIN_URLS: door, ...env });
+      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_NAME: name, ADMIN_URLS: door, ...env });
       runs.push(program);
       await program.logged('edge-admin is ready');
     },

@@ -13,6 +13,7 @@ import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../../transport/reach/gate.ts';
 import { createTunnels } from '../../../transport/reach/tunnels.ts';
 import type { Tunnels } from '../../../transport/reach/tunnels.ts';
+import { openDoor } from '../../../transport/vpn/gateway/entrance.ts';
 import { notDialled } from '../../../transport/streams/dialled.ts';
 import type { Dialled } from '../../../transport/streams/dialled.ts';
 import { createJoins } from '../../../transport/streams/join.ts';
@@ -30,6 +31,12 @@ export interface RigOptions {
   readonly isConnected?: boolean;
   /** Asks the admin at which the node has its session, if there is another one. */
   readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
+  /** Whether there is a mesh, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants in. */
+  readonly isMeshUp?: () => boolean;
+  /** What the admin says is its place in the mesh, instead of its own. */
+  readonly claimedMeshUrl?: string;
+  /** The gateway, as the agent knows it. */
+  readonly gateway?: string;
 }
 
 /** A running rig. */
@@ -37,39 +44,49 @@ export interface Rig {
   readonly tunnels: Tunnels;
   readonly agent: AgentTunnels;
   readonly url: string;
+  /** Of the admin in the mesh. */
+  readonly meshUrl: string;
   /** One-time tokens, in the order in which they were sent. */
   readonly tokens: readonly string[];
   readonly reach: (port: number, signal?: AbortSignal) => Promise<Dialled>;
 }
 
 /** Starts one that ends with the scope. */
-export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true, askOwner = () => Promise.resolve(false) }: RigOptions = {}): Promise<Rig> {
+export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true, askOwner = () => Promise.resolve(false), isMeshUp = () => false, claimedMeshUrl, gateway = '127.0.0.2' }: RigOptions = {}): Promise<Rig> {
   const tokens: string[] = [];
   const joins = createJoins();
-  const agent = createAgentTunnels({ exit: plainExit, join: (one, other) => joins.join(one, other), log: silent });
+  const agent = createAgentTunnels({ exit: plainExit, join: (one, other) => joins.join(one, other), log: silent, meshWay: () => ({ gateway, own: '127.0.0.3' }) });
   const tunnels = createTunnels({
     clock, log: recordingLog(), monotonicMs: () => clock.nowMs(),
     send(_node, frame) {
       if (!isConnected || frame.type !== 'open-tunnel') return false;
       tokens.push(frame.token);
-      if (opens) agent.open(url, frame.token);
+      if (opens) agent.open(url, frame.token, frame.mesh_url);
       return true;
     },
     askOwner,
+    meshUrl: () => (isMeshUp() ? claimedMeshUrl ?? door.url : null),
   });
+  const door = required(await openDoor('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
   const server = createServer();
-  server.on('upgrade', createTunnelGate(tunnels));
+  server.on('upgrade', createTunnelGate(tunnels, 'url'));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   scope.teardown(async () => {
     agent.close();
     tunnels.close();
+    door.close();
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
   });
-  return { tunnels, agent, url, tokens, reach: (port, signal = new AbortController().signal) => tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal) };
+  return { tunnels, agent, url, meshUrl: door.url, tokens, reach: (port, signal = new AbortController().signal) => tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal) };
+}
+
+function required<T>(one: T | null): T {
+  if (one === null) throw new Error('no door');
+  return one;
 }
 
 /** A TCP server of the test. Resolves with its port. */

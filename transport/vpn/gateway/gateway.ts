@@ -60,7 +60,6 @@ export interface GatewayReadings {
   readonly joined: number;
   readonly leftOut: number;
   readonly peers: Readonly<Record<MeshPath, number>>;
-  readonly bytes: { readonly received: number; readonly sent: number };
 }
 
 /** A gateway. */
@@ -221,8 +220,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
       if (member === null) return null;
       const all = member.paths();
       const peers = Object.fromEntries(MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length])) as Record<MeshPath, number>;
-      const bytes = { received: all.reduce((sum, one) => sum + one.receivedBytes, 0), sent: all.reduce((sum, one) => sum + one.sentBytes, 0) };
-      return { joined: now.joined.size, leftOut: now.leftOut.length, peers, bytes };
+      return { joined: now.joined.size, leftOut: now.leftOut.length, peers };
     },
     state: () => ({ isHere: member !== null, problem: member === null ? refusedWith : doorProblem ?? member.problem() }),
     async close() {
