@@ -1,0 +1,54 @@
+/** The observer of an admin: whom it takes for members, and who is told where they are. */
+import type { Clock, Log } from '../../../actors/kit/ports.ts';
+import type { Addressed } from '../../../actors/messages.ts';
+import type { ClusterId, NodeId } from '../../protocol/ids.ts';
+import type { MeshObserver } from '../../protocol/mesh.ts';
+import type { ObserverCounters } from './counters.ts';
+import { startObserver } from './observer.ts';
+
+/** What the admin's settings say of it. */
+export interface MeshObserverSettings {
+  readonly ADMIN_OBSERVER_ENABLED: boolean;
+  readonly ADMIN_OBSERVER_HOST: string;
+  readonly ADMIN_OBSERVER_PORT: number;
+}
+
+/** What it asks, and whom it tells. */
+export interface MeshObserverPorts {
+  /** Who has this public key; null: nobody. */
+  readonly memberOf: (publicKey: string) => Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /** Whether this admin owns the cluster. Agents use the observers of the admin that they have a session with, which is the owner. What is seen of others is not told. */
+  readonly owns: (cluster: ClusterId) => boolean;
+  readonly tell: (addressed: Addressed) => void;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly monotonicMs: () => number;
+  readonly log: Log;
+}
+
+/** A running one, or none. */
+export interface AdminObserver {
+  /** As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be had. */
+  readonly observers: readonly MeshObserver[];
+  /** Null: it is switched off. */
+  readonly counters: Readonly<ObserverCounters> | null;
+  members(): number;
+  /** One sentence without addresses; null: nothing. */
+  problem(): string | null;
+  close(): Promise<void>;
+}
+
+/** Starts it, unless it is switched off. */
+export async function startMeshObserver(settings: MeshObserverSettings, ports: MeshObserverPorts): Promise<AdminObserver> {
+  if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], counters: null, members: () => 0, problem: () => null, close: () => Promise.resolve() };
+  const { memberOf, owns, tell, ...rest } = ports;
+  const observer = await startObserver({
+    host: settings.ADMIN_OBSERVER_HOST, port: settings.ADMIN_OBSERVER_PORT, memberOf, ...rest,
+    seen({ node, cluster }, publicKey, { endpoint, isStable }) {
+      if (owns(cluster)) tell({ to: { kind: 'node', id: node }, message: { type: 'mesh-observed', publicKey, endpoint, isStable } });
+    },
+  });
+  return {
+    observers: observer.places.map(({ port, publicKey }) => ({ host: null, port, public_key: publicKey })),
+    counters: observer.counters, members: () => observer.members(), problem: () => observer.problem(), close: () => observer.close(),
+  };
+}
