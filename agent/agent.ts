@@ -1,11 +1,9 @@
 /** The resident program, put together: directory, identity, journal, executor, session. */
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { EnrollAnswer } from '../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../transport/protocol/frames.ts';
-import { createMember } from '../transport/mesh/create-member.ts';
-import { removeDevice } from '../transport/wireguard/open.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { registrationOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
@@ -21,9 +19,7 @@ import type { Service } from './health.ts';
 import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import type { Journal } from './journal.ts';
-import { interfaceNameOf } from './mesh/interface-name.ts';
-import { createMembership } from './mesh/membership.ts';
-import { ROTATION_SIGNAL } from './mesh/rotation.ts';
+import { leaveMesh, startMesh } from './mesh/mesh.ts';
 import { scriptEnvironment } from './keepers.ts';
 import { trimMemory } from './memory.ts';
 import { openJournal } from './open-journal.ts';
@@ -89,13 +85,12 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   const identity = readIdentity(directory.identity);
   const journal = openJournal(directory.journal, machineTimeline(), log);
   const executor = newExecutor(options, directory, journal, identity?.node_id ?? '', () => {});
-  const wasMember = identity !== null && existsSync(directory.meshKeys);
   executor.recover();
   await executor.close();
   journal.close();
+  if (identity !== null) await leaveMesh(directory, identity.node_id, log);
   for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
-  if (wasMember) await removeDevice(interfaceNameOf(identity.node_id)).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
   return EXIT_STATUS.ok;
@@ -117,10 +112,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   });
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
   const counters = createSessionCounters();
-  const membership = config.VPN_ENABLED ? createMembership({
-    interfaceName: interfaceNameOf(identity.node_id), port: config.VPN_PORT, keysPath: directory.meshKeys, picturePath: directory.meshPicture, clock: systemClock(), log, createMember,
-    say: (word) => session.sayOfMesh(word), named: () => {},
-  }) : null;
+  const mesh = startMesh({ config, directory, node: identity.node_id, clusterName: () => current.enrollment.cluster_name, clock: systemClock(), log, say: (word) => session.sayOfMesh(word) });
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
   const reports = createReports({
     config, version, directory, token: identity.enrollment.api_token, clock: systemClock(), log, adminUrls, relayMapUrls: () => current.enrollment.settings.derp_map_urls,
@@ -139,7 +131,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     diskService(directory.path),
     ...reach.services,
     ...visibility.services,
-    ...(membership === null ? [] : [membership.service]),
+    ...mesh?.services ?? [],
   );
   const session: Session = new Session({
     node: identity.node_id,
@@ -148,36 +140,33 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     adminUrls,
     onSettings: (settings, clusterName) => {
       current = keepSettings(directory, current, settings, clusterName, log);
-      if (clusterName === null) membership?.configured(settings.mesh, adminUrl, false);
+      if (clusterName === null) mesh?.configured(settings.mesh, adminUrl, false);
     },
     onConfirmed: () => confirmed(),
     onLive: (url) => {
       adminUrl = url;
-      membership?.configured(current.enrollment.settings.mesh, url, true);
+      mesh?.configured(current.enrollment.settings.mesh, url, true);
       trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
       reach.connected(url);
       reports.connected(url);
     },
     onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
-  }, { journal, runner: executor, reach: reach.session, ...(membership !== null && { mesh: membership.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
+  }, { journal, runner: executor, reach: reach.session, ...(mesh !== null && { mesh: mesh.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 
   executor.recover();
   reports.listening(visibility.ports.http_port);
   session.start();
-  const rotate = (): void => membership?.rotate();
-  process.on(ROTATION_SIGNAL, rotate);
   const status = await Promise.race([revoked.promise, aborted(signal)]);
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
-  process.off(ROTATION_SIGNAL, rotate);
   visibility.close();
   reports.close();
   await Promise.race([Promise.all([executor.close(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
   }
-  await membership?.close({ isKept: status !== EXIT_STATUS.revoked });
+  await mesh?.close({ isKept: status !== EXIT_STATUS.revoked });
   session.stop();
   const kept = journal.holding().length;
   if (kept > 0) log.info('The next start goes on with what is left', { executions: kept });

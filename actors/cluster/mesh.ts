@@ -84,7 +84,10 @@ export function meshWanted(state: ClusterState, record: ClusterRecord, { node, r
   const { mesh } = state;
   const listening = mesh.listeners.has(node) ? state : { ...state, mesh: { ...mesh, listeners: new Set([...mesh.listeners, node]) } };
   if (mesh.revision === null || !mesh.ofNode.has(node)) return step(listening, [], [{ type: 'read-mesh' }]);
-  return step(listening, [], missed(mesh, revision)?.map((change) => tellNode(node, { type: 'mesh-changed', from: change.from, to: change.to, set: [...change.set], removed: [...change.removed] })) ?? [tellNode(node, whole(mesh, record, node, domain))]);
+  const changes = missed(mesh, revision);
+  // A member is no peer of itself: what changed in its own place is told with the whole network.
+  const isOwn = changes?.some(({ set }) => set.some((peer) => peer.node === node)) ?? false;
+  return step(listening, [], changes === null || isOwn ? [tellNode(node, whole(mesh, record, node, domain))] : changes.map((change) => tellNode(node, { type: 'mesh-changed', from: change.from, to: change.to, set: [...change.set], removed: [...change.removed] })));
 }
 
 /** Both sides of a pair are told to try at once. One that asks for somebody else's peer is told nothing. */

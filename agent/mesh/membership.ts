@@ -29,6 +29,8 @@ export interface MembershipOptions {
   /** Files of the key and of the last known network. */
   readonly keysPath: string;
   readonly picturePath: string;
+  /** Of the cluster that the node is in, as the admin says. */
+  readonly clusterName: () => string;
   readonly clock: SessionClock;
   readonly log: AgentLog;
   /** False: no admin hears it now. */
@@ -125,7 +127,9 @@ export function createMembership(options: MembershipOptions): Membership {
     if (member === null || keys === null) return;
     const { listenPort, endpoints, relayRegion } = member.place();
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
-    say({ type: 'mesh-advertise', advertisement: { public_key: publicKey, listen_port: listenPort, endpoints: [...endpoints], relay_region: relayRegion, revision: picture?.network.public_key === publicKey ? picture.revision : null } });
+    // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
+    const isCurrent = picture?.network.public_key === publicKey && picture.network.cluster_name === options.clusterName();
+    say({ type: 'mesh-advertise', advertisement: { public_key: publicKey, listen_port: listenPort, endpoints: [...endpoints], relay_region: relayRegion, revision: isCurrent ? picture?.revision ?? null : null } });
   }
 
   function learn(next: Picture): void {

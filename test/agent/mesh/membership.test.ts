@@ -39,7 +39,7 @@ function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem 
   let ports: MemberPorts | null = null;
   const keysPath = join(directory, 'mesh-keys.json');
   const membership = createMembership({
-    interfaceName: 'edge00000000', port: 0, keysPath, picturePath: join(directory, 'mesh-network.json'), clock, log: silentLog,
+    interfaceName: 'edge00000000', port: 0, keysPath, picturePath: join(directory, 'mesh-network.json'), clusterName: () => 'prod', clock, log: silentLog,
     say: (word) => { said.push(word); return true; },
     named: (picture) => { named.push(picture); },
     createMember: async (options, given) => {

@@ -1,0 +1,76 @@
+/** This machine in the network of its cluster, put together: its membership, the names of the others, and what is left of both when it goes. */
+import { existsSync } from 'node:fs';
+import type { MeshPath, MeshSettings } from '../../transport/protocol/mesh.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { createMember } from '../../transport/mesh/create-member.ts';
+import { removeDevice } from '../../transport/wireguard/open.ts';
+import type { AgentConfig } from '../config.ts';
+import type { DataDirectory } from '../data-directory.ts';
+import type { Service } from '../health.ts';
+import { createNames, removeNames } from '../names/names.ts';
+import type { AgentLog, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import { createMembership } from './membership.ts';
+import { ROTATION_SIGNAL } from './rotation.ts';
+
+/** What it is made of. */
+export interface MeshOptions {
+  readonly config: AgentConfig;
+  readonly directory: DataDirectory;
+  readonly node: NodeId;
+  /** Of the cluster that the node is in, as the admin said last. */
+  readonly clusterName: () => string;
+  readonly clock: SessionClock;
+  readonly log: AgentLog;
+  /** Over the session. False: no admin hears it now. */
+  readonly say: (word: MeshWord) => boolean;
+}
+
+/** What runs of it. */
+export interface Mesh {
+  readonly session: SessionMesh;
+  readonly services: readonly Service[];
+  /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
+  configured(settings: MeshSettings | undefined, adminUrl: string, isWelcome: boolean): void;
+  /** The node that has this key, or `gateway`; null: a stranger. */
+  nodeOf(publicKey: string): string | null;
+  pathOf(publicKey: string): MeshPath | null;
+  /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
+  close(end: { readonly isKept: boolean }): Promise<void>;
+}
+
+/** Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its health. */
+export function startMesh({ config, directory, node, clusterName, clock, log, say }: MeshOptions): Mesh | null {
+  if (!config.VPN_ENABLED) return null;
+  const interfaceName = interfaceNameOf(node);
+  const names = createNames({ mode: config.VPN_DNS, node, interfaceName, log });
+  const membership = createMembership({
+    interfaceName, port: config.VPN_PORT, keysPath: directory.meshKeys, picturePath: directory.meshPicture, clusterName, clock, log, say, createMember,
+    named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
+  });
+  const rotate = (): void => membership.rotate();
+  process.on(ROTATION_SIGNAL, rotate);
+  return {
+    session: membership.session,
+    services: [membership.service, { name: 'names', problem: () => names.problem() }],
+    configured: (settings, adminUrl, isWelcome) => membership.configured(settings, adminUrl, isWelcome),
+    nodeOf: (publicKey) => membership.nodeOf(publicKey),
+    pathOf: (publicKey) => membership.pathOf(publicKey),
+    async close(end) {
+      process.off(ROTATION_SIGNAL, rotate);
+      await Promise.all([membership.close(end), names.close()]);
+    },
+  };
+}
+
+/** Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a warning. */
+export async function leaveMesh(directory: DataDirectory, node: NodeId, log: AgentLog): Promise<void> {
+  if (!existsSync(directory.meshKeys)) return; // it never was in a network
+  const interfaceName = interfaceNameOf(node);
+  await removeNames({ node, interfaceName, log });
+  await removeDevice(interfaceName).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
+}
+
+/** The same at every start, and no other agent's on this machine. */
+function interfaceNameOf(node: NodeId): string {
+  return `edge${node.slice(0, 8)}`;
+}
