@@ -13,6 +13,7 @@ export interface Doors {
   keep(addresses: ReadonlyMap<ClusterId, string>): void;
   /** Opens what is not open, as far as its address is there. Null: nothing stands in the way; else one sentence. Never rejects. */
   settle(addresses: ReadonlyMap<ClusterId, string>): Promise<string | null>;
+  /** Null: it is not open, or the interface is gone. */
   urlOf(cluster: ClusterId): string | null;
   /** Cuts what came in. */
   close(): void;
@@ -23,6 +24,7 @@ export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wal
   const doors = new Map<ClusterId, OpenDoor>();
   let raised = { for: '', atMs: -Infinity };
   let problem: string | null = null;
+  let isThere = false;
   let isClosed = false;
 
   async function raise(): Promise<void> {
@@ -42,7 +44,7 @@ export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wal
       }
     },
     async settle(addresses) {
-      await wall.holdApart();
+      isThere = await wall.holdApart();
       for (const [cluster, ipv4] of addresses) {
         if (doors.has(cluster)) continue;
         const door = await openDoor(ipv4, upgrade);
@@ -53,7 +55,7 @@ export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wal
       await raise();
       return problem;
     },
-    urlOf: (cluster) => doors.get(cluster)?.url ?? null,
+    urlOf: (cluster) => (isThere ? doors.get(cluster)?.url ?? null : null),
     close() {
       isClosed = true;
       for (const door of doors.values()) door.close();

@@ -15,8 +15,8 @@ export interface Door {
 export interface Wall {
   /** Members reach these and nothing else. Null: it stands; else why not, in one sentence. Never rejects. */
   raise(doors: readonly Door[]): Promise<string | null>;
-  /** The interface forwards nothing, whatever the machine does. For each time that the interface is made; one that is not there is none. Never rejects. */
-  holdApart(): Promise<void>;
+  /** The interface forwards nothing, whatever the machine does; asked for again and again, for it may be made anew. False: there is no interface. Never rejects. */
+  holdApart(): Promise<boolean>;
   /** Takes the rules away. Never rejects. */
   remove(): Promise<void>;
 }
@@ -34,8 +34,8 @@ export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/pro
     raise: (doors) => run(nft, rules(table, interfaceName, doors)).then(() => null, (error: unknown) => whyNot(error)),
     async holdApart() {
       // IPv4 asks the interface where a packet came in. IPv6 asks the whole machine: there the table stands alone.
-      await writeFile(`${sysctls}/net/ipv4/conf/${interfaceName}/forwarding`, '0').catch(() => {});
-      await writeFile(`${sysctls}/net/ipv6/conf/${interfaceName}/forwarding`, '0').catch(() => {});
+      const [isThere] = await Promise.all(['ipv4', 'ipv6'].map((family) => writeFile(`${sysctls}/net/${family}/conf/${interfaceName}/forwarding`, '0').then(() => true, (error: unknown) => !isMissing(error))));
+      return isThere === true;
     },
     remove: () => run(nft, `add table ${table}\ndelete table ${table}\n`).catch(() => {}),
   };
@@ -73,7 +73,10 @@ function run(nft: string, input: string): Promise<void> {
   });
 }
 
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
 function whyNot(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? 'the program nft, which keeps members from other services of this machine, is not there' : 'nft could not set the rules that keep members from other services of this machine';
+  return isMissing(error) ? 'the program nft, which keeps members from other services of this machine, is not there' : 'nft could not set the rules that keep members from other services of this machine';
 }

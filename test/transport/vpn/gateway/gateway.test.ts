@@ -37,10 +37,10 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, host, refused, wallPr
   const members: RecordingMember[] = [];
   const wall: Wall = {
     async raise(doors) { walls.push(doors); order.push('wall'); return wallProblem ?? null; },
-    holdApart: async () => {},
+    holdApart: async () => made.isThere,
     async remove() { order.push('no wall'); },
   };
-  const made: { refused: string | undefined; database: boolean } = { refused, database: true };
+  const made: { refused: string | undefined; database: boolean; isThere: boolean } = { refused, database: true, isThere: true };
   const gateway: Gateway = createGateway({
     clock, log, monotonicMs: () => clock.nowMs(), keys: { privateKey: 'private', publicKey: OWN }, wall, host: host ?? null, peersMax,
     open: isEnabled ? async (wanted, ports): Promise<CreatedMember> => {
@@ -197,7 +197,7 @@ test('a cluster for which there is no room is left out, and its name is said onc
 });
 
 test('a node is reached through the mesh while its handshake is young and its cluster is owned', async (t) => {
-  const { gateway, owned, members, walls, pass } = rig(t);
+  const { gateway, owned, members, made, walls, pass } = rig(t);
   owned.set(clusterId(1), 1);
   gateway.become({ ...mesh(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]), ...LOOPBACK });
   await pass(20);
@@ -217,6 +217,10 @@ test('a node is reached through the mesh while its handshake is young and its cl
   t.is(await urlAfter(1_000, 'none'), null);
   t.is(gateway.urlFor(nodeId(1, 3)), null);
   await urlAfter(1_000);
+  made.isThere = false;
+  t.is(await urlAfter(1_000), null);
+  made.isThere = true;
+  t.regex(await urlAfter(1_000) ?? '', /^http:/u);
   owned.delete(clusterId(1));
   t.is(gateway.urlFor(nodeId(1, 2)), null);
 });
