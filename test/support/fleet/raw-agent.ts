@@ -38,7 +38,7 @@ export interface RawAgent extends EnrollAnswer {
 }
 
 /** What an agent posts to enrol. */
-export function enrollment(key: string, node: string = randomUUID()): Record<string, unknown> {
+export function enrollment(key: string, node: string = randomUUID()) {
   return { enrollment_key: key, node_id: node, id_type: 'persistent', version: '0.0.1', ports: PORTS, self_update_enabled: false };
 }
 

@@ -1,0 +1,95 @@
+/** A node in the network of its cluster without an interface: the session and the membership of the real agent, and a device that only remembers what it should be. */
+import { randomInt } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../../bench/product/simulated-agent.ts';
+import { webSocketDial } from '../../../agent/dial.ts';
+import { createMembership } from '../../../agent/mesh/membership.ts';
+import type { Picture } from '../../../agent/mesh/picture.ts';
+import type { AgentLog, Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
+import { Session } from '../../../agent/session.ts';
+import type { MemberPorts, WantedMember } from '../../../transport/mesh/member.ts';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import type { AgentSettings } from '../../../transport/protocol/frames.ts';
+import type { Scope } from '../scope.ts';
+import { enrollment } from './raw-agent.ts';
+
+/** One such node. */
+export interface MeshMember {
+  readonly node: string;
+  readonly session: Session;
+  /** What its interface would be now; null before it has one. */
+  readonly wanted: WantedMember | null;
+  /** Every state of the network that it held, in order. */
+  readonly pictures: readonly Picture[];
+  /** Says that it is reached at this place from now on, of its own network. */
+  move(endpoint: string): void;
+  /** Makes a new key and says so. */
+  rotate(): void;
+  /** Its connection breaks without a word; it connects again. */
+  cut(): void;
+  stop(): void;
+}
+
+const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Nothing was ever run there. */
+const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, forget() {}, heal: () => true };
+const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
+
+/** Starts one that is enrolled. It ends with the scope; its files are below `directory`. */
+export function startMeshMember(scope: Scope, url: string, { node_id: node, api_token: token }: EnrollAnswer, directory: string): MeshMember {
+  const own = join(directory, node);
+  mkdirSync(own, { recursive: true });
+  const pictures: Picture[] = [];
+  let settings: AgentSettings | null = null;
+  let clusterName = '';
+  let wanted: WantedMember | null = null;
+  let ports: MemberPorts | null = null;
+  let endpoints: readonly string[] = [`192.168.0.2:${randomInt(1_024, 65_536)}`];
+  let link: Link | null = null;
+  const place = { listenPort: randomInt(1_024, 65_536), relayRegion: null };
+  const membership = createMembership({
+    interfaceName: 'none', port: place.listenPort, keysPath: join(own, 'keys.json'), picturePath: join(own, 'picture.json'), clusterName: () => clusterName, clock: systemClock, log: silent,
+    say: (word) => session.sayOfMesh(word),
+    named: (picture) => { if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture); },
+    createMember: async (options, given) => {
+      ports = given;
+      wanted = options.wanted;
+      const member = { become: (next: WantedMember) => { wanted = next; }, tryDirect: () => {}, paths: () => [], place: () => ({ ...place, endpoints }), problem: () => null, close: async () => Promise.resolve() };
+      return Promise.resolve({ ok: true, member });
+    },
+  });
+  const dial = webSocketDial();
+  const session: Session = new Session({
+    node, token, registration: { version: '0.0.1', id_type: 'persistent', ports: enrollment('').ports, self_update_enabled: false },
+    adminUrls: () => [url],
+    onSettings: (next, name) => {
+      settings = next;
+      clusterName = name ?? clusterName;
+    },
+    onLive: (admin) => membership.configured(settings?.mesh, admin, true),
+  }, {
+    journal: EMPTY, runner: IDLE, mesh: membership.session, report: () => ({ services: [] }), clock: systemClock, random: () => Math.random() / 4, log: silent,
+    dial: (...words) => link = dial(...words),
+  });
+  const stop = (): void => {
+    session.stop();
+    void membership.close({ isKept: false });
+  };
+  scope.teardown(stop);
+  session.start();
+  return {
+    node, session, pictures,
+    get wanted() {
+      return wanted;
+    },
+    move(endpoint) {
+      endpoints = [endpoint];
+      ports?.moved({ ...place, endpoints });
+    },
+    rotate: () => membership.rotate(),
+    cut: () => link?.terminate(),
+    stop,
+  };
+}
