@@ -23,6 +23,8 @@ export interface LinkAddress {
   readonly cidr: string;
   /** What `ip address delete` wants to hear. */
   readonly words: string;
+  /** Goes with another of its range, unless the machine is set otherwise. */
+  readonly isSecondary: boolean;
 }
 
 /** What every command here needs. */
@@ -37,7 +39,7 @@ const ANSWER = z.array(z.object({
   flags: z.array(z.string()).default([]),
   mtu: z.number().default(0),
   linkinfo: z.object({ info_kind: z.string().optional() }).optional(),
-  addr_info: z.array(z.object({ local: z.string().optional(), address: z.string().optional(), prefixlen: z.number().optional() })).default([]),
+  addr_info: z.array(z.object({ local: z.string().optional(), address: z.string().optional(), prefixlen: z.number().optional(), secondary: z.boolean().default(false) })).default([]),
 }));
 
 /** What `ip` says of an interface that is not there. */
@@ -54,8 +56,8 @@ export async function readLink(name: string, { machine, limits }: Reach): Promis
   if (answer === undefined) throw new DeviceProblem(`the program ${machine.ip} does not answer as that of iproute2 does: install iproute2`);
   return {
     kind: answer.linkinfo?.info_kind ?? null, isUp: answer.flags.includes('UP'), mtu: answer.mtu,
-    addresses: answer.addr_info.flatMap(({ local, address, prefixlen }) => (local === undefined || prefixlen === undefined ? [] : [{
-      cidr: `${local}/${prefixlen}`, words: address === undefined ? `${local}/${prefixlen}` : `${local} peer ${address}/${prefixlen}`,
+    addresses: answer.addr_info.flatMap(({ local, address, prefixlen, secondary }) => (local === undefined || prefixlen === undefined ? [] : [{
+      cidr: `${local}/${prefixlen}`, words: address === undefined ? `${local}/${prefixlen}` : `${local} peer ${address}/${prefixlen}`, isSecondary: secondary,
     }])),
   };
 }
@@ -84,17 +86,19 @@ export async function deleteLink(name: string, { machine, limits }: Reach): Prom
 
 /**
  * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it switched off.
- * What goes is removed before the rest comes: of two addresses in one range the second would go with the first.
+ * What goes is removed before the rest comes, as the second address of a range may go with the first.
  */
 export async function setAddresses(name: string, cidrs: readonly string[], reach: Reach): Promise<void> {
   if (cidrs.length > reach.limits.addressesMax) throw new DeviceProblem(`an interface has at most ${reach.limits.addressesMax} addresses here`);
   const wanted = new Set(cidrs.map((cidr) => canonicalCidr(cidr)).filter((cidr) => !cidr.includes(':') || hasIpv6(name)));
   const link = await readLink(name, reach);
   if (link === null) throw goneLink(name);
-  const there = new Set(link.addresses.map(({ cidr }) => cidr));
+  const isStrange = ({ cidr }: LinkAddress): boolean => !wanted.has(cidr);
+  const going = link.addresses.filter((address, _, all) => isStrange(address) || address.isSecondary && all.some(isStrange));
+  const staying = new Set(link.addresses.filter((address) => !going.includes(address)).map(({ cidr }) => cidr));
   const commands = [
-    ...link.addresses.filter(({ cidr }) => !wanted.has(cidr)).map(({ words }) => `address delete ${words} dev ${name}`),
-    ...[...wanted].filter((cidr) => !there.has(cidr)).map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
+    ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`), // they are listed before their secondary ones
+    ...[...wanted].filter((cidr) => !staying.has(cidr)).map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
     ...link.isUp ? [] : [`link set dev ${name} up`],
   ];
   if (commands.length > 0) await onLink(name, run(reach.machine.ip, ['-batch', '-'], reach.limits, `${commands.join('\n')}\n`));
