@@ -86,7 +86,8 @@ function firstLine(error: unknown): string {
 }
 
 /** Test files that ava will run. A directory means all in it, and `file:12` is a line of a file. */
-function selectedFiles(avaArguments: readonly string[]): string[] {
+/** The test files that these arguments of ava select. */
+export function selectedFiles(avaArguments: readonly string[]): string[] {
   const { positionals } = parseArgs({ args: [...avaArguments], options: AVA_VALUES, allowPositionals: true, strict: false });
   const patterns = positionals.map((pattern) => pattern.replace(/:[\d,*-]+$/u, '')).map((pattern) => statSync(pattern, { throwIfNoEntry: false })?.isDirectory() ? `${pattern}/**` : pattern);
   return globSync(patterns.length > 0 ? patterns : ['test/**']).filter((path) => path.endsWith('.test.ts'));
