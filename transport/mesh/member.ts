@@ -1,4 +1,5 @@
 /** One member of one or more networks, on one WireGuard interface: its peers, the paths to them, and the relays between. Knows nobody: an agent and an admin's gateway are made of it. */
+import type { RelayMap } from '../derp/map.ts';
 import type { MeshPath, MeshPeer } from '../protocol/mesh.ts';
 
 /** What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are removed. */
@@ -11,6 +12,8 @@ export interface WantedMember {
   readonly peers: ReadonlyMap<string, MeshPeer>;
   /** Peers of the interface without any address, kept alive, that see from where its packets come: no strangers, and no members. */
   readonly observers: readonly { readonly publicKey: string; readonly endpoint: string }[];
+  /** The map in force; none: there are no relays. A map that did not change is the same object. */
+  readonly relayMap?: RelayMap | null;
 }
 
 /** How it goes to one peer now. */

@@ -1,0 +1,33 @@
+/** Which endpoints of a peer are tried, and in which order. Pure. */
+import { addressOf, rangesOf, UNREACHABLE } from './addresses.ts';
+
+/** What this side knows of itself. */
+export interface OwnPlace {
+  /** Addresses of its interfaces with prefix lengths, such as `192.168.1.5/24`, without those of the mesh. */
+  readonly addresses: readonly string[];
+  /** Where it listens. */
+  readonly listenPort: number;
+  /** Of its networks, with prefix lengths. An endpoint in them would lead packets of the mesh into the mesh. */
+  readonly meshRanges: readonly string[];
+}
+
+/** Best first: what is on a network of this machine, then what others see, then the rest; what cannot be, what is this machine and what lies in the mesh is left out. */
+export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
+  const near = rangesOf(own.addresses);
+  const mesh = rangesOf(own.meshRanges);
+  const ownAddresses = new Set(own.addresses.map((cidr) => cidr.split('/')[0]));
+  const families = new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4')));
+  const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
+    const parts = addressOf(endpoint);
+    if (parts === null || UNREACHABLE.check(parts.address, parts.family) || mesh.check(parts.address, parts.family)) return [];
+    // Another member may stand on this machine, on a port of its own.
+    if (ownAddresses.has(parts.address) && parts.port === own.listenPort) return [];
+    if (!families.has(parts.family)) return [];
+    const rank = near.check(parts.address, parts.family) ? 0 : PRIVATE.check(parts.address, parts.family) ? 2 : 1;
+    return [{ endpoint, rank }];
+  });
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ endpoint }) => endpoint);
+}
+
+/** Addresses that are no one's own in the internet. Sources: RFC 1918, RFC 6598, RFC 4193. */
+const PRIVATE = rangesOf(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7']);

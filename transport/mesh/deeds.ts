@@ -1,0 +1,88 @@
+/** Carries out what paths ask for, many peers together: on the interface, its shims and the relays. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WireguardDevice } from '../wireguard/device.ts';
+import { KEEPALIVE_SECONDS } from './limits.ts';
+import type { PathEffect, Way } from './paths.ts';
+import type { Shims } from './shims.ts';
+import type { Word } from './words.ts';
+
+/** One peer's wish. */
+export interface Wish {
+  readonly publicKey: string;
+  readonly effect: PathEffect;
+}
+
+/** Where wishes come true. */
+export interface DeedPorts {
+  readonly device: WireguardDevice;
+  readonly shims: Shims;
+  /** Over the relay. */
+  say(publicKey: string, word: Word): void;
+  wantsTry(publicKey: string): void;
+  /** Peers that keep no NAT open yet, and so cannot be kicked: from their first kick on they do. Null: it is no such peer. */
+  quiet(publicKey: string): { readonly allowedIps: readonly string[] } | null;
+  loud(publicKey: string): void;
+  /** Reads the interface, and tells the paths. */
+  read(): Promise<void>;
+  /** Wishes that came up meanwhile. */
+  taken(): readonly Wish[];
+}
+
+/** All of them, and those that come of them. */
+export async function perform(wishes: readonly Wish[], ports: DeedPorts): Promise<void> {
+  for (let open = wishes; open.length > 0; open = ports.taken()) {
+    for (const wish of open) speak(wish, ports);
+    await useWays(open, ports);
+    await knock(open, ports);
+  }
+}
+
+function speak({ publicKey, effect }: Wish, { say, wantsTry, shims }: DeedPorts): void {
+  if (effect.type === 'say') say(publicKey, { type: effect.word });
+  if (effect.type === 'say-agreed') say(publicKey, { type: 'agreed', inMs: effect.inMs });
+  if (effect.type === 'want-try') wantsTry(publicKey);
+  if (effect.type === 'settle') shims.settle(publicKey, effect.forMs);
+}
+
+async function useWays(wishes: readonly Wish[], { device, shims, quiet, loud }: DeedPorts): Promise<void> {
+  const used = new Map<string, { readonly way: Way; readonly isKicked: boolean }>();
+  for (const { publicKey, effect } of wishes) {
+    if (effect.type === 'use') used.set(publicKey, { way: effect.way, isKicked: effect.isKicked || used.get(publicKey)?.isKicked === true });
+  }
+  const changes = await Promise.all([...used].map(async ([publicKey, { way, isKicked }]) => ({ publicKey, isKicked, endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint })));
+  const first = changes.flatMap(({ publicKey, endpoint, isKicked }) => {
+    const peer = isKicked ? quiet(publicKey) : null;
+    return peer === null ? [] : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
+  });
+  if (first.length > 0) {
+    await device.apply({ set: first, removed: [] });
+    for (const { publicKey } of first) loud(publicKey);
+  }
+  const others = changes.filter(({ publicKey }) => !first.some((one) => one.publicKey === publicKey));
+  if (others.length > 0) await device.setEndpoints(others);
+}
+
+/**
+ * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a kick where it was told to speak at that moment, and is told at once to speak
+ * over the relay again. What comes by the relay is held back while it listens, since it would hide from where else the peer was heard.
+ */
+async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts): Promise<void> {
+  const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, endpoints: effect.endpoints, listenMs: effect.listenMs }] : []));
+  if (knocks.length === 0) return;
+  const back = await Promise.all(knocks.map(async ({ publicKey }) => ({ publicKey, isKicked: false, endpoint: await shims.open(publicKey) })));
+  for (const { publicKey } of knocks) shims.hold(publicKey);
+  try {
+    const turns = Math.max(...knocks.map(({ endpoints }) => endpoints.length));
+    for (let turn = 0; turn < turns; turn += 1) {
+      await device.setEndpoints(knocks.flatMap(({ publicKey, endpoints }) => {
+        const endpoint = endpoints[turn];
+        return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
+      }));
+    }
+    if (turns > 0) await device.setEndpoints(back);
+    await delay(Math.max(...knocks.map(({ listenMs }) => listenMs)));
+    await read();
+  } finally {
+    for (const { publicKey } of knocks) shims.release(publicKey);
+  }
+}

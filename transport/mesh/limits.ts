@@ -1,0 +1,104 @@
+/** Bounds of a member, with units. Those named as measured: docs/decisions/mesh-paths.md. */
+
+/** How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and otherwise. */
+export const READ_EAGER_MS = 1_000;
+export const READ_BUSY_MS = 2_000;
+export const READ_IDLE_MS = 5_000;
+
+/** How often what is compared with what should be, without an input, in ms. */
+export const REPAIR_MS = 30_000;
+
+/** Seconds between packets that keep NATs open: below the 30 s after which some forget. Source: wg(8), PersistentKeepalive. */
+export const KEEPALIVE_SECONDS = 25;
+
+/** A keepalive on the wire, in bytes: what is sent beyond it has to be answered. Source: WireGuard, 5.4.6, an empty transport packet. */
+export const KEEPALIVE_BYTES = 32;
+
+/** When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. The later ones are for slow and for skewed ways. */
+export const KNOCKS = [
+  { atMs: 0, listenMs: 60 },
+  { atMs: 200, listenMs: 60 },
+  { atMs: 500, listenMs: 120 },
+  { atMs: 1_000, listenMs: 250 },
+  { atMs: 2_000, listenMs: 250 },
+] as const;
+
+/** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */
+export const TRY_MS_MAX = 5_000;
+
+/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement. */
+export const TRY_AGAIN_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
+
+/** How soon a path that was lost is tried again, in ms, and how soon one whose ends moved. */
+export const TRY_LOST_MS = 5_000;
+export const TRY_MOVED_MS = 500;
+
+/** The side with the larger key leaves the first word to the other for so long, in ms. */
+export const SECOND_WORD_MS = 2_000;
+
+/** Patience with a peer that was asked over the relay for a try, in ms, before the admin is asked. */
+export const ANSWER_MS_MAX = 3_000;
+
+/** How soon both begin after they agreed over the relay, in ms. */
+export const AGREED_IN_MS = 200;
+
+/** Tries that others ask for: at most one in so many ms. It bounds how often a path can change at a peer's will. */
+export const TRY_MS_MIN = 10_000;
+
+/** How long one way to a peer that does not answer is used before the next one, in ms: longer than WireGuard waits for an answer to a handshake. Source: WireGuard, 6.1, REKEY_TIMEOUT 5 s and its jitter. */
+export const ATTEMPT_MS = 5_500;
+
+/** The side with the larger key speaks first only after this, in ms: two handshakes that cross lead nowhere for 5 s (measured). */
+export const SECOND_HANDSHAKE_MS = 1_000;
+
+/** Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s. Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT. */
+export const SILENCE_MS_MAX = 12_000;
+
+/** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
+export const SESSION_MS_MAX = 200_000;
+
+/** How long packets that still come by the relay are taken for stragglers after the path became direct, in ms. */
+export const SETTLE_MS = 2_000;
+
+/** Stragglers are handed over together in this rhythm, in ms, since each makes WireGuard answer over the relay until it is told otherwise. */
+export const SETTLE_BATCH_MS = 20;
+
+/** A direct path that held so long, in ms, is a good one: when it is lost, waits begin anew. */
+export const STEADY_MS = 60_000;
+
+/** A step of the clock between two looks that is longer than this, in ms, was sleep or a stop. */
+export const SLEEP_MS_MIN = 10_000;
+
+/** Kernel buffers of a shim, in bytes, each way. Source: notes of measurements, no loss at 400 Mbit/s. */
+export const SHIM_BUFFER_BYTES = 4_194_304;
+
+/** Packets that one shim holds back at most while it listens; what is beyond goes on at once. */
+export const HELD_PACKETS_MAX = 2_048;
+
+/** A shim that its peer no longer needs is closed after this, in ms. */
+export const SHIM_IDLE_MS = 30_000;
+
+/** A connection to a relay where nobody of ours is spoken to any more is closed after this, in ms. */
+export const RELAY_IDLE_MS = 60_000;
+
+/** Patience with an own relay that is lost, in ms, before the next best one is taken: a restart of it takes less. */
+export const HOME_MS_MAX = 3_000;
+
+/** Connections to relays at once, beside the own one. */
+export const RELAYS_MAX = 64;
+
+/** How often the addresses of this machine are looked at, in ms. */
+export const ADDRESSES_MS = 5_000;
+
+/** Least and most wait before an interface that was lost is opened again, in ms. */
+export const REOPEN_MS_MIN = 1_000;
+export const REOPEN_MS_MAX = 60_000;
+
+/** Packets that wait for the first connection to a relay. */
+export const RELAY_WAITING_MAX = 64;
+
+/** Patience with the own relay at the start, in ms, before peers are looked for without one. */
+export const RELAY_START_MS_MAX = 2_000;
+
+/** Packets that wait in a shim until it has its port, and words that wait to be handled. */
+export const INBOX_MAX = 4_096;

@@ -1,0 +1,364 @@
+/** The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for. */
+import type { RelayReach } from '../derp/socket.ts';
+import type { MeshPeer } from '../protocol/mesh.ts';
+import type { PeerReading, WireguardDevice } from '../wireguard/device.ts';
+import { publicKeyOf } from '../wireguard/keys.ts';
+import { candidatesOf, type OwnPlace } from './candidates.ts';
+import { perform, type Wish } from './deeds.ts';
+import {
+  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN,
+} from './limits.ts';
+import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
+import type { MemberPlace, MemberPorts, PeerPath, WantedMember } from './member.ts';
+import { meet, transition, type PathMessage, type PathReading, type PathState, type PathStep } from './paths.ts';
+import { allowedIpsOf, changeOf } from './peer-set.ts';
+import { createRelays } from './relays.ts';
+import { createShims } from './shims.ts';
+import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
+
+/** What stays the same for the whole life of a member. */
+export interface PeersOptions {
+  readonly listenPort: number;
+  readonly interfaceName: string;
+  readonly interfaces: () => Interfaces;
+  readonly wanted: WantedMember;
+  readonly relayReach?: RelayReach;
+}
+
+/** The peers of a member, and the paths to them. */
+export interface Peers {
+  /** From now on on this device; null: there is none now. All paths begin anew, but those that the device has alive. */
+  use(device: WireguardDevice | null): void;
+  become(wanted: WantedMember): void;
+  tryDirect(publicKey: string, inMs: number): void;
+  paths(): readonly PeerPath[];
+  place(): MemberPlace;
+  problem(): string | null;
+  close(end: { readonly isKept: boolean }): Promise<void>;
+}
+
+interface Peer {
+  readonly publicKey: string;
+  wanted: MeshPeer;
+  state: PathState;
+  reading: PeerReading | null;
+  /** It keeps no NAT open yet. */
+  isQuiet: boolean;
+}
+
+/** Does nothing before it has a device. */
+export function startPeers({ listenPort, interfaceName, interfaces, wanted: first, relayReach }: PeersOptions, ports: MemberPorts): Peers {
+  const peers = new Map<string, Peer>();
+  const startedAtMs = performance.now();
+  let wanted = first;
+  let wishes: Wish[] = [];
+  let inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
+  let device: WireguardDevice | null = null;
+  /** What the device was told last; null: nothing. */
+  let told: { readonly privateKey: string; readonly addresses: string; readonly mtu: number } | null = null;
+  let isWantedNew = true;
+  let readAtMs = 0;
+  let repairAtMs = 0;
+  let lookAtMs = 0;
+  let lastTurnMs = startedAtMs;
+  let own: OwnPlace = { addresses: [], listenPort, meshRanges: [] };
+  let ownPublicKey = publicKeyOf(wanted.privateKey);
+  let toldPlace = '';
+  let problem: string | null = null;
+  let isClosed = false;
+  let wake: (() => void) | null = null;
+  let isAwake = false;
+
+  const shims = createShims({
+    wireguardPort: listenPort,
+    send(publicKey, packet) {
+      const region = peers.get(publicKey)?.wanted.relay_region ?? null;
+      if (region !== null) relays.send(region, publicKey, packet);
+    },
+    straggled(publicKey) {
+      const state = peers.get(publicKey)?.state;
+      if (state?.path === 'direct') device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {}); // the next reading repairs it
+    },
+  });
+  const relays = createRelays({
+    received(publicKey, packet) {
+      if (!peers.has(publicKey)) return;
+      if (!isWord(packet)) return shims.deliver(publicKey, packet);
+      const word = decodeWord(packet);
+      if (word !== null) put(publicKey, messageOf(word));
+    },
+    changed: rouse,
+    ...relayReach === undefined ? {} : { reach: relayReach },
+  });
+  const running = run();
+
+  return {
+    use(next) {
+      device = next;
+      told = null;
+      isWantedNew = true;
+      peers.clear();
+      wishes = [];
+      rouse();
+    },
+    become(next) {
+      wanted = next;
+      isWantedNew = true;
+      rouse();
+    },
+    tryDirect: (publicKey, inMs) => put(publicKey, { type: 'agreed', inMs }),
+    paths: () => [...peers.values()].map(pathOf),
+    place: () => ({ listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() }),
+    problem: () => problem ?? (wanted.peers.size > 0 ? relays.problem() : null),
+    async close({ isKept }) {
+      isClosed = true;
+      rouse();
+      await running;
+      relays.close();
+      if (isKept) await leaveDirect().catch(() => {}); // the next start repairs it
+      shims.close();
+      await (isKept ? device?.release() : device?.remove());
+    },
+  };
+
+  function rouse(): void {
+    isAwake = true;
+    wake?.();
+  }
+
+  function put(publicKey: string, message: PathMessage): void {
+    if (!peers.has(publicKey) || inbox.length >= INBOX_MAX) return;
+    inbox.push({ publicKey, message });
+    rouse();
+  }
+
+  /** Never rejects. */
+  async function run(): Promise<void> {
+    while (!isClosed) {
+      await pause();
+      if (isClosed) return;
+      try {
+        await turn(performance.now());
+        problem = null;
+      } catch (error) {
+        // The device says for itself when it is gone; anything else is tried again with the next turn.
+        problem = device === null ? null : (error as Error).message;
+        isWantedNew = true;
+        repairAtMs = performance.now() + READ_EAGER_MS;
+      }
+    }
+  }
+
+  async function pause(): Promise<void> {
+    const nowMs = performance.now();
+    const dueMs = Math.min(readAtMs, repairAtMs, lookAtMs, relays.isSearching ? nowMs + READ_EAGER_MS : Infinity, ...[...peers.values()].map(({ state }) => state.dueMs));
+    if (isAwake || dueMs <= nowMs) {
+      isAwake = false;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.min(dueMs - nowMs, READ_IDLE_MS));
+      timer.unref();
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    wake = null;
+    isAwake = false;
+  }
+
+  async function turn(nowMs: number): Promise<void> {
+    const hasSlept = nowMs - lastTurnMs > SLEEP_MS_MIN;
+    lastTurnMs = nowMs;
+    relays.become(wanted.relayMap ?? null, wanted.privateKey);
+    relays.sweep();
+    if (hasSlept || nowMs >= lookAtMs) look(nowMs, hasSlept);
+    const using = device;
+    if (using === null) {
+      readAtMs = nowMs + READ_IDLE_MS;
+      repairAtMs = nowMs + READ_IDLE_MS;
+      return;
+    }
+    if (isWantedNew || nowMs >= repairAtMs) await repair(using, nowMs);
+    else if (nowMs >= readAtMs) await readAll(using);
+    for (const { publicKey, message } of inbox.splice(0)) tell(publicKey, message);
+    for (const { publicKey, wanted: { relay_region: region }, state } of peers.values()) {
+      const carries = relays.carries(region);
+      if (carries !== state.hasRelay) tell(publicKey, { type: carries ? 'relay-opened' : 'relay-lost' });
+    }
+    for (const { publicKey, state } of peers.values()) if (state.dueMs <= nowMs) tell(publicKey, { type: 'time-passed' });
+    await perform(taken(), deedPorts(using));
+    shims.sweep((publicKey) => peers.has(publicKey), (publicKey) => peers.get(publicKey)?.state.path !== 'direct');
+    readAtMs = Math.max(Math.min(readAtMs, performance.now() + cadence()), lastTurnMs);
+    tellPlace();
+  }
+
+  function deedPorts(using: WireguardDevice): Parameters<typeof perform>[1] {
+    return {
+      device: using, shims, taken, wantsTry: ports.wantsTry,
+      say(publicKey, word) {
+        const region = peers.get(publicKey)?.wanted.relay_region ?? null;
+        if (region !== null) relays.send(region, publicKey, encodeWord(word));
+      },
+      quiet(publicKey) {
+        const peer = peers.get(publicKey);
+        return peer?.isQuiet === true ? { allowedIps: allowedIpsOf(peer.wanted) } : null;
+      },
+      loud(publicKey) {
+        const peer = peers.get(publicKey);
+        if (peer !== undefined) peer.isQuiet = false;
+      },
+      read: () => readAll(using),
+    };
+  }
+
+  function taken(): readonly Wish[] {
+    const open = wishes;
+    wishes = [];
+    return open;
+  }
+
+  function tell(publicKey: string, message: PathMessage): void {
+    const peer = peers.get(publicKey);
+    if (peer !== undefined) take(peer, transition(peer.state, message, performance.now()));
+  }
+
+  function take(peer: Peer, { state, effects }: PathStep): void {
+    const hasChanged = peer.state.path !== state.path;
+    peer.state = state;
+    for (const effect of effects) wishes.push({ publicKey: peer.publicKey, effect });
+    if (hasChanged) ports.changed();
+  }
+
+  /** The addresses of this machine, and what follows from them. */
+  function look(nowMs: number, hasSlept: boolean): void {
+    lookAtMs = nowMs + ADDRESSES_MS;
+    const meshRanges = wanted.addresses;
+    const addresses = localAddresses(interfaces(), interfaceName, meshRanges);
+    const isSame = JSON.stringify([addresses, meshRanges]) === JSON.stringify([own.addresses, own.meshRanges]);
+    if (isSame && !hasSlept) return;
+    own = { addresses, listenPort, meshRanges };
+    for (const { publicKey, wanted: { endpoints } } of peers.values()) {
+      tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(endpoints, own) });
+      tell(publicKey, { type: 'moved' });
+    }
+    if (hasSlept) readAtMs = nowMs;
+  }
+
+  /** Makes the interface what is wanted. */
+  async function repair(using: WireguardDevice, nowMs: number): Promise<void> {
+    const isRegular = nowMs >= repairAtMs;
+    const target = wanted;
+    isWantedNew = false;
+    repairAtMs = nowMs + REPAIR_MS;
+    look(nowMs, false);
+    ownPublicKey = publicKeyOf(target.privateKey);
+    const isRotated = told !== null && told.privateKey !== target.privateKey;
+    if (isRotated) {
+      await using.setPrivateKey(target.privateKey);
+      peers.clear(); // sessions begin anew, and so do paths
+    }
+    const addresses = JSON.stringify(target.addresses);
+    if (isRegular || told?.addresses !== addresses) await using.setAddresses(target.addresses);
+    if (isRegular || told?.mtu !== target.mtu) await using.setMtu(target.mtu);
+    told = { privateKey: target.privateKey, addresses, mtu: target.mtu };
+    const readings = await using.read();
+    const change = changeOf(target, readings, ownPublicKey);
+    if (change.set.length + change.removed.length > 0) await using.apply(change);
+    for (const publicKey of peers.keys()) if (!target.peers.has(publicKey) || change.met.includes(publicKey)) peers.delete(publicKey);
+    for (const peer of target.peers.values()) {
+      if (peer.public_key === ownPublicKey) continue;
+      const known = peers.get(peer.public_key);
+      if (known === undefined) meetPeer(peer, readings.find(({ publicKey }) => publicKey === peer.public_key) ?? null, isRotated);
+      else {
+        known.wanted = peer;
+        tell(peer.public_key, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
+      }
+    }
+    readAtMs = nowMs;
+    heed(readings);
+  }
+
+  function meetPeer(peer: MeshPeer, reading: PeerReading | null, isRotated: boolean): void {
+    const publicKey = peer.public_key;
+    const seen = reading === null || isRotated ? null : readingOf(reading);
+    // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not come again for 5 s.
+    const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
+    const { state, effects } = meet({ candidates: candidatesOf(peer.endpoints, own), hasRelay: relays.carries(peer.relay_region), isFirst: ownPublicKey < publicKey, reading: seen }, performance.now());
+    const isWaiting = isEarly && state.path === 'none';
+    peers.set(publicKey, { publicKey, wanted: peer, state: isWaiting && state.path === 'none' ? { ...state, attempt: -1, dueMs: startedAtMs + RELAY_START_MS_MAX } : state, reading, isQuiet: reading === null });
+    if (!isWaiting) for (const effect of effects) wishes.push({ publicKey, effect });
+    ports.changed();
+  }
+
+  async function readAll(using: WireguardDevice): Promise<void> {
+    heed(await using.read());
+    readAtMs = performance.now() + cadence();
+  }
+
+  function heed(readings: readonly PeerReading[]): void {
+    for (const reading of readings) {
+      const peer = peers.get(reading.publicKey);
+      if (peer === undefined) continue;
+      peer.reading = reading;
+      tell(reading.publicKey, { type: 'read', reading: readingOf(reading) });
+    }
+  }
+
+  function readingOf({ publicKey, endpoint, handshakeAtMs, receivedBytes, sentBytes }: PeerReading): PathReading {
+    const isShim = endpoint !== null && endpoint.startsWith('127.');
+    const isOurs = isShim && endpoint === shims.endpointOf(publicKey);
+    return {
+      way: endpoint === null || isShim && !isOurs ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
+      handshakeAgeMs: ageOf(handshakeAtMs), receivedBytes, sentBytes,
+    };
+  }
+
+  function cadence(): number {
+    const soonMs = performance.now() + ATTEMPT_MS;
+    let isBusy = false;
+    for (const { state } of peers.values()) {
+      if (state.path === 'trying' || state.path === 'none' && state.dueMs <= soonMs || state.path === 'direct' && state.silentSinceMs !== null) return READ_EAGER_MS;
+      isBusy ||= state.path === 'direct' && state.isBusy;
+    }
+    return isBusy ? READ_BUSY_MS : READ_IDLE_MS;
+  }
+
+  function pathOf({ publicKey, state, reading, wanted: { relay_region: region } }: Peer): PeerPath {
+    const handshakeAgeMs = ageOf(reading?.handshakeAtMs ?? null);
+    const isAlive = handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
+    const path = !isAlive || state.path === 'none' ? 'none' : state.path === 'direct' ? 'direct' : 'relayed';
+    return { publicKey, path, relayRegion: path === 'relayed' ? region : null, handshakeAgeMs, receivedBytes: reading?.receivedBytes ?? 0, sentBytes: reading?.sentBytes ?? 0 };
+  }
+
+  function tellPlace(): void {
+    const place = { listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() };
+    const text = JSON.stringify(place);
+    if (text === toldPlace) return;
+    toldPlace = text;
+    ports.moved(place);
+  }
+
+  /** Before its shims end: who was relayed is left at the likeliest endpoint. */
+  async function leaveDirect(): Promise<void> {
+    const changes = [...peers.values()].flatMap(({ publicKey, state }) => {
+      const [endpoint] = state.candidates;
+      return state.path === 'direct' || endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: false }];
+    });
+    if (changes.length > 0) await device?.setEndpoints(changes);
+  }
+}
+
+function ageOf(handshakeAtMs: number | null): number | null {
+  return handshakeAtMs === null ? null : Math.max(0, Date.now() - handshakeAtMs);
+}
+
+function messageOf(word: Word): PathMessage {
+  switch (word.type) {
+    case 'ask': return { type: 'asked' };
+    case 'agreed': return { type: 'answered', inMs: word.inMs };
+    case 'heard': return { type: 'heard' };
+    default: throw new Error(`no such word: ${(word satisfies never as Word).type}`);
+  }
+}
