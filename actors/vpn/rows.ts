@@ -61,8 +61,9 @@ export interface EmbeddedVpnRows {
   survey(): Promise<VpnSurvey>;
   /** Of one network; null: there is none. */
   surveyOf(network: string): Promise<VpnSurvey | null>;
-  /** False: it has no key yet. */
+  /** False: it has no key yet. A member follows its node, so a network that is not that of its cluster is refused. */
   join(network: string, node: NodeId): Promise<boolean>;
+  /** A member goes to the network of its cluster, unless it is there. */
   leave(network: string, node: NodeId): Promise<void>;
   removeHost(node: NodeId): Promise<void>;
   /** Members, and whether their machines were heard of lately. */

@@ -1,11 +1,12 @@
 /** The embedded manager of networks: its networks are clusters, its hosts are nodes with a key, and its names are aliases. */
-import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
+import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { EmbeddedVpnRows } from '../../actors/vpn/rows.ts';
-import { hostNameOf, networkOf, type VpnMember, type VpnSurvey } from '../../actors/vpn/vpn.ts';
+import { hostNameOf, networkOf, VpnRefused, type VpnMember, type VpnSurvey } from '../../actors/vpn/vpn.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
 import { moveMember } from '../committer/mesh-rows.ts';
+import { GuardRefused } from '../committer/written.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { networkOfRow, type NetworkRow } from './vpn-rows.ts';
 
@@ -34,17 +35,14 @@ export function createEmbeddedVpnRows({ orm, pool }: { readonly orm: MikroORM; r
       return survey.networks.length === 0 ? null : survey;
     },
     async join(network, node) {
-      const [cluster] = await rowsOf<{ id: ClusterId }>(pool, 'joining a network', sql`select c.id from cluster c where ${named(network)}`);
-      if (cluster === undefined) return false;
-      return inUnitOfWork(orm, async (em) => {
-        const [member] = await em.execute<{ cluster_id: ClusterId }[]>('select cluster_id from mesh_member where node_id = ? for update', [node]);
-        if (member === undefined) return false;
-        if (member.cluster_id !== cluster.id) await moveMember(em, node, cluster.id, new Date());
-        return true;
-      });
+      const isMember = await follow(orm, node);
+      const [member] = await rowsOf(pool, 'joining a network', sql`select 1 from mesh_member m join cluster c on c.id = m.cluster_id where m.node_id = ${node}::uuid and ${named(network)}`);
+      if (isMember && member === undefined) throw new VpnRefused('A node is in the network of its cluster, and in no other.');
+      return isMember;
     },
-    async leave(network, node) {
-      await rowsOf(pool, 'leaving a network', sql`delete from mesh_member m using cluster c where c.id = m.cluster_id and m.node_id = ${node}::uuid and ${named(network)}`);
+    async leave(_network, node) {
+      // Its key stays: what is left is the network that is not that of its cluster.
+      await follow(orm, node);
     },
     async removeHost(node) {
       await rowsOf(pool, 'removing a host', sql`delete from mesh_member where node_id = ${node}::uuid`);
@@ -57,10 +55,16 @@ export function createEmbeddedVpnRows({ orm, pool }: { readonly orm: MikroORM; r
   };
 }
 
-async function inUnitOfWork<T>(orm: MikroORM, work: (em: EntityManager) => Promise<T>): Promise<T> {
+/** A member stands in the network of its node's cluster from now on, at whatever address is free there. False: it is none. */
+async function follow(orm: MikroORM, node: NodeId): Promise<boolean> {
   try {
-    return await orm.em.fork().transactional(work);
+    return await orm.em.fork().transactional(async (em) => {
+      const [row] = await em.execute<{ of_node: ClusterId; of_member: ClusterId }[]>('select n.cluster_id as of_node, m.cluster_id as of_member from mesh_member m join node n on n.id = m.node_id where m.node_id = ? for update', [node]);
+      if (row !== undefined && row.of_member !== row.of_node) await moveMember(em, node, row.of_node, new Date());
+      return row !== undefined;
+    });
   } catch (error) {
+    if (error instanceof GuardRefused) throw new VpnRefused(error.message, { cause: error });
     throw asUnavailable(error, 'joining a network');
   }
 }

@@ -1,9 +1,8 @@
 /** Netmaker's REST API, as far as networks of clusters need it. Every call rejects as the requests do. */
-import { DnsEntries, EnrollmentKeys, Hosts, Networks, Nodes, ServerInfo, ServerStatus, type DnsEntry, type EnrollmentKey, type Host, type Node } from './answers.ts';
-import type { VpnNetwork } from '../../../actors/vpn/vpn.ts';
-import { NetmakerRefused, type NetmakerRequests } from './requests.ts';
-import { VpnUnavailable } from '../../../actors/vpn/vpn.ts';
 import type { z } from 'zod';
+import { VpnUnavailable, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
+import { DnsEntries, EnrollmentKeys, Hosts, Networks, Nodes, ServerInfo, ServerStatus, type DnsEntry, type EnrollmentKey, type Host, type Node } from './answers.ts';
+import { NetmakerRefused, type NetmakerRequest, type NetmakerRequests } from './requests.ts';
 
 /** One method a route. Lists that are not there are empty; deleting what is not there may be refused, or not. */
 export interface NetmakerClient {
@@ -30,7 +29,9 @@ export interface NetmakerClient {
 }
 
 /** A client over these requests. */
-export function createNetmakerClient({ ask }: NetmakerRequests): NetmakerClient {
+export function createNetmakerClient(requests: NetmakerRequests): NetmakerClient {
+  const ask = (request: NetmakerRequest): Promise<unknown> => requests.ask(request);
+
   async function read<Shape extends z.ZodType>(shape: Shape, path: string, what: string): Promise<z.output<Shape>> {
     const answer = await ask({ method: 'GET', path, what }).catch((error: unknown) => {
       if (error instanceof NetmakerRefused && error.isMissing) return null;

@@ -1,0 +1,113 @@
+/** Machines that are in no network yet are told how to enter one, by the admin to which they are connected. Only where machines enter by a client of the manager's own. */
+import { DatabaseUnavailable, type Clock, type Log } from '../../actors/kit/ports.ts';
+import type { Uninvited, VpnRows } from '../../actors/vpn/rows.ts';
+import type { VpnManager } from '../../actors/vpn/vpn.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+
+/** How often is looked for such machines, in ms, and how long after being told that there may be some: its agent connects meanwhile. */
+const LOOK_MS = 15_000;
+const GATHER_MS = 1_000;
+
+/** A machine that did not enter is told again after this, in ms. */
+export const INVITE_AGAIN_MS = 60_000;
+
+/** Rows that are read at once, and machines that are told in one look. */
+const ROWS_MAX = 1_000;
+const INVITATIONS_MAX = 200;
+
+/** What inviting needs. */
+export interface InvitationPorts {
+  readonly manager: Pick<VpnManager, 'networks' | 'joinToken'>;
+  readonly rows: Pick<VpnRows, 'uninvited'>;
+  readonly sessions: {
+    has(node: NodeId): boolean;
+    /** False: it is not connected here. */
+    send(node: NodeId, frame: AdminFrameBody): boolean;
+  };
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Invitations that go by themselves. */
+export interface Invitations {
+  /** There may be somebody new. */
+  poke(): void;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** Invitations, not started. */
+export function createInvitations({ manager, rows, sessions, clock, log }: InvitationPorts): Invitations {
+  const invitedAtMs = new Map<NodeId, number>();
+  let stopped = false;
+  let cancel = (): void => {};
+  let looking: Promise<void> | null = null;
+  let isPoked = false;
+  let told = '';
+
+  async function look(): Promise<void> {
+    try {
+      await invite(await waiting());
+      told = '';
+    } catch (error) {
+      const problem = (error as Error).message;
+      if (!(error instanceof DatabaseUnavailable) && problem !== told) log.warn({ error: problem }, 'machines cannot be told how to enter their network: trying again');
+      told = problem;
+    }
+  }
+
+  /** Those that are connected here and were not told lately. */
+  async function waiting(): Promise<readonly Uninvited[]> {
+    const nowMs = clock.nowMs();
+    for (const [node, atMs] of invitedAtMs) if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) invitedAtMs.delete(node);
+    const found: Uninvited[] = [];
+    for (let after: NodeId | null = null; found.length < INVITATIONS_MAX;) {
+      const page: readonly Uninvited[] = await rows.uninvited(ROWS_MAX, after);
+      found.push(...page.filter(({ node }) => sessions.has(node) && !invitedAtMs.has(node)));
+      const last = page.at(-1);
+      if (last === undefined || page.length < ROWS_MAX) break;
+      after = last.node;
+    }
+    return found.slice(0, INVITATIONS_MAX);
+  }
+
+  async function invite(nodes: readonly Uninvited[]): Promise<void> {
+    if (nodes.length === 0) return;
+    const networks = new Set((await manager.networks()).map((network) => network.name));
+    for (const [network, uninvited] of Map.groupBy(nodes, (one) => one.network)) {
+      if (!networks.has(network)) continue; // it is about to be made
+      const token = await manager.joinToken(network);
+      if (token === null || stopped) continue;
+      for (const { node } of uninvited) if (sessions.send(node, { type: 'netmaker-join', network, token })) invitedAtMs.set(node, clock.nowMs());
+    }
+  }
+
+  function schedule(ms: number): void {
+    cancel();
+    if (stopped) return;
+    cancel = clock.after(ms, () => {
+      isPoked = false;
+      looking = look().finally(() => {
+        looking = null;
+        schedule(isPoked ? GATHER_MS : LOOK_MS);
+      });
+    });
+  }
+
+  return {
+    poke() {
+      if (isPoked) return; // the first of many decides when
+      isPoked = true;
+      if (looking === null) schedule(GATHER_MS);
+    },
+    start() {
+      schedule(GATHER_MS);
+    },
+    async stop() {
+      stopped = true;
+      cancel();
+      await looking;
+    },
+  };
+}
