@@ -12,7 +12,7 @@ import type { Resolver } from './resolver.ts';
 import { SYSTEM_PLACES } from './system/places.ts';
 import type { SystemPlaces } from './system/places.ts';
 import { hookResolvConf, unhookResolvConf } from './system/resolv-conf.ts';
-import { hookResolved, isHookedAtResolved, isResolvedUsed, unhookResolved } from './system/systemd-resolved.ts';
+import { hookResolved, interfaceIndex, isHookedAtResolved, isResolvedUsed, unhookResolved } from './system/systemd-resolved.ts';
 import type { ResolvedOptions } from './system/systemd-resolved.ts';
 
 /** What leads programs of this machine to the names now; null: nothing does. */
@@ -196,7 +196,7 @@ class KeptNames implements Names {
     const { interfaceName, places } = this.#options;
     const options = resolvedOptions(interfaceName, places);
     const domains = zones.filter((zone) => !zone.endsWith('.arpa') || zones.length <= ROUTED_ZONES_MAX);
-    const told = [...servers, ...domains].join(' ');
+    const told = [interfaceIndex(options), ...servers, ...domains].join(' ');
     const nowMs = performance.now();
     const last = this.#resolved;
     if (last?.told === told) {

@@ -45,6 +45,11 @@ export async function hookResolved(options: ResolvedOptions, servers: readonly s
   return null;
 }
 
+/** Number of the interface; it has another one when it is made anew, and nothing of the old one is kept. Empty: it is not there. */
+export function interfaceIndex({ interfaces, interfaceName }: ResolvedOptions): string {
+  return textOf(`${interfaces}/${interfaceName}/ifindex`).trim();
+}
+
 /** Whether the domains are still routed there: an interface that was made anew, or whoever manages networks, forgets. */
 export async function isHookedAtResolved(options: ResolvedOptions, servers: readonly string[], domains: readonly string[]): Promise<boolean> {
   const [dns, domain] = [await run(options, ['dns', options.interfaceName]), await run(options, ['domain', options.interfaceName])];

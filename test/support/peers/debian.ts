@@ -50,6 +50,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   conntrack: 'conntrack',
   iperf3: 'iperf3',
   ping: 'iputils-ping',
+  dig: 'bind9-dnsutils',
+  'dbus-daemon': 'dbus-daemon',
   wg: 'wireguard-tools',
   'wireguard-go': 'wireguard-go',
 };
@@ -79,7 +81,8 @@ async function onPath(command: string): Promise<string | null> {
   return null;
 }
 
-async function install(packageName: string): Promise<void> {
+/** Installs a package without starting what is in it. Rejects where this is not for root on Debian. */
+export async function install(packageName: string): Promise<void> {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) throw new Error(`install the package ${packageName}: this is done by itself only for root on Debian`);
   const isPolicyOurs = await writeFile(POLICY_FILE, '#!/bin/sh\n# Written while the tests install packages: no service is to be started.\nexit 101\n', { flag: 'wx', mode: 0o755 }).then(() => true, () => false);
   try {
@@ -93,9 +96,9 @@ async function install(packageName: string): Promise<void> {
   }
 }
 
-/** One run of apt-get. Rejects with what it calls an error. */
-async function apt(words: readonly string[]): Promise<void> {
-  await run('apt-get', ['--quiet', '-o', 'DPkg::Lock::Timeout=300', ...words], { timeout: APT_MS_MAX, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } }).catch((error: unknown) => {
+/** One run of apt-get. Rejects with what it calls an error. `cwd`: where it downloads to. */
+export async function apt(words: readonly string[], cwd = '/'): Promise<void> {
+  await run('apt-get', ['--quiet', '-o', 'DPkg::Lock::Timeout=300', ...words], { cwd, timeout: APT_MS_MAX, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } }).catch((error: unknown) => {
     const output = (error as { stderr?: string }).stderr ?? '';
     throw new Error(output.split('\n').find((line) => line.startsWith('E: ')) ?? `apt-get ${words[0]} failed or took over ${APT_MS_MAX} ms`, { cause: error });
   });
