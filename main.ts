@@ -3,7 +3,7 @@ import { createBus } from './actors/kit/bus.ts';
 import type { Log } from './actors/kit/ports.ts';
 import type { AgentSettings } from './transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from './transport/protocol/ids.ts';
-import { SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
+import { RELAY_MAP_PATH, SESSION_PATH, TUNNEL_PATH } from './transport/protocol/version.ts';
 import { adminCluster } from './api/health/admin-cluster.ts';
 import { sharedChecks } from './api/health/checks.ts';
 import type { HealthPorts } from './api/health/ports.ts';
@@ -15,16 +15,15 @@ import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { createAdminMetrics } from './api/metrics/admin-metrics.ts';
 import { createTally } from './api/tally.ts';
+import { mountRelays } from './api/rest/relays.ts';
 import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
 import type { AdminConfig } from './config.ts';
 import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
-import { createCommitter } from './persistence/committer/committer.ts';
-import type { GroupCommitter } from './persistence/committer/committer.ts';
-import { openDatabase } from './persistence/database.ts';
-import type { Database } from './persistence/database.ts';
+import { createCommitter, type GroupCommitter } from './persistence/committer/committer.ts';
+import { openDatabase, type Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createDatabaseInspection } from './persistence/inspection.ts';
@@ -33,6 +32,7 @@ import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { meshMemberLookUp } from './persistence/mesh/member-look-up.ts';
 import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readings.ts';
+import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
@@ -55,34 +55,28 @@ import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { readTotals } from './persistence/totals.ts';
 import { createVault } from './persistence/vault.ts';
-import { createBrokerChannel } from './supervisors/publishing/broker-channel.ts';
-import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
+import { createBrokerChannel, type BrokerChannel } from './supervisors/publishing/broker-channel.ts';
 import type { Channel } from './supervisors/publishing/channel.ts';
 import { createWebhooksChannel } from './supervisors/publishing/webhooks-channel.ts';
 import { createInspection } from './supervisors/inspection.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
-import { createTree } from './supervisors/tree.ts';
-import type { Tree } from './supervisors/tree.ts';
-import { createUnwind } from './supervisors/unwind.ts';
-import type { Unwind } from './supervisors/unwind.ts';
+import { createTree, type Tree } from './supervisors/tree.ts';
+import { createUnwind, type Unwind } from './supervisors/unwind.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
 import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
 import { createGuard } from './transport/guard/guard.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
-import { startProxies } from './transport/proxies/proxies.ts';
-import type { Proxies } from './transport/proxies/proxies.ts';
+import { startProxies, type Proxies } from './transport/proxies/proxies.ts';
 import { createAgentRequests } from './transport/reach/agent-requests.ts';
-import { createReach } from './transport/reach/reach.ts';
-import type { Reach } from './transport/reach/reach.ts';
+import { createReach, type Reach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
-import { createTunnels } from './transport/reach/tunnels.ts';
-import type { Tunnels } from './transport/reach/tunnels.ts';
+import { createTunnels, type Tunnels } from './transport/reach/tunnels.ts';
+import { createEmbeddedRelay, type EmbeddedRelay } from './transport/relay/embedded.ts';
 import { createScrapeCounters } from './transport/scrapes/counters.ts';
 import { createScrapes } from './transport/scrapes/scrapes.ts';
 import { createSessionGate } from './transport/sessions/gate.ts';
-import { createSessions } from './transport/sessions/sessions.ts';
-import type { Sessions } from './transport/sessions/sessions.ts';
+import { createSessions, type Sessions } from './transport/sessions/sessions.ts';
 import { tracedRequests } from './transport/tracing/traced-requests.ts';
 import { createTracing } from './transport/tracing/tracing.ts';
 import { startMeshObserver } from './transport/vpn/observer/mesh-observer.ts';
@@ -201,17 +195,19 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('commits', () => committer.drained());
 
   // Surfaces.
+  const relayed = relayClustersLookUp(pool);
+  const relay = createEmbeddedRelay(config, { clustersOf: relayed, nowMs: () => clock.nowMs(), log });
   let proxies: Proxies | null = null;
   const reach = createReach({ tunnels, nodeByName: nodeNameLookUp(pool), domain: config.EDGE_VPN_DEFAULT_DOMAIN });
   const scrapes = createScrapeCounters();
   const adminMetrics = createAdminMetrics(metricSources({
     version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, pool,
-    totals: () => readTotals(pool, publishing.broker !== null), tunnels, gateway, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
+    totals: () => readTotals(pool, publishing.broker !== null), tunnels, gateway, observer, relay, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const { broker } = publishing;
   const health: HealthPorts = {
-    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: null, vpnClient: null,
+    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: { status: () => reads.ping().then(() => null, () => 'the database does not answer') }, vpnClient: gateway,
     proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
     broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
@@ -227,7 +223,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       settings: { adminUrls: urls, metricsBaseUrl: config.METRICS_BASE_URL ?? null, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config) },
-    mounts: [mountTrpc(feeds, clock), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
+    mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,
@@ -247,9 +243,12 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   proxies = config.ADMIN_PROXY_ENABLED ? await listenForClients(config, reach, log) : null;
   if (proxies !== null) unwind.add('the proxies', () => proxies.close());
 
+  unwind.add('the relay', () => relay.close());
+  if (await relay.open(urls[0] ?? url) && agentSettings.derp_map_urls.length === 0) agentSettings.derp_map_urls.push(`${urls[0] ?? url}${RELAY_MAP_PATH}`);
+
   // Life.
   await tree.ownership.start();
-  const meshChanges = watchMeshes(database, tree);
+  const meshChanges = watchMeshes(database, tree, relay);
   unwind.add('networks', () => meshChanges.stop());
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
@@ -260,10 +259,13 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   return { url, tree, proxies, stop: () => unwind.run() };
 }
 
-/** Networks are read when their rows say that they changed. */
-function watchMeshes(database: Database, { mesh }: Tree): { stop(): Promise<void> } {
+/** Networks are read when their rows say that they changed, and the relay sees who is still let in (E5). */
+function watchMeshes(database: Database, { mesh }: Tree, relay: EmbeddedRelay): { stop(): Promise<void> } {
   const listener = database.listen([MESH_CHANGES], systemClock);
-  listener.onNotice((_channel, payload) => mesh.changed(payload as ClusterId | null));
+  listener.onNotice((_channel, payload) => {
+    mesh.changed(payload as ClusterId | null);
+    relay.changed(payload);
+  });
   mesh.start();
   return {
     async stop() {

@@ -1,5 +1,6 @@
 /** What clients see of each resource: the shapes that reads return and answers carry. Field names are those of contract.md, 2. */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { MeshPath } from '../transport/protocol/mesh.ts';
 import type { EventType } from './events.ts';
 import type { Targeting } from './targeting.ts';
 
@@ -67,9 +68,10 @@ export interface ServiceProblem {
 
 /** How well a node is connected to the mesh. */
 export interface VpnEvidence {
-  /** Age of the newest handshake with any peer, in ms; null when there was none. */
+  /** Age of the last handshake with the gateway of its cluster, in ms; null when there was none, or there is no gateway. */
   readonly handshake_age_ms: number | null;
-  readonly path: 'direct' | 'relayed';
+  /** How packets go to that gateway; without one, the best way to any other member. */
+  readonly path: MeshPath;
 }
 
 /** What the status of a node rests on, as it was at `observed_at`: stored when the status or its reason changes. */

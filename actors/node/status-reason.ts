@@ -1,8 +1,9 @@
 /** Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an address (E4, R3). */
 import type { HealthReport } from '../../transport/protocol/frames.ts';
+import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant } from '../resources.ts';
-import type { NodeStatus, ServiceProblem, StatusEvidence } from '../resources.ts';
+import type { NodeStatus, ServiceProblem, StatusEvidence, VpnEvidence } from '../resources.ts';
 import type { LiveSession } from './state.ts';
 
 /** Reason of a node that is enrolled and was never heard. */
@@ -42,8 +43,17 @@ export function evidenceOf(session: LiveSession | null, known: StatusEvidence | 
     session: { connected_at: instant(session.connectedAtMs) },
     last_report_at: instant(session.reportedAtMs),
     services: problemsOf(session.report),
-    vpn: null,
+    vpn: vpnOf(session, nowMs),
   };
+}
+
+/** What the agent last said of the mesh. It makes no status worse: a node without it is reached all the same. Null: it is in none. */
+function vpnOf({ mesh: { report } }: LiveSession, nowMs: number): VpnEvidence | null {
+  if (report === null) return null;
+  const { said: { gateway, ...counts }, atMs } = report;
+  if (gateway === null) return { handshake_age_ms: null, path: MESH_PATHS.find((path) => counts[path] > 0) ?? 'none' };
+  const { path, handshake_age_ms: ageMs } = gateway;
+  return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };
 }
 
 /** What looks like an address: `::` or five colons among hex digits, with a zone, or four numbers. A time of day has two colons. */

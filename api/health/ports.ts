@@ -1,4 +1,5 @@
 /** What health asks of the rest of the admin. */
+import type { VpnManager } from '../../actors/vpn/vpn.ts';
 
 /** What the rows say of this admin and its clusters. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface HealthRows {
@@ -21,10 +22,10 @@ export interface HealthPorts {
   readonly leasesQuietMs: () => number;
   /** More nodes than the admins together have room for. */
   readonly isDegraded: () => boolean;
-  /** Rejects when it does not answer. */
-  readonly vpnManager: { ping(): Promise<void> } | null;
-  /** One line without addresses, or null. */
-  readonly vpnClient: { problem(): string | null } | null;
+  /** Whoever coordinates networks. */
+  readonly vpnManager: Pick<VpnManager, 'status'> | null;
+  /** This admin's own membership in the networks of its clusters. `isHere`: it has one. The problem is one sentence without addresses. */
+  readonly vpnClient: { state(): { readonly isHere: boolean; readonly problem: string | null } };
   /** Whether each listens. */
   readonly proxies: (() => { readonly http: boolean; readonly socks5: boolean }) | null;
   readonly broker: { isReached(): boolean; /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number> } | null;

@@ -2,13 +2,14 @@
 import { z } from 'zod';
 import { NODE_STATUSES, type AliasResource, type NodeResource, type StatusEvidence } from '../../actors/resources.ts';
 import { AgentPorts } from '../../transport/protocol/frames.ts';
+import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
 
 const StatusEvidenceView: z.ZodType<StatusEvidence> = z.object({
   observed_at: z.iso.datetime().describe('When it was so: at the last change of the status or its reason.'),
   session: z.object({ connected_at: z.iso.datetime() }).nullable().describe('The live session; null when there was none.'),
   last_report_at: z.iso.datetime().nullable(),
   services: z.array(z.object({ name: z.string(), problem: z.string() })).describe('Services that do not work.'),
-  vpn: z.object({ handshake_age_ms: z.number().nullable(), path: z.enum(['direct', 'relayed']) }).nullable().describe('The mesh; null where the node is in none.'),
+  vpn: z.object({ handshake_age_ms: z.number().nullable(), path: z.enum(MESH_PATHS) }).nullable().describe('The mesh; null where the node is in none.'),
 });
 
 /** A node: the fields of `NodeResource`. */
