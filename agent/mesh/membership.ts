@@ -1,4 +1,5 @@
 /** This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it knows while no admin answers. */
+import type { RelayMap } from '../../transport/derp/map.ts';
 import type { MeshPath, MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/wireguard/keys.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/mesh/create-member.ts';
@@ -46,6 +47,8 @@ export interface Membership {
   readonly service: Service;
   /** Settings came, with a welcome (`isWelcome`) or between. */
   configured(settings: MeshSettings | undefined, adminUrl: string, isWelcome: boolean): void;
+  /** The relay map in force; null: there are no relays. */
+  mapped(map: RelayMap | null): void;
   /** Makes a new key, and uses it as soon as the admin has told the others. */
   rotate(): void;
   /** The node, or the gateway, that has this key; null: a stranger. */
@@ -63,6 +66,7 @@ export function createMembership(options: MembershipOptions): Membership {
   let keys: MeshKeys | null = null;
   let picture: Picture | null = readPicture(options.picturePath);
   let observers: readonly ObserverPeer[] = [];
+  let relayMap: RelayMap | null = null;
   let seen: Extract<MeshOrder, { type: 'mesh-observed' }> | null = null;
   let member: Member | null = null;
   /** Why there is no member on this machine, and why the admin gave it no network. */
@@ -113,8 +117,8 @@ export function createMembership(options: MembershipOptions): Membership {
     const network = picture?.network;
     // What was told for another key, or another machine's, is no network of this one.
     const isOurs = network?.public_key === publicKeyOf(privateKey);
-    if (picture === null || network === undefined || !isOurs) return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), observers };
-    return { privateKey, addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)], mtu: network.mtu, peers: picture.peers, observers };
+    if (picture === null || network === undefined || !isOurs) return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), observers, relayMap };
+    return { privateKey, addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)], mtu: network.mtu, peers: picture.peers, observers, relayMap };
   }
 
   function become(): void {
@@ -216,6 +220,10 @@ export function createMembership(options: MembershipOptions): Membership {
       void observe(settings, adminUrl);
       if (member === null) void open();
       else if (isWelcome) advertise();
+    },
+    mapped(map) {
+      relayMap = map;
+      become();
     },
     rotate() {
       const opened = openMeshKeys(options.keysPath, options.port);
