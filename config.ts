@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './settings/relay.ts';
 import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
 import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
 import type { BrokerSettings } from './transport/brokers/settings.ts';
@@ -145,6 +146,7 @@ export const ADMIN_SETTING_THEMES = {
   'This admin': identity,
   'Clusters and names': clusters,
   'The mesh': mesh,
+  'Relay': EMBEDDED_RELAY_SETTINGS,
   'Database and keeping': storage,
   'Proxies and SSH': reach,
   'Debug dashboard': debug,
@@ -154,7 +156,7 @@ export const ADMIN_SETTING_THEMES = {
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...mesh, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
+export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...mesh, ...EMBEDDED_RELAY_SETTINGS, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 
@@ -205,7 +207,7 @@ function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker'
 
 /** What no setting alone shows to be wrong. */
 function contradictions(read: Read): string[] {
-  const problems: string[] = [];
+  const problems: string[] = [...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE)];
   if (read.DATABASE_URL !== undefined && read.ENCRYPTION_KEY === undefined) {
     problems.push('ENCRYPTION_KEY is not set: with DATABASE_URL it should be 32 bytes in base64 or hex, the same for all admins, as made by: openssl rand -base64 32');
   }

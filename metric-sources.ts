@@ -1,5 +1,5 @@
 /** Where an admin's metrics are read: its parts, in the words of api/metrics. Called by main.ts, which alone has all of them. */
-import type { MetricSources, ProxyReadings } from './api/metrics/sources.ts';
+import type { MetricSources, ProxyReadings, RelayReadings } from './api/metrics/sources.ts';
 import type { GroupCommitter } from './persistence/committer/committer.ts';
 import type { Database } from './persistence/database.ts';
 import type { SshLogins } from './persistence/ssh/verifier.ts';
@@ -10,10 +10,12 @@ import type { Tree } from './supervisors/tree.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
 import type { ReachCounters } from './transport/reach/reach.ts';
 import type { Tunnels } from './transport/reach/tunnels.ts';
+import type { EmbeddedRelay } from './transport/relay/embedded.ts';
 import type { ScrapeCounters } from './transport/scrapes/counters.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
 import type { ExportCounters } from './transport/tracing/export.ts';
 import type { Gateway } from './transport/vpn/gateway/gateway.ts';
+import type { AdminObserver } from './transport/vpn/observer/mesh-observer.ts';
 import type { WebhookCounters } from './transport/webhooks/counters.ts';
 
 /** The parts. */
@@ -28,6 +30,8 @@ export interface MeasuredParts {
   totals(): Promise<Totals>;
   readonly tunnels: Tunnels;
   readonly gateway: Pick<Gateway, 'readings'>;
+  readonly observer: Pick<AdminObserver, 'readings'>;
+  readonly relay: Pick<EmbeddedRelay, 'readings'>;
   /** Null: they are off, or do not listen yet. */
   proxies(): Proxies | null;
   readonly reach: ReachCounters;
@@ -61,6 +65,8 @@ export function metricSources(parts: MeasuredParts): MetricSources {
         database: { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount },
         tunnels: { open: tunnels.count(), opened: { ...tunnels.counters.opened } },
         mesh: parts.gateway.readings(),
+        observer: parts.observer.readings(),
+        relay: relayOf(parts.relay),
         proxies: proxies === null ? null : proxiesOf(proxies, parts.reach),
         sshLogins: { ...ssh.counters },
         webhookDeliveries: deliveriesOf(posts.counters),
@@ -71,6 +77,12 @@ export function metricSources(parts: MeasuredParts): MetricSources {
       };
     },
   };
+}
+
+/** A relay that is off, or not open yet, is none. */
+function relayOf(relay: Pick<EmbeddedRelay, 'readings'>): RelayReadings | null {
+  const read = relay.readings();
+  return read === null ? null : { clients: read.clients, ...read.counters };
 }
 
 type Actors = ReturnType<MetricSources['live']>['actors'];

@@ -8,17 +8,20 @@ import packageFile from '../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../config.ts';
 import { createLog } from '../log.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
+import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { EXIT_BAD_SETTINGS, runUntilSignalled } from './lifetime.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet
 
 Usage:
   edge-admin serve                  run the service until SIGTERM or SIGINT
+  edge-admin relay                  run a relay for nodes that do not reach each other directly
   edge-admin settings [--markdown]  list the settings
   edge-admin --help | --version
 
 It is configured by environment variables. The least that it needs:
   MASTER_KEY=$(openssl rand -hex 32) edge-admin serve
+  RELAY_HOSTNAME=relay.example.com RELAY_ADMISSION_URL=https://admin.example.com/api/v1/relays/admission edge-admin relay
 
 Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
 `;
@@ -36,6 +39,7 @@ async function main(args: string[]): Promise<void> {
     case undefined: return refuse(['a command is missing: edge-admin serve runs the service, edge-admin --help tells more']);
     case 'settings': return void process.stdout.write(values.markdown ? settingsMarkdown(ADMIN_SETTINGS) : themes());
     case 'serve': return serve();
+    case 'relay': return relayAlone();
     default: return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
   }
 }
@@ -55,7 +59,13 @@ function parse(args: string[]) {
 }
 
 function themes(): string {
-  return Object.entries(ADMIN_SETTING_THEMES).map(([title, shape]) => `\n${title}\n${settingsHelp(shape)}`).join('');
+  return Object.entries({ ...ADMIN_SETTING_THEMES, 'A relay alone (edge-admin relay)': RELAY_SETTINGS }).map(([title, shape]) => `\n${title}\n${settingsHelp(shape)}`).join('');
+}
+
+async function relayAlone(): Promise<void> {
+  const { readRelayConfig, relay } = await import('./relay.ts');
+  const read = readRelayConfig(process.env);
+  return read.ok ? relay(read.config) : refuse(read.problems);
 }
 
 async function serve(): Promise<void> {

@@ -21,6 +21,7 @@ import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
 import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
 import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
 import { ADMIN_SETTING_THEMES } from '../config.ts';
+import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../persistence/committer/ssh-rows.ts';
 import { WEBHOOKS_MAX } from '../persistence/committer/webhook-rows.ts';
 import { QUERY_MS_MAX } from '../persistence/database.ts';
@@ -85,6 +86,7 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
 
 /** Region of the README → what stands in it. */
 const REGIONS: Readonly<Record<string, () => string>> = {
+  'settings of a relay': () => settingsMarkdown(RELAY_SETTINGS),
   'settings of edge-admin': () => Object.entries(ADMIN_SETTING_THEMES).map(([theme, shape]) => `**${theme}**\n\n${settingsMarkdown(shape)}`).join('\n'),
   'settings of edge-agent': () => settingsMarkdown(AGENT_SETTINGS),
   limits: () => `| Limit | Value | Meaning |\n|---|---|---|\n${LIMITS.map(([name, value, meaning]) => `| \`${name}\` | ${value} | ${meaning} |\n`).join('')}`,

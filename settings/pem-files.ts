@@ -15,7 +15,7 @@ export function certificatesProblem(setting: string, path: string): string | nul
   return read.ok ? null : read.problem;
 }
 
-/** The same of a client's certificate (first in its file; those that vouch for it may follow) and its key, which must not be encrypted. */
+/** The same of a certificate of our own, as a client or a server (first in its file; those that vouch for it may follow), and its key, which must not be encrypted. */
 export function clientCertificateProblem(cert: { readonly setting: string; readonly path: string }, key: { readonly setting: string; readonly path: string }): string | null {
   const certs = certificates(cert.setting, cert.path);
   if (!certs.ok) return certs.problem;

@@ -12,7 +12,7 @@ export type AdminMetricsResource = z.output<typeof AdminMetricsView>;
 
 /** The object. `ofProcess` are the metrics of prom-client by name. */
 export function describe({ name, version, live, totals, requests }: Readings, ofProcess: Readonly<Record<string, number>>, nowMs: number): AdminMetricsResource {
-  const { sessions, commits, ended, database, tunnels, mesh, broker, ownership } = live;
+  const { sessions, commits, ended, database, tunnels, mesh, observer, relay, broker, ownership } = live;
   const process = (metric: string): number | null => ofProcess[metric] ?? null;
   const startedSeconds = process('process_start_time_seconds');
   return {
@@ -51,6 +51,8 @@ export function describe({ name, version, live, totals, requests }: Readings, of
     database: { available: totals !== null, connections_busy: database.busy, connections_idle: database.idle, connections_waiting: database.waiting },
     tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
     mesh: mesh === null ? null : { networks_joined: mesh.joined, networks_left_out: mesh.leftOut, peers_by_path: { ...mesh.peers } },
+    observer: observer === null ? null : { ports_by_state: { ...observer.ports }, members: observer.members, packets_by_outcome: { ...observer.packets }, told_total: observer.told, shut_total: observer.shut },
+    relay: relay === null ? null : { clients: relay.clients, opened_total: relay.opened, refused_by_reason: { ...relay.refused }, packets_total: relay.packets, bytes_total: relay.bytes, dropped_by_reason: { ...relay.dropped } },
     proxies: live.proxies === null ? null : proxiesOf(live.proxies),
     ssh: { logins_total: sum(live.sshLogins), logins_by_outcome: { ...live.sshLogins } },
     webhooks: { deliveries_pending: totals?.deliveriesPending ?? null, tries_total: sum(live.webhookDeliveries), tries_by_outcome: { ...live.webhookDeliveries } },

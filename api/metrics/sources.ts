@@ -34,6 +34,10 @@ export interface LiveReadings {
   readonly tunnels: { readonly open: number; readonly opened: Counts };
   /** Null: this admin is in no network of its clusters. */
   readonly mesh: MeshReadings | null;
+  /** Null: it is switched off. */
+  readonly observer: ObserverReadings | null;
+  /** Null: this admin has no relay of its own. */
+  readonly relay: RelayReadings | null;
   /** Null: they are switched off. */
   readonly proxies: ProxyReadings | null;
   /** By outcome. */
@@ -67,6 +71,31 @@ export interface MeshReadings {
   readonly leftOut: number;
   /** By path. */
   readonly peers: Counts;
+}
+
+/** What sees where members are. */
+export interface ObserverReadings {
+  /** By state. */
+  readonly ports: Counts;
+  readonly members: number;
+  /** By outcome. */
+  readonly packets: Counts;
+  readonly told: number;
+  readonly shut: number;
+}
+
+/** The relay inside this admin. */
+export interface RelayReadings {
+  /** Connected now, and since the start. */
+  readonly clients: number;
+  readonly opened: number;
+  /** Connections that became no client, by reason. */
+  readonly refused: Counts;
+  /** Handed on. */
+  readonly packets: number;
+  readonly bytes: number;
+  /** By reason. */
+  readonly dropped: Counts;
 }
 
 /** The channel to the broker. */

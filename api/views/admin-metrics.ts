@@ -49,6 +49,8 @@ export const AdminMetricsView = z.object({
   database: z.object({ available: z.boolean().describe('Whether it answered just now.'), connections_busy: count, connections_idle: count, connections_waiting: count.describe('Callers that wait for a connection.') }),
   tunnels: z.object({ open: count, opened_total: totalSince, opened_by_path: counts }),
   mesh: z.object({ networks_joined: count, networks_left_out: count, peers_by_path: counts }).nullable().describe('Null: this admin is in no network of its clusters.'),
+  observer: z.object({ ports_by_state: counts, members: count, packets_by_outcome: counts, told_total: totalSince, shut_total: totalSince }).nullable().describe('Null: it is switched off.'),
+  relay: z.object({ clients: count, opened_total: count, refused_by_reason: counts, packets_total: count, bytes_total: count, dropped_by_reason: counts }).nullable().describe('Null: this admin has no relay of its own.'),
   proxies: z.object({
     http: ProxyView, socks5: ProxyView, bytes_up_total: totalSince, bytes_down_total: totalSince,
     tunnels_open: count, tunnels_closed_by_reason: counts, reach_forward_by_outcome: counts, reach_chain_by_outcome: counts,

@@ -28,7 +28,7 @@ export interface ProxyPorts {
 export async function startAdmin(home: DemoHome, port: number, proxyPorts: ProxyPorts, started: (program: RunningProgram) => void): Promise<Connection> {
   const connection = { url: `http://127.0.0.1:${port}`, key: home.key };
   const admin = startProgram('edge-admin', 'edge-admin.ts', ['serve'], {
-    MASTER_KEY: home.key, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(proxyPorts.http), ADMIN_SOCKS5_PROXY_PORT: String(proxyPorts.socks5), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_URLS: connection.url, DATA_DIR: home.path('admin'), ADMIN_NAME: 'demo', DEFAULT_CLUSTER_NAME: DEMO_CLUSTER,
+    MASTER_KEY: home.key, ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(proxyPorts.http), ADMIN_SOCKS5_PROXY_PORT: String(proxyPorts.socks5), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', EMBEDDED_RELAY: 'true', EMBEDDED_RELAY_HOST: '127.0.0.1', EMBEDDED_RELAY_PORT: '0', ADMIN_URLS: connection.url, DATA_DIR: home.path('admin'), ADMIN_NAME: 'demo', DEFAULT_CLUSTER_NAME: DEMO_CLUSTER,
     WEBHOOK_ALLOW_PRIVATE_IPS: 'true', // so that `edge webhook listen` on this machine can be tried at once
   }, home.path('admin.log'));
   started(admin);

@@ -16,6 +16,8 @@ export function restingReadings(): LiveReadings {
     database: { busy: 0, idle: 0, waiting: 0 },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
     mesh: { joined: 0, leftOut: 0, peers: { direct: 0 } },
+    observer: { ports: { open: 0 }, members: 0, packets: { seen: 0 }, told: 0, shut: 0 },
+    relay: { clients: 0, opened: 0, refused: { unknown: 0 }, packets: 0, bytes: 0, dropped: { absent: 0 } },
     proxies: {
       http: { connections: 0, blocked: { credentials: 0 } }, socks5: { connections: 0, blocked: { credentials: 0 } },
       bytes: { up: 0, down: 0 }, open: 0, closed: { normal: 0 }, reach: { forward: { connected: 0 }, chain: { connected: 0 } },

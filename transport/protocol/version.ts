@@ -41,3 +41,7 @@ export const RECORDING_PATH = '/api/v1/agents/recordings/';
 
 /** Path of enrolment on the admin. Source: contract.md, 5. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';
+
+/** Where an admin tells of its own relay, as a DERPMap; and where relays ask whether a key may enter, as derper does with --verify-client-url. */
+export const RELAY_MAP_PATH = '/api/v1/relays/map.json';
+export const RELAY_ADMISSION_PATH = '/api/v1/relays/admission';

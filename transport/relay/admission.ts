@@ -19,33 +19,62 @@ const REMEMBERED_MS = 5_000;
 
 /** Whether a packet may go from one to the other. */
 export function shareCluster(one: Admitted, other: Admitted): boolean {
-  if (one.clusters === null || other.clusters === null) return true;
-  const [few, many] = one.clusters.size <= other.clusters.size ? [one.clusters, other.clusters] : [other.clusters, one.clusters];
-  for (const cluster of few) if (many.has(cluster)) return true;
+  return one.clusters === null || other.clusters === null || intersects(one.clusters, other.clusters);
+}
+
+/** Whether two sets have something in common. Asked for every packet: a member is in one cluster, so it is one look. */
+export function intersects(one: ReadonlySet<string | null>, other: ReadonlySet<string | null>): boolean {
+  const [few, many] = one.size <= other.size ? [one, other] : [other, one];
+  for (const item of few) if (many.has(item)) return true;
   return false;
 }
 
-/** Admits the keys of members, by the clusters that they are in; none: not enrolled. A gateway may be in several. Answers are remembered for some seconds. */
+/** How often a key is asked for when it is forgotten while it is asked for. */
+const ASKED_MAX = 3;
+
+/** Admits the keys of members, by the clusters that they are in; none: not enrolled. A gateway may be in several. */
 export function createClusterAdmission(clustersOf: (publicKey: string) => Promise<readonly string[]>): RelayAdmission {
-  const remembered = new Map<string, { readonly admitted: Promise<Admitted | null>; readonly atMs: number }>();
+  return rememberingAdmission(async (publicKey) => {
+    const clusters = await clustersOf(publicKey);
+    return clusters.length === 0 ? null : { clusters: new Set(clusters) };
+  });
+}
+
+/**
+ * Asks, and remembers for some seconds who was admitted. That a key was not is asked again each time: a member connects while it is still being enrolled, and
+ * strangers have a new key each time anyhow.
+ */
+export function rememberingAdmission(ask: (publicKey: string, address: string) => Promise<Admitted | null>): RelayAdmission {
+  const remembered = new Map<string, { readonly answer: Promise<Admitted | null>; readonly atMs: number }>();
 
   return {
-    async admit(publicKey) {
-      const known = remembered.get(publicKey);
-      if (known !== undefined && performance.now() - known.atMs < REMEMBERED_MS) return await known.admitted;
-      remembered.delete(publicKey);
-      const [oldest] = remembered.keys();
-      if (remembered.size >= REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
-      const admitted = ask(publicKey);
-      remembered.set(publicKey, { admitted, atMs: performance.now() });
-      admitted.catch(() => remembered.delete(publicKey));
-      return await admitted;
+    async admit(publicKey, address) {
+      for (let asked = 0; asked < ASKED_MAX; asked += 1) {
+        const entry = known(publicKey) ?? remember(publicKey, ask(publicKey, address));
+        const admitted = await entry.answer.catch((error: unknown) => {
+          if (remembered.get(publicKey) === entry) remembered.delete(publicKey);
+          throw error;
+        });
+        const isCurrent = remembered.get(publicKey) === entry; // else it was forgotten meanwhile: the answer may be of before
+        if (isCurrent && admitted === null) remembered.delete(publicKey);
+        if (isCurrent || admitted === null) return admitted;
+      }
+      return null;
     },
     forget: (publicKey) => void remembered.delete(publicKey),
   };
 
-  async function ask(publicKey: string): Promise<Admitted | null> {
-    const clusters = await clustersOf(publicKey);
-    return clusters.length === 0 ? null : { clusters: new Set(clusters) };
+  function known(publicKey: string): { readonly answer: Promise<Admitted | null>; readonly atMs: number } | undefined {
+    const entry = remembered.get(publicKey);
+    return entry !== undefined && performance.now() - entry.atMs < REMEMBERED_MS ? entry : undefined;
+  }
+
+  function remember(publicKey: string, answer: Promise<Admitted | null>): { readonly answer: Promise<Admitted | null>; readonly atMs: number } {
+    const entry = { answer, atMs: performance.now() };
+    remembered.delete(publicKey);
+    const [oldest] = remembered.keys();
+    if (remembered.size >= REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
+    remembered.set(publicKey, entry);
+    return entry;
   }
 }

@@ -55,3 +55,6 @@ export const COME_BACK_MS_MAX = 2_000;
 
 /** For how long clients try that. */
 export const TRY_FOR_MS = 10_000;
+
+/** For so long changes of clusters gather before their members are asked for again, in ms. Below the second within which a deleted node is out (E5). */
+export const CHANGED_MS = 200;

@@ -3,11 +3,11 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../../actors/kit/ports.ts';
 import { newBoxKeys, type BoxKeys } from '../derp/box.ts';
 import { encodeFrame, FRAME } from '../derp/frames.ts';
-import { shareCluster, type RelayAdmission } from './admission.ts';
+import { intersects, shareCluster, type RelayAdmission } from './admission.ts';
 import { createRelayCounters, type RelayCounters } from './counters.ts';
 import { idOf, welcome, type Guest, type GuestOwner } from './guest.ts';
 import {
-  BYTES_PER_SECOND_MAX, COME_BACK_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_OF_KEY_MAX, HANDSHAKE_MS_MAX, RECHECK_MS, RECHECKS_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, SWEEP_MS, TRY_FOR_MS,
+  BYTES_PER_SECOND_MAX, CHANGED_MS, COME_BACK_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_OF_KEY_MAX, HANDSHAKE_MS_MAX, RECHECK_MS, RECHECKS_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, SWEEP_MS, TRY_FOR_MS,
 } from './limits.ts';
 
 /** What a relay takes. */
@@ -33,6 +33,8 @@ export interface Relay {
   accept(stream: Duplex, head: Buffer, address: string): void;
   /** Whoever has this key is not what it was: its connections end now, and it is asked for again when it comes back (E5). */
   forget(publicKey: string): void;
+  /** Who is in this cluster is asked for again, within a second; null: whoever is connected. */
+  changed(cluster: string | null): void;
   /** All connections end; clients are told when to come back. */
   close(): void;
 }
@@ -56,6 +58,7 @@ export function createRelay({
   const strangers = new Map<string, number>();
   let strangerCount = 0;
   let guestCount = 0;
+  let changedClusters = new Set<string | null>();
   const sweep = setInterval(lookOver, SWEEP_MS).unref();
 
   return {
@@ -67,6 +70,10 @@ export function createRelay({
       admission.forget(publicKey);
       const id = idOf(Buffer.from(publicKey, 'base64'));
       for (const guest of slots.get(id)?.guests ?? []) guest.end('forgotten');
+    },
+    changed(cluster) {
+      if (changedClusters.size === 0) setTimeout(recheckChanged, CHANGED_MS).unref();
+      changedClusters.add(cluster);
     },
     close() {
       clearInterval(sweep);
@@ -168,6 +175,19 @@ export function createRelay({
           asked += 1;
           void recheck(guest);
         }
+      }
+    }
+  }
+
+  /** Changes come in swarms, when members tell where they are: so those of a moment are one look. */
+  function recheckChanged(): void {
+    const clusters = changedClusters;
+    changedClusters = new Set();
+    for (const slot of slots.values()) {
+      for (const guest of slot.guests) {
+        if (!clusters.has(null) && (guest.admitted.clusters === null || !intersects(clusters, guest.admitted.clusters))) continue;
+        admission.forget(guest.publicKey);
+        void recheck(guest);
       }
     }
   }

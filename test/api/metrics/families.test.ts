@@ -20,6 +20,8 @@ function distinct(): LiveReadings {
     database: { busy: 28, idle: 29, waiting: 30 },
     tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
     mesh: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
+    observer: { ports: { open: 65 }, members: 66, packets: { seen: 67 }, told: 68, shut: 69 },
+    relay: { clients: 59, opened: 60, refused: { unknown: 61 }, packets: 62, bytes: 63, dropped: { absent: 64 } },
     proxies: {
       http: { connections: 33, blocked: { credentials: 34 } }, socks5: { connections: 35, blocked: { slow: 36 } },
       bytes: { up: 37, down: 38 }, open: 39, closed: { normal: 40 }, reach: { forward: { connected: 41 }, chain: { offline: 42 } },
@@ -61,6 +63,8 @@ test('every reading is told under its own name', (t) => {
     'proxy_bytes_total direction=up': 37, 'proxy_bytes_total direction=down': 38, 'proxy_tunnels': 39, 'proxy_tunnels_closed_total reason=normal': 40,
     'reach_total mode=forward outcome=connected': 41, 'reach_total mode=chain outcome=offline': 42, 'tunnels': 31, 'tunnels_opened_total path=mesh': 32, 'tunnels_opened_total path=url': 55,
     'mesh_networks state=joined': 56, 'mesh_networks state=left_out': 57, 'mesh_peers path=relayed': 58,
+    'observer_ports state=open': 65, 'observer_members': 66, 'observer_packets_total outcome=seen': 67, 'observer_told_total': 68, 'observer_shut_total': 69,
+    'relay_clients': 59, 'relay_clients_opened_total': 60, 'relay_refused_total reason=unknown': 61, 'relay_packets_total': 62, 'relay_bytes_total': 63, 'relay_dropped_total reason=absent': 64,
     'ssh_logins_total outcome=accepted': 43, 'webhook_deliveries_total outcome=2xx': 44, 'webhook_deliveries_pending': 67,
     'broker_events_total outcome=published': 45, 'broker_events_total outcome=too_old': 46, 'broker_failures_total': 47, 'broker_up': 1,
     'trace_spans_total outcome=exported': 53, 'trace_spans_total outcome=dropped': 54,
@@ -80,6 +84,8 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
   t.deepEqual(without({ live: { ...restingReadings(), broker: { published: 0, tooOld: 0, failures: 0, isUp: null } } }), ['broker_up']);
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), mesh: null } }))], ['mesh_networks', 'mesh_peers']);
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), observer: null } }))], ['observer_ports', 'observer_members', 'observer_packets_total', 'observer_told_total', 'observer_shut_total']);
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), relay: null } }))], ['relay_clients', 'relay_clients_opened_total', 'relay_refused_total', 'relay_packets_total', 'relay_bytes_total', 'relay_dropped_total']);
   t.deepEqual([...new Set(without({ totals: { ...NO_ROWS, executions: null } }))], ['executions']);
 });
 
