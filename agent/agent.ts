@@ -109,6 +109,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     config, picked, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
+    meshWay: () => mesh?.wayToGateway() ?? null,
   });
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
   const counters = createSessionCounters();

@@ -7,6 +7,7 @@ import type { Member, MemberPorts, WantedMember } from '../../transport/mesh/mem
 import type { Service } from '../health.ts';
 import type { AgentLog, MeshOrder, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
 import { openMeshKeys, storeMeshKeys, type MeshKeys } from './keys-file.ts';
+import type { MeshWay } from '../tunnel/tunnels.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';
 import { changedPicture, readPicture, storePicture, wholePicture, type Picture } from './picture.ts';
 
@@ -54,6 +55,8 @@ export interface Membership {
   /** The node, or the gateway, that has this key; null: a stranger. */
   nodeOf(publicKey: string): string | null;
   pathOf(publicKey: string): MeshPath | null;
+  /** How the admin that owns the cluster is reached through the mesh; null: not at all, or not now. */
+  wayToGateway(): MeshWay | null;
   /** How the admin sees this machine from outside; null: not yet. */
   observed(): Extract<MeshOrder, { type: 'mesh-observed' }> | null;
   /** `isKept`: the interface stays for the next start, with its traffic. */
@@ -236,6 +239,12 @@ export function createMembership(options: MembershipOptions): Membership {
     },
     nodeOf: (publicKey) => nodeName(picture, publicKey),
     pathOf: (publicKey) => member?.paths().find((path) => path.publicKey === publicKey)?.path ?? null,
+    wayToGateway() {
+      if (member === null || picture === null) return null;
+      const gateway = [...picture.peers.values()].find(({ node }) => node === null);
+      const path = member.paths().find(({ publicKey }) => publicKey === gateway?.public_key)?.path ?? 'none';
+      return gateway === undefined || path === 'none' ? null : { gateway: gateway.ipv4, own: picture.network.ipv4 };
+    },
     observed: () => seen,
     async close({ isKept }) {
       isClosed = true;

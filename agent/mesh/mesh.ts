@@ -9,7 +9,9 @@ import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../health.ts';
 import { createNames, removeNames } from '../names/names.ts';
 import type { AgentLog, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { MeshWay } from '../tunnel/tunnels.ts';
 import { createMembership } from './membership.ts';
+import { createNetclient, leaveNetmaker } from './netclient.ts';
 import { ROTATION_SIGNAL } from './rotation.ts';
 
 /** What it is made of. */
@@ -34,6 +36,8 @@ export interface Mesh {
   /** The node that has this key, or `gateway`; null: a stranger. */
   nodeOf(publicKey: string): string | null;
   pathOf(publicKey: string): MeshPath | null;
+  /** How the admin that owns the cluster is reached through the mesh; null: not at all, or not now. */
+  wayToGateway(): MeshWay | null;
   /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
@@ -47,23 +51,26 @@ export function startMesh({ config, directory, node, clusterName, clock, log, sa
     interfaceName, port: config.VPN_PORT, keysPath: directory.meshKeys, picturePath: directory.meshPicture, clusterName, clock, log, say, createMember,
     named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
   });
+  const netclient = createNetclient({ node, directory: directory.path, clock, log });
   const rotate = (): void => membership.rotate();
   process.on(ROTATION_SIGNAL, rotate);
   return {
-    session: membership.session,
-    services: [membership.service, { name: 'names', problem: () => names.problem() }],
+    session: { told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)) },
+    services: [membership.service, netclient.service, { name: 'names', problem: () => names.problem() }],
     configured: (settings, adminUrl, isWelcome) => membership.configured(settings, adminUrl, isWelcome),
     nodeOf: (publicKey) => membership.nodeOf(publicKey),
     pathOf: (publicKey) => membership.pathOf(publicKey),
+    wayToGateway: () => membership.wayToGateway(),
     async close(end) {
       process.off(ROTATION_SIGNAL, rotate);
-      await Promise.all([membership.close(end), names.close()]);
+      await Promise.all([membership.close(end), names.close(), netclient.close()]);
     },
   };
 }
 
 /** Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a warning. */
 export async function leaveMesh(directory: DataDirectory, node: NodeId, log: AgentLog): Promise<void> {
+  await leaveNetmaker(directory.path, log);
   if (!existsSync(directory.meshKeys)) return; // it never was in a network
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });

@@ -1,6 +1,7 @@
 /** This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents reach it through the mesh. */
 import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
 import type { Clock, GatewayLink, Log } from '../../../actors/kit/ports.ts';
+import type { RelayMap } from '../../derp/map.ts';
 import type { CreatedMember } from '../../mesh/create-member.ts';
 import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../../mesh/member.ts';
 import type { AdminFrameBody } from '../../protocol/frames.ts';
@@ -66,6 +67,8 @@ export interface GatewayReadings {
 export interface Gateway extends GatewayLink {
   /** Where a node's agent reaches this admin through the mesh; null: it does not, or not now. */
   urlFor(node: NodeId): string | null;
+  /** The relay map in force; null: there are no relays. */
+  mapped(map: RelayMap | null): void;
   /** Null: it is switched off, has nothing to join, or this machine cannot have one. */
   readings(): GatewayReadings | null;
   /** `isHere`: there is an interface. The problem in one sentence without addresses. */
@@ -81,6 +84,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   const doors = createDoors(ports);
   /** Networks of owned clusters in the order in which they came. */
   const networks = new Map<ClusterId, Network>();
+  let relayMap: RelayMap | null = null;
   let isNews = false;
   let now: Union = NO_UNION;
   let member: Member | null = null;
@@ -167,7 +171,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   }
 
   function wanted(): WantedMember {
-    return { privateKey: keys.privateKey, addresses: now.addresses, mtu: MESH_MTU, peers: now.peers, observers: [] };
+    return { privateKey: keys.privateKey, addresses: now.addresses, mtu: MESH_MTU, peers: now.peers, observers: [], relayMap };
   }
 
   function forget(cluster: ClusterId): void {
@@ -215,6 +219,11 @@ export function createGateway(ports: GatewayPorts): Gateway {
       const path = pathOf(known.publicKey);
       if (path === undefined || path.path === 'none' || path.handshakeAgeMs === null || path.handshakeAgeMs >= HANDSHAKE_MS_MAX) return null;
       return doors.urlOf(known.cluster);
+    },
+    mapped(map) {
+      relayMap = map;
+      isNews = true;
+      if (!isClosed) gather();
     },
     readings() {
       if (member === null) return null;
