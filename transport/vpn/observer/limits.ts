@@ -1,12 +1,12 @@
 /** What the observer spends on packets that anybody may send it, with units. Source: invariants.md L1 and L2; figures: docs/decisions/observer.md. */
 
-/** Packets that one port takes in a second. Twenty thousand members send 800; above it, the port is closed for a while: even a packet that is dropped costs some microseconds. */
+/** Packets that one port takes in a second. Twenty thousand members send 800 empty ones and begin 167 handshakes; above it, the port is closed for a while: even a packet that is dropped costs some microseconds. */
 export const PACKETS_PER_SECOND_MAX = 10_000;
 
 /** How long such a port stays closed, in ms. Members repeat a handshake every 5 s, and their NATs stay open. */
 export const SHUT_MS = 5_000;
 
-/** Handshakes a second that all ports together answer or find forged, and in one go: a third of a core. Twenty thousand members begin 333. */
+/** Handshakes a second that all ports together answer or find forged, and in one go: half a core when all are members, a tenth when none is. Twenty thousand members begin 333. */
 export const HANDSHAKES_PER_SECOND_MAX = 400;
 export const HANDSHAKES_BURST_MAX = 400;
 

@@ -29,17 +29,14 @@ export interface MeshObserverPorts {
 export interface AdminObserver {
   /** As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be had. */
   readonly observers: readonly MeshObserver[];
-  /** Null: it is switched off. */
-  readonly counters: Readonly<ObserverCounters> | null;
-  members(): number;
-  /** One sentence without addresses; null: nothing. */
-  problem(): string | null;
+  /** For metrics. Null: it is switched off. */
+  readings(): (Readonly<ObserverCounters> & { readonly ports: Readonly<Record<'open' | 'closed' | 'missing', number>>; readonly members: number }) | null;
   close(): Promise<void>;
 }
 
 /** Starts it, unless it is switched off. */
 export async function startMeshObserver(settings: MeshObserverSettings, ports: MeshObserverPorts): Promise<AdminObserver> {
-  if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], counters: null, members: () => 0, problem: () => null, close: () => Promise.resolve() };
+  if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], readings: () => null, close: () => Promise.resolve() };
   const { memberOf, owns, tell, ...rest } = ports;
   const observer = await startObserver({
     host: settings.ADMIN_OBSERVER_HOST, port: settings.ADMIN_OBSERVER_PORT, memberOf, ...rest,
@@ -49,6 +46,7 @@ export async function startMeshObserver(settings: MeshObserverSettings, ports: M
   });
   return {
     observers: observer.places.map(({ port, publicKey }) => ({ host: null, port, public_key: publicKey })),
-    counters: observer.counters, members: () => observer.members(), problem: () => observer.problem(), close: () => observer.close(),
+    readings: () => ({ ...observer.counters, ports: observer.ports(), members: observer.members() }),
+    close: () => observer.close(),
   };
 }

@@ -49,8 +49,8 @@ export interface Observer {
   readonly counters: Readonly<ObserverCounters>;
   /** Members that have shaken hands lately. */
   members(): number;
-  /** What is not as it should be, in one sentence; null: nothing. */
-  problem(): string | null;
+  /** Its ports: `closed` for the moment, by a flood; `missing`: could not be had. */
+  ports(): Readonly<Record<'open' | 'closed' | 'missing', number>>;
   close(): Promise<void>;
 }
 
@@ -126,9 +126,9 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     places: opened.map(({ place }) => place),
     counters,
     members: () => known.size,
-    problem() {
-      const shut = opened.filter(({ socket }) => !socket.isOpen()).map(({ socket }) => `UDP port ${socket.port} is closed for the moment`);
-      return [...failures, ...shut].join('; ') || null;
+    ports() {
+      const open = opened.filter(({ socket }) => socket.isOpen()).length;
+      return { open, closed: opened.length - open, missing: failures.length };
     },
     async close() {
       cancel();
