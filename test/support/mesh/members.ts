@@ -1,0 +1,216 @@
+/** Members of one mesh on machines of a test's internet, and what an admin does for them: each learns where the others are, and when to try. */
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import type { NodeId } from '../../../transport/protocol/ids.ts';
+import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { Program } from '../fleet/program.ts';
+import type { Machine } from '../networks/internet.ts';
+import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
+import type { MemberLook, MemberProgramOptions, MemberQuestion, ProgramWanted } from './member-program.ts';
+
+/** Between two rounds of what an admin does, in ms. */
+const ROUND_MS = 100;
+
+/** When both begin to try after one of them asked, in ms. */
+const TRY_IN_MS = 300;
+
+/** Where relays are, as a DERPMap. */
+export interface TestRelay {
+  readonly program: Program;
+  readonly regionId: number;
+  readonly derpMap: { readonly Regions: Readonly<Record<string, unknown>> };
+}
+
+/** Starts a relay on a machine with a public address. */
+export async function startRelayOn(machine: Machine, regionId: number, port = 443): Promise<TestRelay> {
+  const program = machine.spawn(process.execPath, [new URL('relay-program.ts', import.meta.url).pathname, machine.address, `${port}`, `${regionId}`]);
+  const { derpMap } = await program.logged('relaying');
+  return { program, regionId, derpMap: derpMap as TestRelay['derpMap'] };
+}
+
+/** One map of all of them. */
+export function mapOfRelays(relays: readonly TestRelay[]): unknown {
+  return relays.length === 0 ? null : { Regions: Object.assign({}, ...relays.map(({ derpMap }) => derpMap.Regions)) as unknown };
+}
+
+/** A member and its process. */
+export interface TestMember {
+  readonly machine: Machine;
+  readonly publicKey: string;
+  readonly interfaceName: string;
+  readonly ipv4: string;
+  readonly ipv6: string;
+  program: Program;
+  look(): Promise<MemberLook>;
+  /** How it goes to another one now. */
+  pathTo(other: TestMember): Promise<MemberLook['paths'][number] | null>;
+  /** After its process ended: again, with the same key, port and interface. */
+  restart(): Promise<void>;
+  close(isKept: boolean): Promise<void>;
+  /** A new key, which the others learn at once. */
+  rotate(): Promise<void>;
+}
+
+/** A running mesh. */
+export interface TestMesh {
+  /** `outside`: the address under which others see it, null when it is its own or unknown. */
+  join(machine: Machine, outside?: string | null): Promise<TestMember>;
+  /** All members but this one forget it. */
+  leave(member: TestMember): void;
+  /** What the admin tells members stops, and goes on. */
+  silence(isSilent: boolean): void;
+}
+
+interface Known {
+  readonly member: TestMember & { publicKey: string };
+  readonly options: MemberProgramOptions;
+  privateKey: string;
+  index: number;
+  outside: string | null;
+  place: MemberLook['place'] | null;
+  told: string;
+  socket: Socket | null;
+  ask: ((question: MemberQuestion) => Promise<MemberLook>) | null;
+}
+
+/** Starts a mesh without members; it ends with the scope. */
+export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
+  const all: Known[] = [];
+  let count = 0;
+  let isSilent = false;
+  let isOver = false;
+  const coordinating = coordinate();
+  scope.teardown(async () => {
+    isOver = true;
+    await coordinating;
+    for (const { socket } of all) socket?.destroy();
+  });
+
+  async function coordinate(): Promise<void> {
+    while (!isOver) {
+      await new Promise((resolve) => { setTimeout(resolve, ROUND_MS); });
+      if (isSilent) continue;
+      for (const one of all) await round(one).catch(() => {}); // it is being killed
+    }
+  }
+
+  async function round(one: Known): Promise<void> {
+    if (one.ask === null) return;
+    const { place, wishes } = await one.ask({ type: 'look' });
+    one.place = place;
+    const wanted = wantedOf(one);
+    const text = JSON.stringify(wanted);
+    if (text !== one.told) {
+      await one.ask({ type: 'become', wanted });
+      one.told = text;
+    }
+    for (const wish of wishes) {
+      const other = all.find(({ member }) => member.publicKey === wish);
+      if (other?.ask == null) continue;
+      await Promise.all([one.ask({ type: 'try', publicKey: wish, inMs: TRY_IN_MS }), other.ask({ type: 'try', publicKey: one.member.publicKey, inMs: TRY_IN_MS })]);
+    }
+  }
+
+  function wantedOf(one: Known): ProgramWanted {
+    return {
+      privateKey: one.privateKey, addresses: [`${one.member.ipv4}/24`, `${one.member.ipv6}/64`], mtu: 1_280, derpMap: derpMap(),
+      peers: all.filter((other) => other !== one && other.place !== null).map(peerOf),
+    };
+  }
+
+  function peerOf({ member, place, outside, options }: Known): MeshPeer {
+    return {
+      node: `00000000-0000-4000-8000-0000000000${member.ipv4.split('.')[3]?.padStart(2, '0') ?? ''}` as NodeId,
+      public_key: member.publicKey, ipv4: member.ipv4, ipv6: member.ipv6, aliases: [],
+      endpoints: [...place?.endpoints ?? [], ...outside === null ? [] : [`${outside}:${options.listenPort}`]], relay_region: place?.relayRegion ?? null,
+    };
+  }
+
+  async function start(one: Known): Promise<void> {
+    const { machine } = one.member;
+    const options: MemberProgramOptions = { ...one.options, wanted: { ...one.options.wanted, privateKey: one.privateKey, derpMap: derpMap() } };
+    one.member.program = machine.spawn(process.execPath, [new URL('member-program.ts', import.meta.url).pathname, JSON.stringify(options)]);
+    await one.member.program.logged('running');
+    const socket = connect(options.socketPath);
+    const answers: ((look: MemberLook) => void)[] = [];
+    createInterface({ input: socket }).on('error', () => {}).on('line', (line) => answers.shift()?.(JSON.parse(line) as MemberLook)); // a reader has the errors of what it reads, too
+    socket.setMaxListeners(0).on('error', () => {}).on('close', () => { if (one.socket === socket) one.ask = null; });
+    one.socket = socket;
+    one.told = '';
+    one.ask = (question) => new Promise((resolve, reject) => {
+      if (socket.destroyed) return reject(new Error('the member is gone'));
+      socket.once('close', () => reject(new Error('the member is gone')));
+      answers.push(resolve);
+      socket.write(`${JSON.stringify(question)}\n`);
+    });
+  }
+
+  return {
+    async join(machine, outside = null) {
+      count += 1;
+      const index = count + 1;
+      const { privateKey, publicKey } = makeKeyPair();
+      const interfaceName = `em${process.pid % 1_000_000}x${index}`;
+      const ask = (question: MemberQuestion): Promise<MemberLook> => known.ask?.(question) ?? Promise.reject(new Error('the member is gone'));
+      const member: Known['member'] = {
+        machine, publicKey, interfaceName, ipv4: `100.64.0.${index}`, ipv6: `fd00:64::${index}`, program: undefined as unknown as Program,
+        look: () => ask({ type: 'look' }),
+        pathTo: async (other) => (await ask({ type: 'look' })).paths.find((path) => path.publicKey === other.publicKey) ?? null,
+        async restart() {
+          await member.program.exited;
+          await start(known);
+        },
+        async close(isKept) {
+          await ask({ type: 'close', isKept });
+          await member.program.exited;
+        },
+        async rotate() {
+          const next = makeKeyPair();
+          known.privateKey = next.privateKey;
+          member.publicKey = next.publicKey;
+          await round(known);
+        },
+      };
+      const known: Known = {
+        member, privateKey, index, outside, place: null, told: '', socket: null, ask: null,
+        options: {
+          interfaceName, listenPort: 20_000 + index, socketPath: join(machine.directory, `member-${index}.sock`),
+          wanted: { privateKey, addresses: [`${member.ipv4}/24`, `${member.ipv6}/64`], mtu: 1_280, peers: [], derpMap: null },
+        },
+      };
+      await start(known);
+      all.push(known);
+      return member;
+    },
+    leave(member) {
+      all.splice(all.findIndex((one) => one.member === member), 1);
+    },
+    silence(next) {
+      isSilent = next;
+    },
+  };
+}
+
+/** Waits until both speak to each other this way, as both say. */
+export async function untilPath(one: TestMember, other: TestMember, path: 'direct' | 'relayed'): Promise<void> {
+  await until(`${one.machine.name} and ${other.machine.name} ${path}`, async () => {
+    const [there, back] = await Promise.all([one.pathTo(other), other.pathTo(one)]);
+    return there?.path === path && back?.path === path;
+  });
+}
+
+/** Sends so many packets and says how many were answered. */
+export async function pinged(one: TestMember, other: TestMember, count: number, intervalSeconds = 0.05): Promise<{ readonly sent: number; readonly received: number; readonly gapMs: number }> {
+  const { stdout } = await one.machine.run('ping', ['-n', '-D', '-c', `${count}`, '-i', `${intervalSeconds}`, '-W', '2', other.ipv4]).catch((error: { stdout: string }) => error);
+  return readPing(stdout);
+}
+
+/** What `ping -D` said. `gapMs`: the longest time between two answers. */
+export function readPing(stdout: string): { readonly sent: number; readonly received: number; readonly gapMs: number } {
+  const times = [...stdout.matchAll(/^\[([\d.]+)\] \d+ bytes from/gmu)].map(([, seconds]) => Number(seconds) * 1_000);
+  const [, sent = '0', received = '0'] = /(\d+) packets transmitted, (\d+) received/u.exec(stdout) ?? [];
+  return { sent: Number(sent), received: Number(received), gapMs: Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time))) };
+}
