@@ -56,7 +56,7 @@ export function startMesh({ config, directory, node, clusterName, clock, log, sa
   process.on(ROTATION_SIGNAL, rotate);
   return {
     session: { told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)) },
-    services: [membership.service, netclient.service, { name: 'names', problem: () => names.problem() }],
+    services: [{ ...membership.service, note: () => membership.service.note?.() ?? netclient.note() }, { name: 'names', problem: () => names.problem() }],
     configured: (settings, adminUrl, isWelcome) => membership.configured(settings, adminUrl, isWelcome),
     nodeOf: (publicKey) => membership.nodeOf(publicKey),
     pathOf: (publicKey) => membership.pathOf(publicKey),

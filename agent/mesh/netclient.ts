@@ -1,0 +1,146 @@
+/** This machine as a host of Netmaker: its own client, `netclient`, is what enters networks. It is run when the admin says so, and only then. */
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { writeDurably } from '../durable-file.ts';
+import type { AgentLog, MeshOrder, SessionClock } from '../ports.ts';
+
+/** Netmaker's client, as it is found by PATH. */
+const PROGRAM = 'netclient';
+
+/** One run of it, in ms: it asks the server, and starts its daemon anew. */
+const RUN_MS_MAX = 120_000;
+
+/** What is kept of what it says, in bytes, and what is told of it, in characters. */
+const OUTPUT_BYTES_MAX = 65_536;
+const TOLD_CHARACTERS_MAX = 160;
+
+/** An admin that says the same again so soon after it was done has not seen the host yet: in ms. */
+const SETTLED_MS = 300_000;
+
+/** Addresses in what it says. */
+const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?:\/\d{1,2})?|(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?:\/\d{1,3})?/giu;
+
+/** The network that was entered last, in the agent's directory. */
+const STATE_FILE = 'netmaker.json';
+
+/** What it is made of. */
+export interface NetclientOptions {
+  readonly node: NodeId;
+  /** Of the agent's data. */
+  readonly directory: string;
+  readonly clock: SessionClock;
+  readonly log: AgentLog;
+  /** Environment of the program: where it is found. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** The client, to be told. */
+export interface Netclient {
+  /** Enters this network, and leaves another that it had entered for an admin. Does nothing more for the same order again. */
+  told(order: Extract<MeshOrder, { type: 'netmaker-join' }>): void;
+  /** Why it joins no network, for health; null: nothing is known to be wrong. */
+  note(): string | null;
+  /** Ends the program that runs. */
+  close(): Promise<void>;
+}
+
+/** Nothing is run before an order. */
+export function createNetclient({ node, directory, clock, log, env = process.env }: NetclientOptions): Netclient {
+  const statePath = join(directory, STATE_FILE);
+  const ending = new AbortController();
+  let problem: string | null = null;
+  let next: Extract<MeshOrder, { type: 'netmaker-join' }> | null = null;
+  let running: Promise<void> | null = null;
+  let done: { readonly network: string; readonly token: string; readonly atMs: number } | null = null;
+
+  async function enter({ network, token }: { readonly network: string; readonly token: string }): Promise<void> {
+    if (done?.network === network && done.token === token && clock.nowMs() - done.atMs < SETTLED_MS) return;
+    const entered = enteredNetwork(statePath);
+    if (entered !== null && entered !== network) {
+      const left = await runProgram(['leave', entered], [], env, ending.signal);
+      if (left !== null) log.debug('netclient did not leave the network that this machine was in before', { problem: left }); // the admin took it out already
+    }
+    // By its name the admin knows whose host this is.
+    const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
+    if (ending.signal.aborted) return;
+    if (failed !== null) {
+      if (failed !== problem) log.warn('This machine does not join the VPN: everything else works', { problem: failed });
+      problem = failed;
+      return;
+    }
+    problem = null;
+    done = { network, token, atMs: clock.nowMs() };
+    try {
+      writeDurably(statePath, `${JSON.stringify({ network })}\n`);
+    } catch (error) {
+      log.warn('The network that this machine has joined could not be noted: it is not left by itself', { problem: (error as Error).message });
+    }
+    log.info('This machine has asked Netmaker into the network of its cluster', { network });
+  }
+
+  async function work(): Promise<void> {
+    while (next !== null && !ending.signal.aborted) {
+      const order = next;
+      next = null;
+      await enter(order);
+    }
+    running = null;
+  }
+
+  return {
+    told(order) {
+      next = order;
+      running ??= work();
+    },
+    note: () => (problem === null ? null : `This machine joins no VPN: ${problem}`),
+    async close() {
+      ending.abort();
+      await running;
+    },
+  };
+}
+
+/** Leaves the network that this agent has entered, and forgets it. Never rejects; what fails is a warning. */
+export async function leaveNetmaker(directory: string, log: AgentLog, env: Readonly<Record<string, string | undefined>> = process.env): Promise<void> {
+  const statePath = join(directory, STATE_FILE);
+  const network = enteredNetwork(statePath);
+  if (network !== null) {
+    const problem = await runProgram(['leave', network], [], env, new AbortController().signal);
+    if (problem !== null) log.warn('netclient did not leave the network of this machine', { problem });
+  }
+  rmSync(statePath, { force: true });
+}
+
+function enteredNetwork(statePath: string): string | null {
+  try {
+    const { network } = JSON.parse(readFileSync(statePath, 'utf8')) as { network?: unknown };
+    return typeof network === 'string' ? network : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Null: it ended well. Else why not, in one sentence without the secrets and addresses. */
+function runProgram(args: readonly string[], secrets: readonly string[], env: NetclientOptions['env'], signal: AbortSignal): Promise<string | null> {
+  const path = [env?.['PATH'] ?? '', '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].filter((one) => one !== '').join(':');
+  return new Promise((resolve) => {
+    execFile(PROGRAM, [...args], { env: { PATH: path, HOME: env?.['HOME'] ?? '/root' }, timeout: RUN_MS_MAX, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX, signal }, (error, stdout, stderr) => {
+      if (error === null) return resolve(null);
+      const { code, killed } = error as { code?: unknown; killed?: boolean };
+      if (code === 'ENOENT') return resolve('netclient, by which Netmaker lets machines in, is not installed.');
+      if (code === 'EACCES') return resolve('netclient may not be run by this agent.');
+      if (signal.aborted) return resolve('netclient was ended.');
+      if (killed === true) return resolve(`netclient did not end within ${RUN_MS_MAX / 1_000} s.`);
+      const said = told(`${stdout}\n${stderr}`, secrets);
+      return resolve(`netclient failed${typeof code === 'number' ? ` (${code})` : ''}${said === '' ? '' : `: ${said}`}.`);
+    });
+  });
+}
+
+/** Its last line, without what nobody should read. */
+function told(output: string, secrets: readonly string[]): string {
+  const last = output.split('\n').map((line) => line.trim()).findLast((line) => line !== '') ?? '';
+  return secrets.reduce((text, secret) => text.replaceAll(secret, '…'), last).replaceAll(ADDRESSES, '…').replaceAll(/[^\x20-\x7e…]+/gu, ' ').slice(0, TOLD_CHARACTERS_MAX);
+}
