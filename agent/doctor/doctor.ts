@@ -61,7 +61,7 @@ export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { pr
   let asked: ReturnType<typeof askAdmins> | null = null;
   return [
     ...networkChecks({ adminUrls, proc, answers: () => asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX)) }),
-    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet }),
+    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet, adminUrls }),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, and the relay map. Addresses of the VPN are told nowhere (R3). */
-import type { IncomingMessage } from 'node:http';
 import { open } from 'node:fs/promises';
+import { fetchMap, type MapReach } from '../../transport/derp/map-source.ts';
 import type { Vet } from '../../transport/guard/vetting.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
@@ -11,12 +11,8 @@ import type { WireguardDevice, WireguardSources } from '../metrics/wireguard.ts'
 /** A peer was heard if its handshake is younger, in seconds. Source: WireGuard, REJECT_AFTER_TIME is 180 s. */
 const HANDSHAKE_SECONDS_MAX = 180;
 
-/** Largest relay map that is read, in bytes. The largest public one takes some 40 KiB. */
-const RELAY_MAP_BYTES_MAX = 1_048_576;
-
 /** Relay maps that are tried. */
 const RELAY_MAPS_MAX = 4;
-
 
 /** What these checks look at. */
 export interface VpnSources {
@@ -27,16 +23,17 @@ export interface VpnSources {
   readonly wireguard: Omit<WireguardSources, 'nodeOf'>;
   /** Relay maps in order, as the admin handed them; null: no admin said so far. */
   readonly relayMapUrls: () => readonly string[] | null;
-  /** Which hosts they may be on (R2). */
+  /** Which hosts they may be on (R2), beside those of the admins. */
   readonly vet: Vet;
+  readonly adminUrls: () => readonly string[];
 }
 
 /** In their order. */
-export function vpnChecks({ tunPath, isRoot, wireguard, relayMapUrls, vet }: VpnSources): readonly Check[] {
+export function vpnChecks({ tunPath, isRoot, wireguard, relayMapUrls, vet, adminUrls }: VpnSources): readonly Check[] {
   return [
     { name: 'tun', look: () => tun(tunPath, isRoot) },
     { name: 'wireguard', look: async () => peers((await readDevices(wireguard)).devices) },
-    { name: 'relay_map', look: (signal) => relayMap(relayMapUrls(), vet, signal) },
+    { name: 'relay_map', look: (signal) => relayMap(relayMapUrls(), { vet, trusted: adminUrls }, signal) },
   ];
 }
 
@@ -68,14 +65,14 @@ function peers(devices: readonly WireguardDevice[]): Finding {
   return passed(`${recent} of ${handshakes.length} peers were heard in the last ${HANDSHAKE_SECONDS_MAX} s.`, details);
 }
 
-async function relayMap(urls: readonly string[] | null, vet: Vet, signal: AbortSignal): Promise<Finding> {
+async function relayMap(urls: readonly string[] | null, reach: MapReach, signal: AbortSignal): Promise<Finding> {
   if (urls === null) return passed('No admin said which relays to use so far.');
   if (urls.length === 0) return passed('No relay map is configured (CORE_DERP_MAP_URLS), so none is needed.', { maps: 0 });
   const problems: string[] = [];
   for (const url of urls.slice(0, RELAY_MAPS_MAX)) {
-    const answer = await regionsAt(url, vet, signal).catch((error: unknown) => (signal.aborted ? 'no answer in time' : (error as NodeJS.ErrnoException).code ?? 'it cannot be read'));
-    if (typeof answer === 'number') return found(answer, url, problems, urls.length);
-    problems.push(`${originOf(url)}: ${answer}`);
+    const fetched = await fetchMap(url, reach, signal);
+    if (fetched.ok) return found(fetched.map.regions.size, url, problems, urls.length);
+    problems.push(`${originOf(url)}: ${fetched.problem}`);
   }
   return failed(`None of the ${urls.length} relay maps can be used: ${problems.join('; ').slice(0, 300)}.`, 'Check CORE_DERP_MAP_URLS of the admin, and that this machine reaches those hosts. Peers that reach each other directly need no relay.', { maps: urls.length });
 }
@@ -84,42 +81,4 @@ function found(regions: number, url: string, problems: readonly string[], maps: 
   const details = { maps, map: originOf(url).slice(0, 256), regions };
   const summary = `The relay map of ${originOf(url)} names ${regions} ${regions === 1 ? 'region' : 'regions'}.`;
   return problems.length === 0 ? passed(summary, details) : warned(`${summary} ${problems.length === 1 ? 'The one' : `${problems.length}`} before it cannot be used: ${problems.join('; ').slice(0, 256)}.`, 'Check CORE_DERP_MAP_URLS of the admin.', details);
-}
-
-/** How many regions a map has, or why it is none. The address that was checked is the one that is dialled, and no redirect is followed (R2). */
-async function regionsAt(text: string, vet: Vet, signal: AbortSignal): Promise<number | string> {
-  const url = new URL(text);
-  const vetted = await vet(url.hostname, signal);
-  if (!vetted.ok) return vetted.kind === 'refused' ? 'its address must not be reached' : 'its name cannot be resolved';
-  const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
-  const [address] = vetted.addresses;
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    send(url, { signal, agent: false, lookup: (_host, _options, done) => done(null, [address]) }, resolve).on('error', reject).end();
-  });
-  if (answer.statusCode !== 200) {
-    answer.destroy();
-    return `it answered with status ${answer.statusCode}`;
-  }
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of answer) {
-    bytes += (piece as Buffer).length;
-    if (bytes > RELAY_MAP_BYTES_MAX) {
-      answer.destroy();
-      return 'it is too large';
-    }
-    pieces.push(piece as Buffer);
-  }
-  return regionsIn(Buffer.concat(pieces).toString('utf8')) ?? 'it is no relay map';
-}
-
-/** A DERP map has its regions by number. Source: tailcfg.DERPMap. */
-function regionsIn(text: string): number | null {
-  try {
-    const { Regions: regions } = JSON.parse(text) as { readonly Regions?: unknown };
-    const count = typeof regions === 'object' && regions !== null ? Object.keys(regions).length : 0;
-    return count > 0 ? count : null;
-  } catch {
-    return null;
-  }
 }

@@ -19,7 +19,7 @@ const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { 
 const NEAR = createVet({ allowPrivate: true, allowLoopback: true });
 
 async function look(sources: Partial<VpnSources>) {
-  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, ...sources }), { checkMsMax: 5_000 });
+  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, adminUrls: () => [], ...sources }), { checkMsMax: 5_000 });
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }
 
@@ -30,7 +30,7 @@ async function serving(t: ExecutionContext, body: string, status = 200): Promise
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/map.json`;
 }
 
-const MAP = JSON.stringify({ Regions: { 1: { RegionID: 1 }, 2: { RegionID: 2 } } });
+const MAP = JSON.stringify({ Regions: Object.fromEntries([901, 902].map((id) => [id, { RegionID: id, Nodes: [{ Name: `${id}a`, RegionID: id, HostName: 'relay.example.com' }] }])) });
 
 test('a machine without VPN and relays passes, and says that there is nothing to check', async (t) => {
   const checks = await look({});
@@ -100,13 +100,15 @@ test('the first usable relay map wins; one before it that is none is a warning, 
   t.regex(warned?.summary ?? '', /status 404; .*no relay map/u);
 });
 
-test('relay maps come from public addresses only, are not followed elsewhere, and are bounded', async (t) => {
+test('relay maps come from public addresses or the admin only, are not followed elsewhere, and are bounded', async (t) => {
   const map = await serving(t, MAP);
   const large = await serving(t, `{"Regions":{"1":"${'x'.repeat(1_100_000)}"}}`);
 
   const [closed, tooLarge] = [(await look({ relayMapUrls: () => [map], vet: createVet({ allowPrivate: false }) }))[2], (await look({ relayMapUrls: () => [large] }))[2]];
 
-  t.deepEqual([closed?.status, tooLarge?.status], ['fail', 'fail']);
+  const [, , near] = await look({ relayMapUrls: () => [map], vet: createVet({ allowPrivate: false }), adminUrls: () => [new URL(map).origin] });
+
+  t.deepEqual([closed?.status, tooLarge?.status, near?.status], ['fail', 'fail', 'pass']);
   t.regex(closed?.summary ?? '', /must not be reached/u);
   t.regex(tooLarge?.summary ?? '', /too large/u);
 });
