@@ -1,4 +1,5 @@
 /** WireGuard in the kernel: interfaces made by `ip`, programmed and read by `wg`. Secrets reach `wg` through a pipe alone. */
+import { deleteLink } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import type { DevicePeer } from './device.ts';
 import { isKey } from './keys.ts';
@@ -11,8 +12,8 @@ const PEERS_OF_COMMAND_MAX = 1_024;
 
 const MS_PER_SECOND = 1_000;
 
-/** What `wg` says of an interface that is not there. */
-const ABSENT = /No such device/u;
+/** What `wg` says of an interface that is not there; the second where the kernel has no WireGuard (any more). */
+const ABSENT = /No such device|Protocol not supported/u;
 
 /** Programs the interface of this name by `wg`, which asks the kernel, or the socket of wireguard-go where that has it. */
 export class KernelControls implements Controls {
@@ -55,7 +56,9 @@ export class KernelControls implements Controls {
     return () => {};
   }
 
-  async swept(): Promise<void> {}
+  async end(): Promise<void> {
+    await deleteLink(this.#name, this.#reach);
+  }
 
   async #wg(words: readonly string[], input?: string): Promise<string> {
     const { machine, limits } = this.#reach;
@@ -67,10 +70,10 @@ export class KernelControls implements Controls {
   }
 }
 
-/** A peer as `wg addconf` takes it, which leaves an endpoint that is not given. Its ranges replace those that it had. */
+/** A peer as `wg addconf` takes it, which leaves an endpoint that is not given. Its ranges replace those that it had, also when there are none. */
 function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: DevicePeer): string {
   return [
-    '[Peer]', `PublicKey = ${publicKey}`, `AllowedIPs = ${allowedIps.join(', ')}`, ...endpoint === null ? [] : [`Endpoint = ${endpoint}`], `PersistentKeepalive = ${keepaliveSeconds}`, '',
+    '[Peer]', `PublicKey = ${publicKey}`, ...allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`], ...endpoint === null ? [] : [`Endpoint = ${endpoint}`], `PersistentKeepalive = ${keepaliveSeconds}`, '',
   ].join('\n');
 }
 

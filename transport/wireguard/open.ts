@@ -52,8 +52,9 @@ export async function removeDevice(name: string, place: Place = {}): Promise<voi
   if (link === null && !await isRunning(name, reach)) await sweepSocket(name, reach);
   if (link === null) return;
   checkRights();
-  if (await controlsOf(name, link, reach) === null) throw taken(name);
-  await endInterface(name, reach);
+  const controls = await controlsOf(name, link, reach);
+  if (controls === null) throw taken(name);
+  await controls.end();
 }
 
 function reachOf({ machine, limits }: Place): Reach {
@@ -72,7 +73,7 @@ async function adopt(options: DeviceOptions, link: Link, reach: Reach): Promise<
   if (controls === null) throw taken(options.name);
   const state = await controls.read().catch(() => null); // one that does not answer is of no use
   if (state === null || !isOurs(state, options)) {
-    await endInterface(options.name, reach);
+    await controls.end();
     return null;
   }
   if (!link.isUp || link.mtu !== options.mtu) await bringUp(options.name, options.mtu, reach);

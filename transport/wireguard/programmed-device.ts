@@ -1,5 +1,5 @@
 /** A device over whatever programs its interface: one call after another, what is asked is checked here, and its loss is told once. */
-import { deleteLink, setAddresses, setMtu } from './addresses.ts';
+import { setAddresses, setMtu } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import type { DeviceBackend, DeviceOptions, DevicePeer, PeerReading, WireguardDevice } from './device.ts';
 import { hexOfKey } from './keys.ts';
@@ -38,8 +38,8 @@ export interface Controls {
   read(): Promise<InterfaceState>;
   /** Tells once when the interface ends, as far as that can be seen without asking. Returns what stops it. */
   watch(ended: (problem: string) => void): () => void;
-  /** After the interface was deleted: waits until its program ended too. */
-  swept(): Promise<void>;
+  /** Removes the interface, and waits until its program ended too. */
+  end(): Promise<void>;
 }
 
 /** The device that these controls make. */
@@ -133,8 +133,7 @@ export class ProgrammedDevice implements WireguardDevice {
 
   async remove(): Promise<void> {
     await this.#close('was removed');
-    await deleteLink(this.name, this.#reach);
-    await this.#controls.swept();
+    await this.#controls.end();
   }
 
   /** Waits for what was asked before; nothing can be asked after. */

@@ -56,7 +56,7 @@ export class ProgramFailure extends DeviceProblem {
 
 /** Words of the system that may be repeated, as they name nothing but the cause. */
 const CAUSES = [
-  'Operation not permitted', 'Permission denied', 'Address already in use', 'Operation not supported', 'Unknown device type', 'File exists', 'No such device',
+  'Operation not permitted', 'Permission denied', 'Address already in use', 'Operation not supported', 'Protocol not supported', 'Unknown device type', 'File exists', 'No such device',
   'Cannot find device', 'does not exist', 'Device or resource busy', 'Read-only file system', 'No buffer space available', 'Cannot allocate memory', 'Invalid argument',
 ];
 

@@ -11,6 +11,7 @@ import { hexOfKey } from './keys.ts';
 import { DeviceGone, DeviceProblem } from './problem.ts';
 import type { Controls, EndpointChange, InterfaceState } from './programmed-device.ts';
 import { absentProgram, programEnvironment } from './programs.ts';
+import { holdersOf } from './socket-holders.ts';
 import { ask } from './uapi.ts';
 import type { TakeLine } from './uapi.ts';
 import { StateReader } from './uapi-state.ts';
@@ -70,8 +71,8 @@ export class UserSpaceControls implements Controls {
     return () => socket.removeAllListeners('close').destroy();
   }
 
-  async swept(): Promise<void> {
-    await sweepSocket(this.#name, this.#reach);
+  async end(): Promise<void> {
+    await endInterface(this.#name, this.#reach);
   }
 
   async #set(lines: readonly string[]): Promise<void> {
@@ -141,10 +142,18 @@ export async function sweepSocket(name: string, reach: Reach): Promise<boolean> 
   return true;
 }
 
-/** Removes an interface and ends its program. */
+/** Removes an interface and ends its program: by itself, as it ends without its interface, or by force when it hangs. */
 export async function endInterface(name: string, reach: Reach): Promise<void> {
-  await deleteLink(name, reach); // its program ends by itself then
-  if (!await sweepSocket(name, reach)) await rm(socketPath(name, reach), { force: true }); // it hangs; without its socket it ends when it goes on
+  await deleteLink(name, reach);
+  if (await sweepSocket(name, reach)) return;
+  for (const id of await holdersOf(socketPath(name, reach))) {
+    try {
+      process.kill(id, 'SIGKILL');
+    } catch {
+      // it ended meanwhile
+    }
+  }
+  await sweepSocket(name, reach);
 }
 
 function socketPath(name: string, { machine }: Reach): string {

@@ -1,6 +1,8 @@
 /** Owners of WireGuard interfaces: processes on machines of a test's internet, which can be killed while their interfaces live on. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DeviceOptions, WireguardDevice } from '../../../transport/wireguard/device.ts';
 import { makeKeyPair, type KeyPair } from '../../../transport/wireguard/keys.ts';
@@ -146,4 +148,17 @@ export async function startEnd(scope: Scope, machine: Machine, hostNumber: numbe
 /** How one end knows another. */
 export function peerOf(end: End, more: { readonly endpoint?: string | null; readonly keepaliveSeconds?: number } = {}) {
   return { publicKey: end.pair.publicKey, allowedIps: [`${end.address}/32`, `${end.address6}/128`], endpoint: end.endpoint, keepaliveSeconds: 0, ...more };
+}
+
+/** The process of wireguard-go that has this interface. Throws when there is none. */
+export function programOf(name: string): number {
+  const found = readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).find((pid) => {
+    try {
+      return readFileSync(join('/proc', pid, 'cmdline'), 'latin1') === `wireguard-go\0-f\0${name}\0`;
+    } catch {
+      return false; // it ended meanwhile
+    }
+  });
+  if (found === undefined) throw new Error(`no program has ${name}`);
+  return Number(found);
 }

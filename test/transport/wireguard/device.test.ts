@@ -1,6 +1,4 @@
 /** Devices over real wireguard-go, with real packets, on machines that have a network of their own. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
 import type { Program } from '../../support/fleet/program.ts';
@@ -9,7 +7,7 @@ import { startInternet } from '../../support/networks/internet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { DeviceHost, peerOf, startEnd, type End } from './device-host.ts';
+import { DeviceHost, peerOf, programOf, startEnd, type End } from './device-host.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'ping', 'wireguard-go', 'wg');
 
@@ -51,19 +49,6 @@ async function addresses(machine: Machine, name: string): Promise<string[]> {
 async function routes(machine: Machine, name: string): Promise<string[]> {
   const all = [...await lines(machine, '-4', 'route', 'show', 'dev', name), ...await lines(machine, '-6', 'route', 'show', 'dev', name)];
   return all.map((line) => line.split(' ')[0] ?? '').filter((range) => !range.startsWith('ff00:')).toSorted();
-}
-
-/** The process of wireguard-go that has this interface. */
-function programOf(name: string): number {
-  const found = readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).find((pid) => {
-    try {
-      return readFileSync(join('/proc', pid, 'cmdline'), 'latin1') === `wireguard-go\0-f\0${name}\0`;
-    } catch {
-      return false; // it ended meanwhile
-    }
-  });
-  if (found === undefined) throw new Error(`no program has ${name}`);
-  return Number(found);
 }
 
 test.serial('two interfaces that know each other carry packets of IPv4 and IPv6, and say since when, from where and how much', async (t) => {
