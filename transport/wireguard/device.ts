@@ -49,12 +49,15 @@ export interface WireguardDevice {
   /** Exactly these addresses with their prefix lengths, such as `100.64.0.5/24`, which make the routes; others go. */
   setAddresses(cidrs: readonly string[]): Promise<void>;
   setMtu(mtu: number): Promise<void>;
-  /** Adds or changes the peers of `set`, removes those of `removed`; an endpoint of null leaves the one that is there. Peers not named stay. */
+  /** Removes the peers of `removed`, then adds or changes those of `set`; an endpoint of null leaves the one that is there. Peers not named stay. */
   apply(change: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void>;
-  /** Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. A peer that is not there is left out. */
+  /**
+   * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that begins a handshake instead, at
+   * most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A peer that is not there is left out.
+   */
   setEndpoints(endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[]): Promise<void>;
   read(): Promise<readonly PeerReading[]>;
-  /** Called once when the interface is gone although nobody asked for it. */
+  /** Called once when the interface is gone although nobody asked for it: at once in user space, at the next call in the kernel. */
   onLost(lost: (problem: string) => void): void;
   /** Lets go of it; the interface and its traffic stay. */
   release(): Promise<void>;
