@@ -3,8 +3,9 @@ import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
 import type { Fleet } from '../../support/fleet.ts';
 
 /** A member as the others should see it, and its cluster. */
-export interface RowMember extends MeshPeer {
+export interface RowMember {
   readonly cluster: string;
+  readonly peer: MeshPeer;
 }
 
 interface Row {
@@ -21,16 +22,19 @@ interface Row {
 }
 
 /** All members of all networks, gateways too, each as its peers should see it. */
-export async function rowMembers(fleet: Fleet): Promise<readonly RowMember[]> {
+export async function rowMembers(fleet: Pick<Fleet, 'sql'>): Promise<readonly RowMember[]> {
   const rows = await fleet.sql<Row>(`
     select c.name as cluster, host(c.ipv4_range) as network4, host(c.ipv6_range) as network6, m.node_id, m.host_index, m.public_key, m.endpoints, m.observed, m.relay_region,
       coalesce((select array_agg(a.name order by a.name) from alias a where a.node_id = m.node_id), '{}') as aliases
     from (select cluster_id, node_id, host_index, public_key, endpoints, observed, relay_region from mesh_member
       union all select cluster_id, null, 1, public_key, endpoints, null, relay_region from mesh_gateway) m join cluster c on c.id = m.cluster_id`);
   return rows.map(({ cluster, network4, network6, host_index: index, node_id: node, public_key, endpoints, observed, relay_region, aliases }) => ({
-    cluster, node: node as MeshPeer['node'], public_key, relay_region, aliases: [...aliases] as MeshPeer['aliases'],
-    ipv4: ipv4Text(ipv4Number(network4) + index), ipv6: `${network6.replace(/::$/u, '')}::${index.toString(16)}`,
-    endpoints: [...endpoints, ...observed === null || endpoints.includes(observed) ? [] : [observed]],
+    cluster,
+    peer: {
+      node: node as MeshPeer['node'], public_key, relay_region, aliases: [...aliases] as MeshPeer['aliases'],
+      ipv4: ipv4Text(ipv4Number(network4) + index), ipv6: `${network6.replace(/::$/u, '')}::${index.toString(16)}`,
+      endpoints: [...endpoints, ...observed === null || endpoints.includes(observed) ? [] : [observed]],
+    },
   }));
 }
 

@@ -1,0 +1,160 @@
+/** A real admin with a relay at a public address of a test's internet, and real agents on its machines. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Pool, type QueryResultRow } from 'pg';
+import type { EnrollmentKeyResource } from '../../../actors/resources.ts';
+import { createDatabase } from '../../support/database.ts';
+import type { Program } from '../../support/fleet/program.ts';
+import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { processesWith } from '../../support/fleet/agent-program.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { openDoor } from '../../support/networks/door.ts';
+import { startInternet, type Internet, type Machine } from '../../support/networks/internet.ts';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+/** Domain of all names. */
+export const DOMAIN = 'edge.internal';
+
+/** Port of the admin's API. */
+export const ADMIN_PORT = 44_000;
+
+/** How packets go to a peer, as WireGuard itself shows it. */
+export interface SeenPeer {
+  readonly publicKey: string;
+  /** `relayed`: by a socket of the agent on the loopback. */
+  readonly path: 'direct' | 'relayed' | 'none';
+  readonly endpoint: string;
+  readonly handshakeSeconds: number;
+  readonly receivedBytes: number;
+}
+
+/** A machine with an agent on it. */
+export interface Member {
+  readonly machine: Machine;
+  /** Known once it enrolled. */
+  readonly node: string;
+  readonly program: Program;
+  readonly runs: readonly Program[];
+  start(): void;
+  /** Runs `edge-agent` with these words on its machine. */
+  command(...words: readonly string[]): Promise<string>;
+  /** Its interface, as \`wg\` shows it. */
+  peers(): Promise<readonly SeenPeer[]>;
+  interfaceName(): string;
+}
+
+/** All of it. */
+export interface World {
+  readonly internet: Internet;
+  readonly host: Machine;
+  /** The run of now. */
+  readonly admin: Program;
+  /** All that admins wrote. */
+  readonly adminRuns: readonly Program[];
+  readonly rest: Rest;
+  /** URL of the admin for the test itself. */
+  readonly url: string;
+  startAdmin(): Promise<void>;
+  sql<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<R[]>;
+  key(cluster: string): Promise<EnrollmentKeyResource>;
+  /** Starts an agent that enrols into a cluster. */
+  member(machine: Machine, cluster: string, env?: Readonly<Record<string, string>>): Promise<Member>;
+  /** The other's entry in the interface of this one. */
+  pathTo(from: Member, to: Member): Promise<SeenPeer | undefined>;
+}
+
+const FILES = { admin: new URL('../../../cli/edge-admin.ts', import.meta.url).pathname, agent: new URL('../../../cli/edge-agent.ts', import.meta.url).pathname };
+
+/** Starts the admin; `env` adds settings. All ends with the scope. */
+export async function startWorld(scope: Scope, env: Readonly<Record<string, string>> = {}): Promise<World> {
+  const connection = await createDatabase({ teardown: (task) => scope.teardown(task) });
+  const pool = new Pool({ ...connection, max: 4 });
+  pool.on('error', () => {}); // dropped with its database at the end
+  scope.teardown(() => pool.end());
+  const internet = await startInternet(scope);
+  const host = await internet.host('admin');
+  const adminRuns: Program[] = [];
+  const settings = {
+    ...FLEET_KEYS, DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`, DATABASE_POOL_MAX: '6',
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...env,
+  };
+  const startAdmin = async (): Promise<void> => {
+    const program = host.spawn(process.execPath, [FILES.admin, 'serve'], settings);
+    adminRuns.push(program);
+    await program.logged('edge-admin is ready');
+  };
+  await startAdmin();
+  const url = `http://127.0.0.1:${await openDoor(scope, host, ADMIN_PORT)}`;
+  const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
+  const key = (cluster: string) => rest.post<EnrollmentKeyResource>(`/clusters/${cluster}/enrollment_keys`, {});
+  return {
+    internet, host, adminRuns, rest, url, startAdmin, key,
+    get admin() {
+      return adminRuns.at(-1) as Program;
+    },
+    async sql<R extends QueryResultRow>(text: string, values: unknown[] = []) {
+      return (await pool.query<R>(text, values)).rows;
+    },
+    member: async (machine, cluster, more = {}) => startMember(scope, machine, (await key(cluster)).key, more),
+    async pathTo(from, to) {
+      const [row] = (await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [to.node])).rows;
+      return (await from.peers()).find(({ publicKey }) => publicKey === row?.public_key);
+    },
+  };
+}
+
+/** Its address is in no file of the machine: the enrolment key tells it. */
+function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more: Readonly<Record<string, string>>): Member {
+  const runs: Program[] = [];
+  const env = { AGENT_DATA_DIR: join(machine.directory, 'data'), ENROLLMENT_KEY: enrollmentKey, LOG_LEVEL: 'debug', ...more };
+  const start = (): void => void runs.push(machine.spawn(process.execPath, [FILES.agent, 'up'], env));
+  const node = (): string => {
+    try {
+      return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string }).node_id;
+    } catch {
+      return '';
+    }
+  };
+  scope.teardown(() => {
+    for (const pid of processesWith(`EDGE_NODE_ID=${node()}`)) process.kill(pid, 'SIGKILL');
+  });
+  start();
+  const interfaceName = (): string => `edge${node().slice(0, 8)}`;
+  return {
+    machine, runs, start, interfaceName,
+    get node() {
+      return node();
+    },
+    get program() {
+      return runs.at(-1) as Program;
+    },
+    command: async (...words) => (await machine.run(process.execPath, [FILES.agent, ...words], env)).stdout,
+    async peers() {
+      const { stdout } = await machine.run('wg', ['show', interfaceName(), 'dump']);
+      return stdout.trim().split('\n').slice(1).map((line) => {
+        const [publicKey = '', , endpoint = '', , handshake, received] = line.split('\t');
+        const path = Number(handshake) === 0 ? 'none' : endpoint.startsWith('127.') ? 'relayed' : 'direct';
+        return { publicKey, endpoint, path, handshakeSeconds: Number(handshake), receivedBytes: Number(received) };
+      });
+    },
+  };
+}
+
+/** Name of a node in its cluster. */
+export function nodeName(member: Member, cluster: string): string {
+  return `node-${member.node}.${cluster}.${DOMAIN}`;
+}
+
+/** Whether a name answers an echo from there. */
+export function pings(from: Member, name: string, { packets = 1 } = {}): Promise<boolean> {
+  return from.machine.run('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]).then(() => true, () => false);
+}
+
+/** Resolves when a name answers from there. */
+export async function reaches(from: Member, name: string, msMax = 30_000): Promise<void> {
+  await until(`${from.machine.name} to reach ${name}`, () => pings(from, name), msMax).catch(async (error: Error) => {
+    throw new Error(`${error.message}\n${(await from.machine.hosts()).slice(-1_500)}\n${JSON.stringify(await from.peers().catch(String))}\n${from.program.output.slice(-3_000)}`);
+  });
+}
