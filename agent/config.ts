@@ -82,7 +82,9 @@ export const AGENT_SETTINGS = {
   PROXY_CUSTOM_BLOCKED_HOSTS: hostRules().meta({ description: 'Hosts to which nobody gets through this machine. They come before those that are allowed.' }),
   PROXY_CUSTOM_ALLOWED_HOSTS: hostRules().meta({ description: 'Hosts that are reached through this machine though they are closed otherwise, as its own loopback is. Metadata services are opened by their exact address only.' }),
   VPN_DNS: choice(NAME_MODES).default('resolver')
-    .meta({ expected: `one of ${NAME_MODES.join(', ')}`, description: 'How programs of this machine find the names of its cluster: by a resolver for that domain, or the hosts file where no resolver can be used; by the hosts file; or not at all.' }),
+    .meta({ expected: `one of ${NAME_MODES.join(', ')}`, description: 'How programs of this machine find the names of its cluster: by a resolver for that domain where systemd-resolved leads to it, else by the hosts file; by the hosts file; or not at all.' }),
+  VPN_DNS_RESOLV_CONF: flag().default(false)
+    .meta({ expected: 'true or false', description: 'Whether that resolver may be put first into resolv.conf where there is no systemd-resolved. Programs that ask the first server alone then find no names but those of the cluster.' }),
   LOG_LEVEL: choice(LOG_LEVELS).default('info')
     .meta({ expected: `one of ${LOG_LEVELS.join(', ')}`, description: 'The least severe lines that are logged.' }),
 } as const satisfies Record<string, z.ZodType>;

@@ -50,7 +50,7 @@ export function withoutBlock(text: string, block: Pick<OwnBlock, 'node' | 'isOwn
   const before = text.slice(0, found.start);
   const after = text.slice(found.end);
   if (!found.isUnended) return withoutBlock(before + after, block);
-  if (after === '') return withoutBlock(before.replace(/\r?\n$/u, ''), block);
+  if (after === '') return withoutBlock(before.slice(0, -1), block);
   // Another agent's block stands behind: from now on that one knows of the line end.
   const heir = ANY_BEGIN.exec(after)?.[0];
   return withoutBlock(before + (heir === undefined || after.startsWith(heir + UNENDED) ? after : heir + UNENDED + after.slice(heir.length)), block);

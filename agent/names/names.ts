@@ -8,7 +8,7 @@ import type { NameMode } from './modes.ts';
 import { meshRecords } from './records.ts';
 import type { MeshRecords } from './records.ts';
 import { createResolver, loopbackAddress } from './resolver.ts';
-import type { Resolver } from './resolver.ts';
+import type { Resolver, ResolverStates } from './resolver.ts';
 import { SYSTEM_PLACES } from './system/places.ts';
 import type { SystemPlaces } from './system/places.ts';
 import { hookResolvConf, unhookResolvConf } from './system/resolv-conf.ts';
@@ -24,6 +24,8 @@ export interface NamesOptions {
   readonly node: NodeId;
   /** Of the network. */
   readonly interfaceName: string;
+  /** The operator lets the resolver stand first in resolv.conf, where systemd-resolved is not used: see docs/decisions/names.md for what this breaks. */
+  readonly mayUseResolvConf?: boolean;
   readonly log: AgentLog;
   /** Those of this machine, except in tests. */
   readonly places?: SystemPlaces;
@@ -52,7 +54,7 @@ export function createNames(options: NamesOptions): Names {
 }
 
 /** Removes what names of this node an agent left behind: on `leave`. Never rejects; what cannot be removed is a warning. */
-export async function removeNames({ node, interfaceName, log, places = SYSTEM_PLACES }: Omit<NamesOptions, 'mode' | 'port'>): Promise<void> {
+export async function removeNames({ node, interfaceName, log, places = SYSTEM_PLACES }: Pick<NamesOptions, 'node' | 'interfaceName' | 'log' | 'places'>): Promise<void> {
   await unhookResolved(resolvedOptions(interfaceName, places));
   for (const [path, left] of [[places.resolvConf, await unhookResolvConf(places.resolvConf, node)], [places.hosts, await writeHosts(places.hosts, node, null)]] as const) {
     if (left !== null && left !== NO_FILE) log.warn(`Names of the cluster may be left in ${path}: ${left}`);
@@ -68,6 +70,8 @@ type Tried = string | null;
 class KeptNames implements Names {
   readonly #options: NamesOptions & { readonly places: SystemPlaces };
   readonly #resolver: Resolver | null;
+  /** Where it is asked by way of resolv.conf; null: that is not allowed, or programs here would not find other names. */
+  readonly #loopback: string | null;
   readonly #check: NodeJS.Timeout;
   #records: MeshRecords | null = null;
   #way: NameWay = null;
@@ -85,8 +89,9 @@ class KeptNames implements Names {
   constructor(options: NamesOptions) {
     const places = options.places ?? SYSTEM_PLACES;
     this.#options = { ...options, places };
+    this.#loopback = options.mayUseResolvConf === true && places.isOneByOne() ? loopbackAddress(options.node) : null;
     this.#resolver = options.mode === 'resolver'
-      ? createResolver({ port: options.port ?? DNS_PORT, loopback: places.isOneByOne() ? loopbackAddress(options.node) : null, nowMs: () => performance.now(), changed: () => { this.poke(); } })
+      ? createResolver({ port: options.port ?? DNS_PORT, loopback: this.#loopback, nowMs: () => performance.now(), changed: () => { this.poke(); } })
       : null;
     this.#check = setInterval(() => { this.poke(); }, CHECK_MS).unref();
   }
@@ -165,31 +170,40 @@ class KeptNames implements Names {
   async #firstOf(records: MeshRecords, reasons: string[]): Promise<NameWay | 'waiting'> {
     const { mode, node, places } = this.#options;
     if (mode === 'resolver' && this.#resolver !== null) {
-      const { ipv4, ipv6, loopback } = this.#resolver.states;
-      if (ipv4 === null || ipv6 === null || places.isOneByOne() && loopback === null) return 'waiting';
-      const servers = [...(ipv4.isListening ? [records.self.ipv4] : []), ...(ipv6.isListening ? [records.self.ipv6] : [])];
-      const isAbsent = [ipv4, ipv6].every((state) => !state.isListening && ABSENT.has(state.code));
-      if (isAbsent) return 'waiting';
-      if (servers.length === 0) reasons.push(`port ${this.#options.port ?? DNS_PORT} of the interface cannot be had (${codesOf([ipv4, ipv6])})`);
-      if (isResolvedUsed(places)) {
-        if (servers.length > 0) {
-          const tried = await this.#tryResolved(servers, [...records.zones]);
-          if (tried === null) return 'systemd-resolved';
-          reasons.push(`systemd-resolved: ${tried}`);
-        }
-      }
-      if (!places.isOneByOne()) reasons.push(`${places.resolvConf}: programs of this machine ask all of its servers at once`);
-      else if (loopback === null || !loopback.isListening) reasons.push(`${places.resolvConf}: port ${this.#options.port ?? DNS_PORT} of loopback cannot be had (${codesOf([loopback])})`);
-      else {
-        const tried = await hookResolvConf(places.resolvConf, node, loopbackAddress(node));
-        if (tried === null) return 'resolv.conf';
-        reasons.push(`${places.resolvConf}: ${tried}`);
-      }
+      const tried = await this.#leadToResolver(records, this.#resolver.states);
+      if (tried.way !== null) return tried.way;
+      reasons.push(...tried.reasons);
     }
     const tried = await writeHosts(places.hosts, node, records);
     if (tried === null) return 'hosts';
     reasons.push(`${places.hosts}: ${tried}`);
     return null;
+  }
+
+  async #leadToResolver({ self, zones }: MeshRecords, { ipv4, ipv6, loopback }: ResolverStates): Promise<{ readonly way: NameWay | 'waiting'; readonly reasons: readonly string[] }> {
+    const { node, places, port = DNS_PORT } = this.#options;
+    if (ipv4 === null || ipv6 === null || this.#loopback !== null && loopback === null) return { way: 'waiting', reasons: [] };
+    const states = [ipv4, ipv6];
+    if (states.every((state) => !state.isListening && ABSENT.has(state.code))) return { way: 'waiting', reasons: [] };
+
+    const reasons: string[] = [];
+    const servers = [...(ipv4.isListening ? [self.ipv4] : []), ...(ipv6.isListening ? [self.ipv6] : [])];
+    if (servers.length === 0) reasons.push(`port ${port} of the interface cannot be had (${codesOf(states)})`);
+    if (!isResolvedUsed(places)) reasons.push('systemd-resolved is not what programs ask');
+    else if (servers.length > 0) {
+      const tried = await this.#tryResolved(servers, [...zones]);
+      if (tried === null) return { way: 'systemd-resolved', reasons };
+      reasons.push(`systemd-resolved: ${tried}`);
+    }
+    if (this.#options.mayUseResolvConf !== true) return { way: null, reasons };
+    if (this.#loopback === null) reasons.push(`${places.resolvConf}: programs of this machine ask all of its servers at once`);
+    else if (loopback?.isListening !== true) reasons.push(`${places.resolvConf}: port ${port} of loopback cannot be had (${codesOf([loopback])})`);
+    else {
+      const tried = await hookResolvConf(places.resolvConf, node, this.#loopback);
+      if (tried === null) return { way: 'resolv.conf', reasons };
+      reasons.push(`${places.resolvConf}: ${tried}`);
+    }
+    return { way: null, reasons };
   }
 
   async #tryResolved(servers: readonly string[], zones: readonly string[]): Promise<Tried> {
@@ -227,8 +241,7 @@ class KeptNames implements Names {
     this.#said = said;
     const { log, mode } = this.#options;
     if (way === null) log.warn(`${this.#problem}`);
-    else if (mode === 'resolver' && way === 'hosts') log.warn('Names of the cluster are in the hosts file, since no resolver of ours can be used', { why: reasons.join('; ') });
-    else log.info('Names of the cluster are found by programs of this machine', { by: way });
+    else log.info('Names of the cluster are found by programs of this machine', { by: way, ...(mode === 'resolver' && way === 'hosts' && { why: reasons.join('; ') }) });
   }
 }
 

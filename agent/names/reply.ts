@@ -12,7 +12,7 @@ const RCODE = { noError: 0, formatError: 1, nameError: 3, notImplemented: 4, ref
 type Rcode = (typeof RCODE)[keyof typeof RCODE];
 
 /** Source: RFC 1035, 3.2.2 to 3.2.5; RFC 3596. AXFR and IXFR would hand out all names at once. */
-const TYPE = { a: 1, ns: 2, soa: 6, ptr: 12, aaaa: 28, ixfr: 251, axfr: 252, any: 255 } as const;
+const TYPE = { a: 1, ns: 2, soa: 6, ptr: 12, aaaa: 28, ixfr: 251, axfr: 252, all: 255 } as const;
 const CLASS_IN = 1;
 const CLASS_ANY = 255;
 
@@ -71,7 +71,7 @@ function sectionsFor({ name, type, class: questionClass }: Question, records: Me
   const isTransfer = type === TYPE.axfr || type === TYPE.ixfr;
   if (name === null || zone === null || isTransfer || (questionClass !== CLASS_IN && questionClass !== CLASS_ANY)) return { rcode: RCODE.refused, isOurs: false };
 
-  const wants = (wanted: number) => type === wanted || type === TYPE.any;
+  const wants = (wanted: number) => type === wanted || type === TYPE.all;
   const soa = soaOf(zone, records);
   const host = records.byName.get(lower);
   const pointer = records.pointers.get(lower);

@@ -57,3 +57,8 @@ test('a server that admins must reach listens where admins come from, whatever e
   t.deepEqual(hosts('192.168.1.5,10.0.0.1'), ['192.168.1.5', '10.0.0.1', '127.0.0.1']);
   for (const text of ['0.0.0.0', '::', '::1', '10.0.0.1,127.0.0.1']) t.deepEqual(hosts(text), text.split(','));
 });
+
+test('names of the cluster come by a resolver or the hosts file, and resolv.conf is touched for those only who say so', (t) => {
+  t.like(config({}), { VPN_DNS: 'resolver', VPN_DNS_RESOLV_CONF: false });
+  t.deepEqual(problems({ VPN_DNS: 'dnsmasq' }), ['VPN_DNS is "dnsmasq": it should be one of resolver, hosts, off']);
+});

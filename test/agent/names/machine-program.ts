@@ -16,7 +16,7 @@ import { SELF } from './mesh.ts';
 
 /** What can be asked of it. `node` is SELF unless given. */
 export type Call =
-  | { readonly do: 'start'; readonly mode: NameMode; readonly node: NodeId | undefined }
+  | { readonly do: 'start'; readonly mode: NameMode; readonly mayUseResolvConf: boolean; readonly node: NodeId | undefined }
   | { readonly do: 'update'; readonly network: MeshNetwork; readonly peers: readonly MeshPeer[]; readonly node: NodeId | undefined }
   | { readonly do: 'state' | 'close' | 'forget' | 'remove'; readonly node: NodeId | undefined }
   | { readonly do: 'run'; readonly words: readonly string[] }
@@ -52,7 +52,7 @@ async function carryOut(call: Call): Promise<unknown> {
     case 'start': {
       const say = (message: string, fields: object = {}) => { log.push(`${message} ${JSON.stringify(fields)}`); };
       const node = call.node ?? SELF;
-      names.set(node, createNames({ mode: call.mode, node, interfaceName, log: { debug: say, info: say, warn: say, error: say }, places }));
+      names.set(node, createNames({ mode: call.mode, mayUseResolvConf: call.mayUseResolvConf, node, interfaceName, log: { debug: say, info: say, warn: say, error: say }, places }));
       return null;
     }
     case 'update': return named(call.node).update(call.network, call.peers);

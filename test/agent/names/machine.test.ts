@@ -10,7 +10,7 @@ const test = await peerTest('root', 'ip', 'curl', 'dig');
 
 const PEERS = [peer(OTHER, 3, ['web-1']), peer(null, 1)];
 
-async function machineWith(t: ExecutionContext, mode: 'resolver' | 'hosts', options: MachineOptions = {}): Promise<Machine> {
+async function machineWith(t: ExecutionContext, mode: 'resolver' | 'resolv.conf' | 'hosts', options: MachineOptions = {}): Promise<Machine> {
   const machine = await startMachine(t, options);
   await machine.start(mode);
   await machine.update(network(), PEERS);
@@ -24,12 +24,12 @@ async function addresses(machine: Machine, name: string): Promise<readonly strin
   return [...new Set(stdout.split('\n').flatMap((line) => line.split(/\s+/u)[0] || []))];
 }
 
-for (const mode of ['resolver', 'hosts'] as const) {
-  test.serial(`names of the cluster, of the world and of nobody, with VPN_DNS=${mode}`, async (t) => {
+for (const mode of ['resolver', 'resolv.conf', 'hosts'] as const) {
+  test.serial(`names of the cluster, of the world and of nobody, by ${mode}`, async (t) => {
     const before = { hosts: '127.0.0.1 localhost\r\n10.0.0.1 printer', resolv: `search corp.test\nnameserver ${UPSTREAM}` };
     const machine = await machineWith(t, mode, { hosts: before.hosts, resolvConf: before.resolv });
 
-    t.is((await machine.state()).way, mode === 'resolver' ? 'resolv.conf' : 'hosts');
+    t.is((await machine.state()).way, mode === 'resolver' ? 'hosts' : mode);
     for (const name of ['web-1.prod.edge.internal', 'WEB-1.Prod.Edge.Internal', 'web-1.cluster-prod.edge.internal', `node-${OTHER}.prod.edge.internal`]) {
       t.deepEqual((await addresses(machine, name)).toSorted(), ['100.64.1.3', 'fd00:64:1::3'], name);
     }
@@ -45,7 +45,7 @@ for (const mode of ['resolver', 'hosts'] as const) {
     t.deepEqual(await addresses(machine, 'web-1.prod.edge.internal'), []);
   });
 
-  test.serial(`an alias that moves is seen at once, with VPN_DNS=${mode}`, async (t) => {
+  test.serial(`an alias that moves is seen at once, by ${mode}`, async (t) => {
     const machine = await machineWith(t, mode);
     const msEach: number[] = [];
     for (const host of [3, 4, 3, 4, 3]) {
@@ -57,7 +57,7 @@ for (const mode of ['resolver', 'hosts'] as const) {
     t.true(msEach.toSorted((one, other) => one - other)[2]! < 2_000);
   });
 
-  test.serial(`curl by name, with VPN_DNS=${mode}`, async (t) => {
+  test.serial(`curl by name, by ${mode}`, async (t) => {
     const machine = await machineWith(t, mode);
 
     const { stderr } = await machine.run('curl', '--silent', '--show-error', '--max-time', '20', `http://node-${SELF}.prod.edge.internal:81/`);
@@ -66,8 +66,18 @@ for (const mode of ['resolver', 'hosts'] as const) {
   });
 }
 
+test.serial('without a word of the operator resolv.conf stays: Node would find no other names', async (t) => {
+  const resolve = (machine: Machine) => machine.run(process.execPath, '-e', "require('dns').resolve4('outside.test', (error, found) => console.log(error?.code ?? found.join()))");
+  const careful = await machineWith(t, 'resolver');
+  const hooked = await machineWith(t, 'resolv.conf');
+
+  t.is(careful.file('resolv.conf'), `nameserver ${UPSTREAM}\n`);
+  t.is((await resolve(careful)).stdout, '192.0.2.7\n');
+  t.is((await resolve(hooked)).stdout, 'EREFUSED\n', 'when Node asks the next server, VPN_DNS_RESOLV_CONF can be the default');
+});
+
 test.serial('search domains, many dots and other options of a resolv.conf lead to names of both sides', async (t) => {
-  const machine = await machineWith(t, 'resolver', { resolvConf: `search a.test b.test edge.internal\noptions ndots:5 edns0\nnameserver ${UPSTREAM}\n` });
+  const machine = await machineWith(t, 'resolv.conf', { resolvConf: `search a.test b.test edge.internal\noptions ndots:5 edns0\nnameserver ${UPSTREAM}\n` });
 
   t.is((await machine.state()).way, 'resolv.conf');
   for (const name of ['web-1.prod.edge.internal', 'web-1.prod']) t.deepEqual((await addresses(machine, name)).toSorted(), ['100.64.1.3', 'fd00:64:1::3'], name);
@@ -75,7 +85,7 @@ test.serial('search domains, many dots and other options of a resolv.conf lead t
 
 test.serial('where resolv.conf is a link, has servers in turn, or names none, the hosts file is taken, and left as it was', async (t) => {
   for (const resolvConf of [{ link: 'elsewhere' }, `options rotate\nnameserver ${UPSTREAM}\n`, '# nothing\n']) {
-    const machine = await machineWith(t, 'resolver', { resolvConf });
+    const machine = await machineWith(t, 'resolv.conf', { resolvConf });
     const { way, problem } = await machine.state();
 
     t.deepEqual([way, problem, (await addresses(machine, 'web-1.prod.edge.internal')).length], ['hosts', null, 2]);
@@ -89,13 +99,13 @@ test.serial('where other programs have port 53 the hosts file is taken, until th
   const machine = await startMachine(t);
   const taken = ['100.64.1.2', 'fd00:64:1::2', loopbackAddress(SELF)];
   for (const address of taken) await machine.occupy(address);
-  await machine.start('resolver');
+  await machine.start('resolv.conf');
   await machine.update(network(), PEERS);
 
   await until('a way', async () => (await machine.state()).way);
   const { way, problem, log } = await machine.state();
   t.deepEqual([way, problem, (await addresses(machine, 'web-1.prod.edge.internal')).length], ['hosts', null, 2]);
-  t.regex(log.join(), /no resolver of ours can be used.*EADDRINUSE/u);
+  t.regex(log.join(), /"by":"hosts".*EADDRINUSE/u);
   t.notRegex(log.join(), /100\.64\.1\.|fd00:64/u); // R3
 
   for (const address of taken) await machine.occupy(address);
@@ -106,7 +116,7 @@ test.serial('where other programs have port 53 the hosts file is taken, until th
 
 test.serial('an interface that comes up late is waited for, in a sentence', async (t) => {
   const machine = await startMachine(t, { isDown: true });
-  await machine.start('resolver');
+  await machine.start('resolv.conf');
   t.is((await machine.state()).problem, null);
   await machine.update(network(), PEERS);
   t.is(await until('a problem', async () => (await machine.state()).problem), `Names of the cluster wait for the interface ${machine.interfaceName}`);
@@ -118,7 +128,7 @@ test.serial('an interface that comes up late is waited for, in a sentence', asyn
 });
 
 test.serial('what a killed agent left is removed by the next start, by leaving, and is not in the way of other programs', async (t) => {
-  const machine = await machineWith(t, 'resolver');
+  const machine = await machineWith(t, 'resolv.conf');
   const left = machine.file('resolv.conf');
   t.regex(left, new RegExp(`^# BEGIN edge-agent ${SELF}\nnameserver 127\\.[\\d.]+\n# END edge-agent ${SELF}\n`, 'u'));
   await machine.close();

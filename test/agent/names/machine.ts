@@ -37,7 +37,8 @@ export interface NamesState {
 /** It runs. */
 export interface Machine {
   readonly interfaceName: string;
-  start(mode: NameMode, node?: NodeId): Promise<void>;
+  /** `resolv.conf`: the resolver, which may be put there. */
+  start(mode: NameMode | 'resolv.conf', node?: NodeId): Promise<void>;
   update(network: MeshNetwork, peers: readonly MeshPeer[], node?: NodeId): Promise<void>;
   state(node?: NodeId): Promise<NamesState>;
   close(node?: NodeId): Promise<void>;
@@ -108,7 +109,7 @@ export async function startMachine(scope: Scope, options: MachineOptions = {}): 
   };
   return {
     interfaceName,
-    start: (mode, node) => call({ do: 'start', mode, node }),
+    start: (mode, node) => call({ do: 'start', mode: mode === 'resolv.conf' ? 'resolver' : mode, mayUseResolvConf: mode === 'resolv.conf', node }),
     update: (network, peers, node) => call({ do: 'update', network, peers, node }),
     state: (node) => call({ do: 'state', node }),
     close: (node) => call({ do: 'close', node }),
