@@ -89,7 +89,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   await executor.close();
   journal.close();
   if (identity !== null) await leaveMesh(directory, identity.node_id, log);
-  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture]) rmSync(path, { recursive: true, force: true });
+  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture, directory.relayMap]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
@@ -113,7 +113,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   });
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
   const counters = createSessionCounters();
-  const mesh = startMesh({ config, directory, node: identity.node_id, clusterName: () => current.enrollment.cluster_name, clock: systemClock(), log, say: (word) => session.sayOfMesh(word) });
+  const mesh = startMesh({ config, directory, node: identity.node_id, clusterName: () => current.enrollment.cluster_name, adminUrls, clock: systemClock(), log, say: (word) => session.sayOfMesh(word) });
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
   const reports = createReports({
     config, version, directory, token: identity.enrollment.api_token, clock: systemClock(), log, adminUrls, relayMapUrls: () => current.enrollment.settings.derp_map_urls,
@@ -141,12 +141,12 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     adminUrls,
     onSettings: (settings, clusterName) => {
       current = keepSettings(directory, current, settings, clusterName, log);
-      if (clusterName === null) mesh?.configured(settings.mesh, adminUrl, false);
+      if (clusterName === null) mesh?.configured(settings, adminUrl, false);
     },
     onConfirmed: () => confirmed(),
     onLive: (url) => {
       adminUrl = url;
-      mesh?.configured(current.enrollment.settings.mesh, url, true);
+      mesh?.configured(current.enrollment.settings, url, true);
       trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
       reach.connected(url);
       reports.connected(url);

@@ -24,6 +24,8 @@ export interface DataDirectory {
   /** The key of WireGuard, and the network as it was told last. */
   readonly meshKeys: string;
   readonly meshPicture: string;
+  /** The relay map that was usable last. */
+  readonly relayMap: string;
   /** Where the agent listens for `edge-agent doctor`. */
   readonly apiPort: string;
   /** Lets the next agent in. The death of this one does as well. */
@@ -59,6 +61,7 @@ export function openDataDirectory(path: string): DataDirectory {
     sshRecordings: join(path, 'ssh-recordings'),
     meshKeys: join(path, MESH_KEYS_FILE),
     meshPicture: join(path, 'mesh-network.json'),
+    relayMap: join(path, 'relay-map.json'),
     apiPort: join(path, API_PORT_FILE),
     release() {
       rmSync(pidFile, { force: true });

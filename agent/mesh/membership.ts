@@ -127,7 +127,7 @@ export function createMembership(options: MembershipOptions): Membership {
   function become(): void {
     if (keys === null) return;
     member?.become(wanted(keys));
-    named(picture);
+    named(member === null ? null : picture); // names of machines that cannot be reached are of no use
   }
 
   function advertise(): void {

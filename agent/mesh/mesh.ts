@@ -1,6 +1,10 @@
 /** This machine in the network of its cluster, put together: its membership, the names of the others, and what is left of both when it goes. */
 import { existsSync } from 'node:fs';
-import type { MeshPath, MeshSettings } from '../../transport/protocol/mesh.ts';
+import { createMapSource } from '../../transport/derp/map-source.ts';
+import type { RelayMap } from '../../transport/derp/map.ts';
+import { createVet } from '../../transport/guard/vetting.ts';
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { MeshPath } from '../../transport/protocol/mesh.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createMember } from '../../transport/mesh/create-member.ts';
 import { removeDevice } from '../../transport/wireguard/open.ts';
@@ -21,6 +25,7 @@ export interface MeshOptions {
   readonly node: NodeId;
   /** Of the cluster that the node is in, as the admin said last. */
   readonly clusterName: () => string;
+  readonly adminUrls: () => readonly string[];
   readonly clock: SessionClock;
   readonly log: AgentLog;
   /** Over the session. False: no admin hears it now. */
@@ -32,7 +37,7 @@ export interface Mesh {
   readonly session: SessionMesh;
   readonly services: readonly Service[];
   /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
-  configured(settings: MeshSettings | undefined, adminUrl: string, isWelcome: boolean): void;
+  configured(settings: AgentSettings, adminUrl: string, isWelcome: boolean): void;
   /** The node that has this key, or `gateway`; null: a stranger. */
   nodeOf(publicKey: string): string | null;
   pathOf(publicKey: string): MeshPath | null;
@@ -43,21 +48,34 @@ export interface Mesh {
 }
 
 /** Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its health. */
-export function startMesh({ config, directory, node, clusterName, clock, log, say }: MeshOptions): Mesh | null {
+export function startMesh({ config, directory, node, clusterName, adminUrls, clock, log, say }: MeshOptions): Mesh | null {
   if (!config.VPN_ENABLED) return null;
   const interfaceName = interfaceNameOf(node);
-  const names = createNames({ mode: config.VPN_DNS, node, interfaceName, log });
+  const names = createNames({ mode: config.VPN_DNS, mayUseResolvConf: config.VPN_DNS_RESOLV_CONF, node, interfaceName, log });
   const membership = createMembership({
     interfaceName, port: config.VPN_PORT, keysPath: directory.meshKeys, picturePath: directory.meshPicture, clusterName, clock, log, say, createMember,
     named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
   });
   const netclient = createNetclient({ node, directory: directory.path, clock, log });
+  const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap);
+  let map: RelayMap | null = null;
+  /** Null: no admin has said so far where it is. */
+  const refreshMap = async (urls: readonly string[] | null): Promise<void> => {
+    const next = urls?.length === 0 ? null : (await maps.refresh(urls ?? []))?.map ?? null;
+    if (JSON.stringify(next) === JSON.stringify(map)) return;
+    map = next;
+    membership.mapped(map);
+  };
+  void refreshMap(null); // the one on the disk, until an admin says where there is a newer one
   const rotate = (): void => membership.rotate();
   process.on(ROTATION_SIGNAL, rotate);
   return {
     session: { told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)) },
-    services: [{ ...membership.service, note: () => membership.service.note?.() ?? netclient.note() }, { name: 'names', problem: () => names.problem() }],
-    configured: (settings, adminUrl, isWelcome) => membership.configured(settings, adminUrl, isWelcome),
+    services: [{ ...membership.service, note: () => membership.service.note?.() ?? netclient.note() }, { name: 'names', problem: () => names.problem(), note: () => names.note() }],
+    configured(settings, adminUrl, isWelcome) {
+      membership.configured(settings.mesh, adminUrl, isWelcome);
+      void refreshMap(settings.derp_map_urls);
+    },
     nodeOf: (publicKey) => membership.nodeOf(publicKey),
     pathOf: (publicKey) => membership.pathOf(publicKey),
     wayToGateway: () => membership.wayToGateway(),
