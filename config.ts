@@ -121,6 +121,8 @@ const events = {
 };
 
 const mesh = {
+  EDGE_VPN_API_URL: url().optional().meta({ defaultText: 'none: this service coordinates networks itself', description: 'URL of the API of a Netmaker server that coordinates the networks of clusters instead, such as https://api.netmaker.example.com.' }),
+  EDGE_VPN_MASTER_KEY: secret().optional().meta({ defaultText: 'none', description: 'Master key of that server. Required with EDGE_VPN_API_URL.' }),
   ADMIN_GATEWAY_ENABLED: flag().default(true).describe('Whether this admin joins the networks of its clusters, where it may make a network interface: nodes are reached through the mesh then, and beside it else.'),
   ADMIN_WIREGUARD_PORT: port().default(ADMIN_WIREGUARD_PORT).describe('UDP port of its interface; 0 takes a free one, and so does a port that somebody has.'),
   ADMIN_WIREGUARD_HOST: text({ max: 45 }).refine((address) => z.ipv4().safeParse(address).success || z.ipv6().safeParse(address).success)
@@ -205,6 +207,15 @@ function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker'
   };
 }
 
+/** What callers must show, for the API. Shape: api/principals.ts, GateSettings. */
+export function gateSettings(config: AdminConfig) {
+  return {
+    masterKey: config.MASTER_KEY, apiKey: config.API_KEY, metricsKey: config.METRICS_KEY, mcpKey: config.MCP_KEY, proxyKey: config.PROXY_KEY,
+    apiAuthEnabled: config.API_AUTH_ENABLED, metricsAuthEnabled: config.METRICS_AUTH_ENABLED, mcpAuthEnabled: config.MCP_AUTH_ENABLED,
+    failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
+  };
+}
+
 /** What no setting alone shows to be wrong. */
 function contradictions(read: Read): string[] {
   const problems: string[] = [...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE)];
@@ -214,6 +225,9 @@ function contradictions(read: Read): string[] {
   const tooSmall = read.CLUSTER_AUTO_GENERATED_V4_RANGES.find((range) => Number(range.split('/')[1]) > read.CLUSTER_V4_SUBNET_PREFIX);
   if (tooSmall !== undefined) {
     problems.push(`CLUSTER_V4_SUBNET_PREFIX is "${read.CLUSTER_V4_SUBNET_PREFIX}": it should be at least the prefix length of every range in CLUSTER_AUTO_GENERATED_V4_RANGES, also of ${tooSmall}`);
+  }
+  if (read.EDGE_VPN_API_URL !== undefined && read.EDGE_VPN_MASTER_KEY === undefined) {
+    problems.push('EDGE_VPN_MASTER_KEY is not set: with EDGE_VPN_API_URL it should be the master key of that Netmaker server');
   }
   if (read.ADMIN_DEBUG_DASHBOARD_ENABLED && read.ADMIN_DEBUG_AUTH_ENABLED && read.ADMIN_DEBUG_DASHBOARD_PASSWORD === undefined) {
     problems.push('ADMIN_DEBUG_DASHBOARD_PASSWORD is not set: with ADMIN_DEBUG_DASHBOARD_ENABLED it should be 12 to 128 characters, or ADMIN_DEBUG_AUTH_ENABLED should be false');

@@ -10,7 +10,6 @@ import type { HealthPorts } from './api/health/ports.ts';
 import { subsystems } from './api/health/subsystems.ts';
 import { mountDebug } from './api/debug/routes.ts';
 import { mountMcp } from './api/mcp/mount.ts';
-import type { GateSettings } from './api/principals.ts';
 import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { createAdminMetrics } from './api/metrics/admin-metrics.ts';
@@ -18,7 +17,7 @@ import { createTally } from './api/tally.ts';
 import { mountRelays } from './api/rest/relays.ts';
 import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
-import type { AdminConfig } from './config.ts';
+import { gateSettings, type AdminConfig } from './config.ts';
 import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
@@ -31,7 +30,9 @@ import { healthCounts } from './persistence/health.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { meshMemberLookUp } from './persistence/mesh/member-look-up.ts';
+import { createEmbeddedVpnRows } from './persistence/mesh/embedded-vpn-rows.ts';
 import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readings.ts';
+import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './persistence/mesh/vpn-rows.ts';
 import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
@@ -41,6 +42,7 @@ import type { Listener } from './persistence/publishing/listener.ts';
 import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
+import { createAdminTopology } from './persistence/reads/admin-topology.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
 import { createDiscovery } from './persistence/reads/discovery.ts';
 import { diagnosisRows } from './persistence/reads/node-diagnoses.ts';
@@ -62,6 +64,7 @@ import { createInspection } from './supervisors/inspection.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import { createTree, type Tree } from './supervisors/tree.ts';
 import { createUnwind, type Unwind } from './supervisors/unwind.ts';
+import { startCoordination } from './supervisors/vpn/coordination.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
 import { monotonicMs, systemClock } from './transport/clock.ts';
 import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
@@ -81,6 +84,7 @@ import { tracedRequests } from './transport/tracing/traced-requests.ts';
 import { createTracing } from './transport/tracing/tracing.ts';
 import { startMeshObserver } from './transport/vpn/observer/mesh-observer.ts';
 import { openGateway } from './transport/vpn/gateway/open-gateway.ts';
+import { openVpn } from './transport/vpn/open-vpn.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
@@ -143,6 +147,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const loader = createLoader(pool);
   const leases = { ...createLeases(pool), checkIn: () => registry.checkIn() };
   const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
+  const vpnRows = createVpnRows(pool, adminId);
+  const vpn = openVpn(config, { hosts: vpnRows, embedded: createEmbeddedVpnRows(database) });
+  unwind.add('the manager of networks', () => vpn.close());
 
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
   const urls: string[] = [...config.ADMIN_URLS];
@@ -154,12 +161,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     askOwner: (node, token) => wantTunnel(pool, adminId, node, token, urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
     meshUrl: (node) => gateway.urlFor(node),
   });
-  const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED, port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
-    clock, log, monotonicMs,
-    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null),
-    store: (cluster, epoch, place) => storeGateway(pool, adminId, cluster, epoch, place),
-    send: (node, frame) => { sessions.sendToNode(node, frame); },
-    upgrade: createTunnelGate(tunnels, 'mesh'),
+  const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded', port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
+    clock, log, monotonicMs, upgrade: createTunnelGate(tunnels, 'mesh'), send: (node, frame) => void sessions.sendToNode(node, frame),
+    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), store: (...said) => storeGateway(pool, adminId, ...said),
   });
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
@@ -187,7 +191,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     },
   });
   const observer = await startMeshObserver(config, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
-  agentSettings.mesh = { mode: 'embedded', observers: [...observer.observers] };
+  agentSettings.mesh = vpn.kind === 'netmaker' ? { mode: 'netmaker' } : { mode: 'embedded', observers: [...observer.observers] };
   unwind.add('the observer', () => observer.close());
   const publishing = createPublishing(config, database, committer, adminId, tree, log);
   unwind.add('leases', () => tree.ownership.stop());
@@ -207,14 +211,14 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const { broker } = publishing;
   const health: HealthPorts = {
-    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: { status: () => reads.ping().then(() => null, () => 'the database does not answer') }, vpnClient: gateway,
+    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
     proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
     broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
   const api = createApi({
     log, tracer,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: (...one) => scrapes.scraped(...one) }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
+      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, adminTopology: createAdminTopology(pool, { adminClusterName: config.ADMIN_CLUSTER_NAME, domain: config.EDGE_VPN_DEFAULT_DOMAIN }), nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: (...one) => scrapes.scraped(...one) }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
       nodeDiagnoses: createDiagnoses({ requests, tunnels, hasSession: (node) => sessions.has(node), rows: diagnosisRows(pool), adminId, version: packageFile.version, clock, log }),
       checkHealth: sharedChecks(subsystems(health)), checkClusterHealth: sharedChecks(adminCluster(health)),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
@@ -248,6 +252,10 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   // Life.
   await tree.ownership.start();
+  unwind.add('coordination of networks', startCoordination({
+    manager: vpn, rows: vpnRows, leaseMs: VPN_LEASE_MS, clock, monotonicMs, random: Math.random, log, listen: () => database.listen(vpn.kind === 'netmaker' ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], clock),
+    sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
+  }));
   const meshChanges = watchMeshes(database, tree, relay);
   unwind.add('networks', () => meshChanges.stop());
   unwind.add('requests to webhooks', () => posts.close());
@@ -388,12 +396,4 @@ async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Pr
 function portsOf(proxies: Proxies | null): { readonly http: number; readonly socks5: number } | null {
   const [http, socks5] = [proxies?.http.port ?? null, proxies?.socks5.port ?? null];
   return http === null || socks5 === null ? null : { http, socks5 };
-}
-
-function gateSettings(config: AdminConfig): GateSettings {
-  return {
-    masterKey: config.MASTER_KEY, apiKey: config.API_KEY, metricsKey: config.METRICS_KEY, mcpKey: config.MCP_KEY, proxyKey: config.PROXY_KEY,
-    apiAuthEnabled: config.API_AUTH_ENABLED, metricsAuthEnabled: config.METRICS_AUTH_ENABLED, mcpAuthEnabled: config.MCP_AUTH_ENABLED,
-    failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
-  };
 }

@@ -63,7 +63,8 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, r
   let running: Promise<void> = Promise.resolve();
 
   async function run(): Promise<void> {
-    while (!stopped) {
+    for (;;) {
+      if (stopped) return;
       const beganMs = monotonicMs();
       const { restMs, idleMs } = await turn();
       await sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);

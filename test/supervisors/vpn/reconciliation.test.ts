@@ -209,7 +209,7 @@ test.serial(`${OPERATIONS} random joins, leaves, moves, names and deletions with
       if (empty !== undefined) clusters.splice(clusters.indexOf(empty), 1);
     }
     if (random() < 0.06) await entered(world, netmaker);
-    if (random() < 0.12) await round(world, crashing(world.manager, 1 + Math.floor(random() * 25), random() < 0.5)).catch(() => { crashes += 1; });
+    if (random() < 0.08) await round(world, crashing(world.manager, 1 + Math.floor(random() * 25), random() < 0.5)).catch(() => { crashes += 1; });
     if (random() < 0.1) netmaker.settle();
   }
   for (let times = 0; times < 3; times += 1) {
@@ -242,12 +242,10 @@ test.serial('what is refused keeps nothing else from being done', async (t) => {
   const { netmaker, world } = await open(t);
   await world.cluster('bad');
   const good = await world.cluster('good');
-  const { ensureNetwork } = world.manager;
   netmaker.byHand.network('office', (await world.rows.wantedOf(['cluster-bad']))[0]?.ipv4Range ?? '');
 
   const { refused, repaired } = await round(world);
 
-  t.is(typeof ensureNetwork, 'function');
   t.deepEqual(refused, ['Netmaker refused making a network (400: network cidr already in use …).']);
   t.deepEqual(repaired, { 'ensure-network': 1 });
   t.deepEqual(Object.keys(netmaker.state().networks), [good.name, 'office']);

@@ -168,7 +168,7 @@ export async function startFakeNetmaker(scope: Scope, quirks: Quirks = MODERN): 
           return { status: 200, body: null };
         }
         if (query.get('force') !== 'true' && live().some((node) => node.host === first)) return refused(500, 'host still has associated nodes');
-        for (const node of [...nodes.values()]) if (node.host === first) nodes.delete(node.id);
+        for (const node of nodes.values()) if (node.host === first) nodes.delete(node.id);
         hosts.delete(first);
         return { status: 200, body: { id: first, name: host.name } };
       }
@@ -263,7 +263,7 @@ export async function startFakeNetmaker(scope: Scope, quirks: Quirks = MODERN): 
       return id;
     },
     settle() {
-      for (const node of [...nodes.values()]) if (node.isLeaving) nodes.delete(node.id);
+      for (const node of nodes.values()) if (node.isLeaving) nodes.delete(node.id);
     },
     byHand: {
       network: (name, range) => makeNetwork(name, range, 'fd00::/64'),
@@ -278,16 +278,16 @@ export async function startFakeNetmaker(scope: Scope, quirks: Quirks = MODERN): 
         if (node !== undefined) nodes.delete(node.id);
       },
       dropNetwork(name) {
-        for (const node of [...nodes.values()]) if (node.network === name) nodes.delete(node.id);
+        for (const node of nodes.values()) if (node.network === name) nodes.delete(node.id);
         networks.delete(name);
       },
       dropHost(id) {
-        for (const node of [...nodes.values()]) if (node.host === id) nodes.delete(node.id);
+        for (const node of nodes.values()) if (node.host === id) nodes.delete(node.id);
         hosts.delete(id);
       },
       dns: (network, name, address) => void dns.set(`${name}.${network}`, { network, name, address, address6: '' }),
       dropDns(network) {
-        for (const [key, entry] of [...dns]) if (entry.network === network) dns.delete(key);
+        for (const [key, entry] of dns) if (entry.network === network) dns.delete(key);
       },
       connect(host, isConnected) {
         for (const node of nodes.values()) if (node.host === host) Object.assign(node, { isConnected, lastCheckInMs: isConnected ? Date.now() : 0 });

@@ -152,8 +152,8 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
 
     t.deepEqual(survey.networks.toSorted(byName), (await manager.networks()).toSorted(byName));
     t.deepEqual(new Map(survey.hosts.map((host) => [host.node, host.id])), new Map((await manager.hosts()).map((host) => [host.node, host.id])));
-    t.deepEqual(survey.members.map((member) => [member.network, member.node]).toSorted(), [[network.name, node], [second.name, other]].toSorted());
-    t.deepEqual(survey.names.map((name) => [name.network, name.name, name.node]).toSorted(), [[network.name, `node-${node}`, node], [second.name, 'db', other], [second.name, `node-${other}`, other]].toSorted());
+    t.deepEqual(survey.members.map((member) => `${member.network} ${member.node}`).toSorted(), [`${network.name} ${node}`, `${second.name} ${other}`].toSorted());
+    t.deepEqual(survey.names.map((name) => `${name.network} ${name.name} ${name.node}`).toSorted(), [`${network.name} node-${node} ${node}`, `${second.name} db ${other}`, `${second.name} node-${other} ${other}`].toSorted());
   });
 }
 

@@ -90,8 +90,8 @@ export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, 
 
 /** A world whose manager is the service itself. */
 export function embeddedWorld(t: ExecutionContext): Promise<VpnWorld> {
-  return openWorld(t, (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)), async (network, node, _token, { sql }) => {
-    await sql(`insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
+  return openWorld(t, (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)), async (network, node, _token, world) => {
+    await world.sql(`insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
       select $1, c.id, coalesce((select max(host_index) from mesh_member where cluster_id = c.id), 1) + 1, $3, '[]', now(), now() from cluster c where 'cluster-' || c.name = $2`, [node, network, Buffer.from(v7().replaceAll('-', '').repeat(2), 'hex').toString('base64')]);
   });
 }
