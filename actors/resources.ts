@@ -277,6 +277,38 @@ export interface AdminResource {
   readonly last_computed_at: Instant;
 }
 
+/** An admin as one of many. `vpn_host_id` is its id; it has no name in the networks of clusters. Source: spec.md, AdminTopologyEntry. */
+export type AdminTopologyEntry = Pick<AdminResource, 'name' | 'max_wireguard_peers' | 'admin_peer_count' | 'edge_node_capacity' | 'erlang_node_name' | 'vpn_hostname'> & { readonly vpn_host_id: string };
+
+/** The admins of one group that are alive, and the clusters that they own: name of the cluster to name of the admin. */
+export interface MyAdminClusterResource {
+  readonly name: string;
+  readonly degraded: boolean;
+  readonly total_admins: number;
+  readonly total_edge_capacity: number;
+  readonly total_nodes: number;
+  readonly topology: readonly AdminTopologyEntry[];
+  readonly edge_clusters: Readonly<Record<string, string>>;
+}
+
+/** A group of admins. Its ranges are null while admins have no network of their own. */
+export interface AdminClusterResource {
+  readonly name: string;
+  readonly admin_count: number;
+  readonly ipv4_range: string | null;
+  readonly ipv6_range: string | null;
+  readonly admins: readonly {
+    readonly name: string;
+    readonly vpn_host_id: string;
+    readonly vpn_hostname: string | null;
+    readonly status: 'healthy' | 'unreachable';
+    readonly last_checked_in: Instant;
+  }[];
+}
+
+/** Name of a cluster to the host names of its nodes. */
+export type ClusterHostNames = Readonly<Record<string, readonly string[]>>;
+
 /** Unix ms to an instant. */
 export function instant(ms: number): Instant;
 export function instant(ms: number | null): Instant | null;

@@ -1,5 +1,5 @@
 /** Every operation, under its name. The REST routes, the tRPC router, the MCP tools and the OpenAPI document are made from it. */
-import { check_admin_health, get_admin } from './operations/admins.ts';
+import { check_admin_health, get_admin, get_my_admin_cluster, list_admin_clusters, list_edge_clusters, list_orphaned_clusters } from './operations/admins.ts';
 import { get_admin_metrics } from './operations/admin-metrics.ts';
 import { create_alias, delete_alias, get_alias, list_aliases } from './operations/aliases.ts';
 import { create_cluster, delete_cluster, get_cluster, list_clusters, update_cluster } from './operations/clusters.ts';
@@ -29,7 +29,7 @@ export const catalogue = {
   list_ssh_recordings, get_ssh_recording, delete_ssh_recording,
   create_webhook, list_webhooks, get_webhook, delete_webhook, list_webhook_deliveries, get_webhook_delivery, redeliver_webhook_delivery,
   list_event_types, explain_event_type, publish_test_event,
-  get_admin, get_admin_metrics, check_admin_health,
+  get_admin, get_my_admin_cluster, list_admin_clusters, list_edge_clusters, list_orphaned_clusters, get_admin_metrics, check_admin_health,
 } as const;
 
 /** The catalogue as a type: what clients are typed by. */

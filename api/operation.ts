@@ -1,6 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, Ask, Clock, Discovery, NodeDiagnoses, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
+import type { AdminDirectory, AdminTopology, Ask, Clock, Discovery, NodeDiagnoses, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
@@ -17,6 +17,7 @@ export interface OperationPorts {
   readonly vault: Vault;
   readonly passwords: Pick<Passwords, 'hash'>;
   readonly admin: AdminDirectory;
+  readonly adminTopology: AdminTopology;
   readonly nodeMetrics: NodeMetrics;
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;

@@ -41,14 +41,15 @@ export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<
       const em = orm.em.fork();
       const peers = await em.count(Admin, { name: { $ne: self.name }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) } });
       const row = await em.findOne(Admin, { name: self.name });
+      const own = row?.id ?? await checkIn();
       return {
-        id: row?.id ?? await checkIn(),
+        id: own,
         name: self.name,
         version: self.version,
         role: 'admin' as const,
         admin_cluster_name: self.adminClusterName,
         erlang_node_name: `${self.name}@${hostname()}`,
-        vpn_host_id: null,
+        vpn_host_id: own, // its gateway is known by it
         vpn_hostname: null,
         max_wireguard_peers: self.maxWireguardPeers,
         admin_peer_count: peers,

@@ -18,7 +18,7 @@ import type { EnrollmentKeyRecord, MeshReading, NodeRecord, OpenExecution, Webho
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminResource, AliasResource, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource, NodeStatus, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type { AdminClusterResource, AdminResource, AliasResource, ClusterHostNames, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, MyAdminClusterResource, NodeResource, NodeStatus, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -268,6 +268,18 @@ export interface NodeDiagnoses {
 /** What this admin says of itself and its peers. */
 export interface AdminDirectory {
   me(): Promise<AdminResource>;
+}
+
+/** Admins and what they own. Every call rejects with DatabaseUnavailable when the database is away. */
+export interface AdminTopology {
+  /** The group of this admin. */
+  mine(): Promise<Omit<MyAdminClusterResource, 'degraded'>>;
+  /** All groups by name, with admins that are registered and silent. */
+  adminClusters(): Promise<readonly AdminClusterResource[]>;
+  /** By the name of the admin that owns them. */
+  edgeClusters(): Promise<Readonly<Record<string, ClusterHostNames>>>;
+  /** Those that nobody owns now. */
+  ownerlessClusters(): Promise<ClusterHostNames>;
 }
 
 /** A recording of an SSH session, as its node sent it. */

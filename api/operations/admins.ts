@@ -1,8 +1,9 @@
 /** This admin and its health. */
 import { ok } from '../../actors/refusal.ts';
 import { nothing } from '../inputs.ts';
+import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
-import { AdminView, HealthView } from '../views/admin.ts';
+import { AdminClusterView, AdminView, EdgeClustersView, HealthView, MyAdminClusterView, OrphanedClustersView } from '../views/admin.ts';
 
 export const get_admin = operation({
   name: 'get_admin',
@@ -12,6 +13,51 @@ export const get_admin = operation({
   input: nothing,
   output: AdminView,
   handle: async (_input, { ports }) => ok(await ports.admin.me()),
+});
+
+export const get_my_admin_cluster = operation({
+  name: 'get_my_admin_cluster',
+  kind: 'query',
+  summary: 'Get the admins of this group that are alive, their capacity, and which of them owns which cluster.',
+  rest: { method: 'GET', path: '/admins/my_admin_cluster', status: 200 },
+  input: nothing,
+  output: MyAdminClusterView,
+  handle: async (_input, { ports }) => ok({ ...await ports.adminTopology.mine(), degraded: ports.isDegraded() }),
+});
+
+export const list_admin_clusters = operation({
+  name: 'list_admin_clusters',
+  kind: 'query',
+  summary: 'List all groups of admins that share this database, by name.',
+  rest: { method: 'GET', path: '/admins/admin_clusters', status: 200 },
+  list: true,
+  input: inputOf({ fields: {}, sortable: ['name'] }),
+  output: AdminClusterView,
+  handle: async ({ page, pageSize, sort: [sort] }, { ports }) => {
+    const byName = await ports.adminTopology.adminClusters();
+    const all = sort?.descending === true ? byName.toReversed() : byName;
+    return ok({ rows: all.slice((page - 1) * pageSize, page * pageSize), totalCount: all.length });
+  },
+});
+
+export const list_edge_clusters = operation({
+  name: 'list_edge_clusters',
+  kind: 'query',
+  summary: 'List every cluster under the admin that owns it, with the host names of its nodes.',
+  rest: { method: 'GET', path: '/admins/edge_clusters', status: 200 },
+  input: nothing,
+  output: EdgeClustersView,
+  handle: async (_input, { ports }) => ok(await ports.adminTopology.edgeClusters()),
+});
+
+export const list_orphaned_clusters = operation({
+  name: 'list_orphaned_clusters',
+  kind: 'query',
+  summary: 'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for all nodes.',
+  rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
+  input: nothing,
+  output: OrphanedClustersView,
+  handle: async (_input, { ports }) => ok(ports.isDegraded() ? await ports.adminTopology.ownerlessClusters() : {}),
 });
 
 export const check_admin_health = operation({

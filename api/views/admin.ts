@@ -1,6 +1,6 @@
 /** This admin and its health as clients see them. */
 import { z } from 'zod';
-import type { AdminResource } from '../../actors/resources.ts';
+import type { AdminClusterResource, AdminResource, AdminTopologyEntry, ClusterHostNames, MyAdminClusterResource } from '../../actors/resources.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
 /** An admin: the fields of `AdminResource`. */
@@ -18,6 +18,50 @@ export const AdminView: z.ZodType<AdminResource> = z.object({
   edge_node_capacity: z.int(),
   last_computed_at: z.iso.datetime(),
 }).meta({ id: 'Admin', description: 'The admin that answers.' });
+
+const TopologyEntryView: z.ZodType<AdminTopologyEntry> = z.object({
+  name: z.string(),
+  max_wireguard_peers: z.int(),
+  admin_peer_count: z.int(),
+  edge_node_capacity: z.int(),
+  erlang_node_name: z.string(),
+  vpn_host_id: z.uuid(),
+  vpn_hostname: z.string().nullable(),
+});
+
+/** The group of the admin that answers: the fields of `MyAdminClusterResource`. */
+export const MyAdminClusterView: z.ZodType<MyAdminClusterResource> = z.object({
+  name: z.string(),
+  degraded: z.boolean().describe('Whether there are more nodes than the admins have room for.'),
+  total_admins: z.int(),
+  total_edge_capacity: z.int(),
+  total_nodes: z.int().describe('In the whole database.'),
+  topology: z.array(TopologyEntryView),
+  edge_clusters: z.record(z.string(), z.string()).describe('Name of each cluster to the name of the admin that owns it.'),
+}).meta({ id: 'MyAdminCluster', description: 'The admins of one group that are alive.' });
+
+/** A group of admins: the fields of `AdminClusterResource`. */
+export const AdminClusterView: z.ZodType<AdminClusterResource> = z.object({
+  name: z.string(),
+  admin_count: z.int(),
+  ipv4_range: z.string().nullable().describe('Null: the admins have no network of their own.'),
+  ipv6_range: z.string().nullable(),
+  admins: z.array(z.object({
+    name: z.string(),
+    vpn_host_id: z.uuid(),
+    vpn_hostname: z.string().nullable(),
+    status: z.enum(['healthy', 'unreachable']).describe('Whether it has checked in lately.'),
+    last_checked_in: z.iso.datetime(),
+  })),
+}).meta({ id: 'AdminCluster', description: 'A group of admins that share this database.' });
+
+/** Name of an admin to names of its clusters, each with the host names of its nodes. */
+export const EdgeClustersView: z.ZodType<Readonly<Record<string, ClusterHostNames>>> = z.record(z.string(), z.record(z.string(), z.array(z.string())))
+  .meta({ id: 'EdgeClusters', description: 'Name of each admin to the names of its clusters, and of each to the host names of its nodes.' });
+
+/** Name of a cluster to the host names of its nodes. */
+export const OrphanedClustersView: z.ZodType<ClusterHostNames> = z.record(z.string(), z.array(z.string()))
+  .meta({ id: 'OrphanedClusters', description: 'Name of each cluster without an owner to the host names of its nodes.' });
 
 const CheckView: z.ZodType<SubsystemCheck> = z.object({
   name: z.string(),

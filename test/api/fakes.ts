@@ -147,6 +147,10 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
         max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: '2026-01-15T10:00:00.000Z',
       }),
     },
+    adminTopology: {
+      mine: async () => ({ name: 'default', total_admins: 1, total_edge_capacity: 1, total_nodes: 0, topology: [], edge_clusters: {} }),
+      adminClusters: async () => [], edgeClusters: async () => ({}), ownerlessClusters: async () => ({}),
+    },
     clock: { nowMs: () => clock.nowMs, after: () => () => {} },
     newId: createIds(() => clock.nowMs),
     urlGuard: { problem: async () => null },

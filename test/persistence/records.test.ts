@@ -36,7 +36,7 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   const me = await admin('one').me();
 
   t.deepEqual({ ...me, erlang_node_name: '' }, {
-    id, name: 'one', version: '0.1.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: '', vpn_host_id: null, vpn_hostname: null,
+    id, name: 'one', version: '0.1.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: '', vpn_host_id: id, vpn_hostname: null,
     max_wireguard_peers: 100, admin_peer_count: 1, edge_node_capacity: 99, last_computed_at: '2026-01-01T00:00:00.000Z',
   });
   await admin('two').checkOut();

@@ -70,6 +70,10 @@ function portsOf(world: World, served: Served): OperationPorts {
     nodeMetrics: { raw: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), host: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')), agent: () => Promise.resolve(refuse('service_unavailable', 'There is no node here.')) },
     discovery: { async *pieces() {} },
     adminMetrics: fakeAdminMetrics(),
+    adminTopology: {
+      mine: async () => ({ name: 'default', total_admins: 1, total_edge_capacity: 1, total_nodes: 0, topology: [], edge_clusters: {} }),
+      adminClusters: async () => [], edgeClusters: async () => ({}), ownerlessClusters: async () => ({}),
+    },
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
     newId: randomUUID,
