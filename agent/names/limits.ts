@@ -51,3 +51,6 @@ export const FILE_BYTES_MAX = 16_777_216;
 
 /** How long another program of ours is waited for that writes the same file, in ms. It takes some milliseconds; whoever takes longer is dead. */
 export const FILE_LOCK_MS_MAX = 2_000;
+
+/** How long an interface may take to come up before its absence is a problem, in ms: names are told in the moment in which it is set up. */
+export const INTERFACE_MS_MAX = 5_000;

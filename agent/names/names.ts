@@ -3,7 +3,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { MeshNetwork, MeshPeer } from '../../transport/protocol/mesh.ts';
 import type { AgentLog } from '../ports.ts';
 import { writeHosts } from './hosts.ts';
-import { CHECK_MS, DNS_PORT, RESOLVED_CHECK_MS } from './limits.ts';
+import { CHECK_MS, DNS_PORT, INTERFACE_MS_MAX, RESOLVED_CHECK_MS } from './limits.ts';
 import type { NameMode } from './modes.ts';
 import { meshRecords } from './records.ts';
 import type { MeshRecords } from './records.ts';
@@ -41,6 +41,8 @@ export interface Names {
   clear(): void;
   /** Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are none. */
   problem(): string | null;
+  /** While there is no problem: why they find them by the hosts file although a resolver could be used, in one sentence; null: all is as it should be. */
+  note(): string | null;
   readonly way: NameWay;
   /** Removes everything. May be called twice. */
   close(): Promise<void>;
@@ -77,6 +79,9 @@ class KeptNames implements Names {
   #way: NameWay = null;
   /** Of what was tried last. */
   #problem: string | null = null;
+  #note: string | null = null;
+  /** Since when the interface is waited for; monotonic, in ms. */
+  #waitingSinceMs: number | null = null;
   #isDomainBad = false;
   #isPoked = false;
   #isClosed = false;
@@ -117,7 +122,13 @@ class KeptNames implements Names {
   problem(): string | null {
     if (this.#options.mode === 'off') return null;
     if (this.#isDomainBad) return 'The domain of the cluster is no host name, so that its members have no names here';
-    return this.#records === null ? null : this.#problem;
+    if (this.#records === null) return null;
+    const isOverdue = this.#waitingSinceMs !== null && performance.now() - this.#waitingSinceMs >= INTERFACE_MS_MAX;
+    return isOverdue ? `Names of the cluster wait for the interface ${this.#options.interfaceName}` : this.#problem;
+  }
+
+  note(): string | null {
+    return this.#records === null || this.problem() !== null ? null : this.#note;
   }
 
   async close(): Promise<void> {
@@ -149,20 +160,22 @@ class KeptNames implements Names {
       // Only this agent writes there, so after the first look nothing can come back by itself.
       if (this.#way !== null || this.#said === '') await removeNames({ node, interfaceName, log, places });
       this.#resolved = null;
-      this.#way = this.#problem = null;
+      this.#way = this.#problem = this.#note = this.#waitingSinceMs = null;
       this.#said ||= 'nothing';
       return;
     }
     const reasons: string[] = [];
     const way = await this.#firstOf(records, reasons);
     if (way === 'waiting') {
-      this.#problem = `Names of the cluster wait for the interface ${interfaceName}`;
+      this.#waitingSinceMs ??= performance.now();
       return;
     }
+    this.#waitingSinceMs = null;
     // Others go only when the new way is there: names do not vanish between.
     if (way !== null) await this.#leaveOthers(way);
     this.#way = way;
     this.#problem = way === null ? `Programs of this machine do not find names of the cluster: ${reasons.join('; ')}` : null;
+    this.#note = way === 'hosts' && reasons.length > 0 && isResolvedUsed(places) ? `Names of the cluster are in the hosts file: ${reasons.join('; ')}` : null;
     this.#tell(way, reasons);
   }
 

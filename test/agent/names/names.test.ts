@@ -54,7 +54,7 @@ test('systemd-resolved is told of servers and domains for the interface, and of 
   const domains = '~prod.edge.internal ~cluster-prod.edge.internal ~1.64.100.in-addr.arpa ~0.0.0.0.1.0.0.0.4.6.0.0.0.0.d.f.ip6.arpa';
   const told = asked().filter((line) => !line.startsWith('revert'));
   t.deepEqual(told.slice(-7), ['dns edge0 127.0.0.1 ::1', `domain edge0 ${domains}`, 'default-route edge0 false', 'dnssec edge0 no', 'dnsovertls edge0 no', 'llmnr edge0 no', 'mdns edge0 no']);
-  t.deepEqual([names.way, names.problem(), file('hosts')], ['systemd-resolved', null, HOSTS]);
+  t.deepEqual([names.way, names.problem(), names.note(), file('hosts')], ['systemd-resolved', null, null, HOSTS]);
 
   names.update(here(), [peer(OTHER, 4)]);
   await names.close();
@@ -67,7 +67,7 @@ test('where it fails the hosts file is taken, without a word of addresses in the
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await until('a way', () => names.way);
 
-  t.deepEqual([names.way, names.problem()], ['hosts', null]);
+  t.deepEqual([names.way, names.problem(), names.note()], ['hosts', null, 'Names of the cluster are in the hosts file: systemd-resolved: resolvectl domain failed']);
   t.regex(file('hosts'), /\tweb-1\.prod\.edge\.internal /u);
   t.regex(log.join(), /systemd-resolved: resolvectl domain failed/u);
   t.notRegex(log.join(), /100\.64/u);
