@@ -1,9 +1,10 @@
 /** A client of one region's relays, which is connected whenever one of them answers. */
+import type { Duplex } from 'node:stream';
 import { boxKeys, keyOf } from './box.ts';
 import { DERP_PACKET_BYTES_MAX, type DerpConnection, type DerpOwner } from './connection.ts';
 import { KEYS_MAX, PING_MS, RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from './limits.ts';
 import type { RelayNode, RelayRegion } from './map.ts';
-import { startDerpSession, type DerpSession } from './session.ts';
+import { startDerpSession, type DerpEnd, type DerpSession } from './session.ts';
 import type { RelayReach } from './socket.ts';
 import { DERP_FORMS, FormRefused, openRelayStream, type DerpForm } from './stream.ts';
 
@@ -22,6 +23,13 @@ export interface DerpOptions {
   readonly silenceMsMax?: number;
   readonly reconnectMsMin?: number;
   readonly reconnectMsMax?: number;
+}
+
+/** What became of one try. `openMs`: how long it was connected; null: never. */
+interface Attempt {
+  readonly problem: string;
+  readonly openMs: number | null;
+  readonly waitMs: number | null;
 }
 
 /** Growth of the bound of the wait with each round that failed. */
@@ -85,26 +93,26 @@ export function connectDerp({
     }
   }
 
-  /** One relay, until it is lost. `openMs`: how long it was connected; null: never. */
-  async function attempt(node: RelayNode): Promise<{ readonly problem: string; readonly openMs: number | null; readonly waitMs: number | null }> {
-    let problem = '';
+  /** One relay, until it is lost. The first problem is told: later ones are of the same cause, seen from further away. */
+  async function attempt(node: RelayNode): Promise<Attempt> {
+    let problem: string | null = null;
     const last = forms.get(node);
     for (const form of last === undefined ? DERP_FORMS : DERP_FORMS.toSorted((a) => (a === last ? -1 : 1))) {
       try {
         const { stream, head } = await openRelayStream(node, form, reach, closing.signal);
-        const ended = await spoken(stream, head, () => forms.set(node, form));
-        if (ended.openMs !== null) return ended;
-        ({ problem } = ended);
+        const tried = await spoken(stream, head, () => forms.set(node, form));
+        if (tried.spoke) return tried;
+        problem ??= tried.problem;
       } catch (error) {
-        problem = (error as Error).message;
+        problem ??= (error as Error).message;
         if (!(error instanceof FormRefused)) break;
       }
       if (closing.signal.aborted) break;
     }
-    return { problem, openMs: null, waitMs: null };
+    return { problem: problem ?? '', openMs: null, waitMs: null };
   }
 
-  async function spoken(stream: Parameters<typeof startDerpSession>[0]['stream'], head: Buffer, worked: () => void): Promise<{ readonly problem: string; readonly openMs: number | null; readonly waitMs: number | null }> {
+  async function spoken(stream: Duplex, head: Buffer, worked: () => void): Promise<Attempt & DerpEnd> {
     return await new Promise((resolve) => {
       let openedAtMs: number | null = null;
       session = startDerpSession({
@@ -116,9 +124,9 @@ export function connectDerp({
         },
         received: (source, packet) => owner.received(source.toString('base64'), packet),
         warned: (problem) => owner.warned?.(problem),
-        ended(problem, waitMs) {
+        ended(end) {
           session = null;
-          resolve({ problem, openMs: openedAtMs === null ? null : performance.now() - openedAtMs, waitMs });
+          resolve({ ...end, openMs: openedAtMs === null ? null : performance.now() - openedAtMs });
         },
       });
       if (closing.signal.aborted) session.end('closed');

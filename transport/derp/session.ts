@@ -20,8 +20,18 @@ export interface DerpSessionOptions {
   readonly received: (source: Buffer, packet: Buffer) => void;
   /** The relay says that something is wrong with this connection; empty: no more. */
   readonly warned: (problem: string) => void;
-  /** Once, at the end, with half a sentence. `waitMs`: the relay asked to be left alone for so long; else null. */
-  readonly ended: (problem: string, waitMs: number | null) => void;
+  /** Once, at the end. */
+  readonly ended: (end: DerpEnd) => void;
+}
+
+/** How a session ended. */
+export interface DerpEnd {
+  /** Half a sentence. */
+  readonly problem: string;
+  /** Whether the other side spoke DERP: then another form of the connection makes no difference. */
+  readonly spoke: boolean;
+  /** The relay asked to be left alone for so long; null: it did not. */
+  readonly waitMs: number | null;
 }
 
 /** A session under way. */
@@ -43,6 +53,7 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
   let serverKey: Buffer = Buffer.alloc(0);
   let heardAtMs = performance.now();
   let waitMs: number | null = null;
+  let spoke = false;
   let pings = 0;
 
   const reader = createFrameReader(() => FRAME_BYTES_MAX, (type, payload) => {
@@ -77,6 +88,7 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
     if (type !== FRAME.serverKey || payload.length < MAGIC.length + KEY_BYTES || !payload.subarray(0, MAGIC.length).equals(MAGIC)) return 'it does not speak DERP';
     serverKey = Buffer.from(payload.subarray(MAGIC.length, MAGIC.length + KEY_BYTES));
     state = 'proving';
+    spoke = true;
     outbox.notice(encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: DERP_VERSION, CanAckPings: true }, serverKey, keys.privateKey)));
     if (options.isHome) outbox.notice(encodeFrame(FRAME.notePreferred, Buffer.from([1])));
     return null;
@@ -126,6 +138,6 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
     clearInterval(pinging);
     outbox.close();
     stream.destroy();
-    options.ended(problem, waitMs);
+    options.ended({ problem, spoke, waitMs });
   }
 }

@@ -52,7 +52,7 @@ async function upgraded(socket: TLSSocket, node: RelayNode): Promise<{ readonly 
         resolve({ stream: socket, head });
       } else reject(new FormRefused(`${node.hostName} switched to something else than DERP`));
     });
-    asked.on('response', (answer) => reject(new FormRefused(`${node.hostName} answered with status ${answer.statusCode ?? 0}`)));
+    asked.on('response', (answer) => reject(new FormRefused(`${node.hostName} answered DERP with status ${answer.statusCode ?? 0}`)));
     asked.on('timeout', () => reject(new FormRefused(`${node.hostName} did not answer within ${HANDSHAKE_MS_MAX} ms`)));
     asked.on('error', () => reject(new FormRefused(`${node.hostName} hung up on DERP`)));
     asked.end();
