@@ -1,8 +1,10 @@
 /** Files of others, changed in place. */
+import { execFile } from 'node:child_process';
 import { chmodSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { editFile } from '../../../agent/names/file.ts';
 import { writeHosts } from '../../../agent/names/hosts.ts';
@@ -59,12 +61,20 @@ test('a file that is not there, is no file, or is too large is left alone, with 
   t.is(await editFile(`${path}-large`, () => 'x'), `it is larger than ${FILE_BYTES_MAX} bytes`);
 });
 
-test('many at once each get their turn', async (t) => {
+test('agents that write at the same time lose no line of each other', async (t) => {
   const path = file(t, '');
-  const numbers = Array.from({ length: 50 }, (_, index) => index);
+  const program = join(path, '..', 'program.ts');
+  writeFileSync(program, `import { editFile } from '${resolve('agent/names/file.ts')}';
+    for (let count = 0; count < 40; count += 1) {
+      const problem = await editFile(process.argv[2], (text) => text + process.argv[3] + ' ' + count + '\\n');
+      if (problem !== null) throw new Error(problem);
+    }`);
+  const run = promisify(execFile);
+  const writers = ['a', 'b', 'c', 'd'];
 
-  t.deepEqual(new Set(await Promise.all(numbers.map((number) => editFile(path, (text) => `${text}${number}\n`)))), new Set([null]));
-  t.deepEqual(readFileSync(path, 'utf8').trim().split('\n').map(Number).toSorted((one, other) => one - other), numbers);
+  await Promise.all(writers.map((writer) => run(process.execPath, [program, path, writer])));
+
+  t.deepEqual(readFileSync(path, 'utf8').trim().split('\n').toSorted(), writers.flatMap((writer) => Array.from({ length: 40 }, (_, count) => `${writer} ${count}`)).toSorted());
 });
 
 test('a lock that a dead agent left, or a directory in its place, stops nobody', async (t) => {

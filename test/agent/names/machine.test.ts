@@ -114,6 +114,23 @@ test.serial('where other programs have port 53 the hosts file is taken, until th
   t.is((await addresses(machine, 'web-1.prod.edge.internal')).length, 2);
 });
 
+test.serial('a hosts file that is read-only, or on a full disk, is left as it is and told of in a sentence', async (t) => {
+  const full = `127.0.0.1 localhost\n${'# '.padEnd(4_000, 'x')}\n`;
+  for (const [reason, prepare] of [
+    ['the file system is read-only', 'mount -o remount,bind,ro /etc/hosts'],
+    ['the disk is full', 'mkdir "$TMPDIR/disk"; mount -t tmpfs -o size=4k tmpfs "$TMPDIR/disk"; cp /etc/hosts "$TMPDIR/disk/hosts"; mount --bind "$TMPDIR/disk/hosts" /etc/hosts'],
+  ] as const) {
+    const machine = await startMachine(t, { hosts: full, prepare });
+    await machine.start('hosts');
+    await machine.update(network(), PEERS);
+
+    t.is(await until('a problem', async () => (await machine.state()).problem), `Programs of this machine do not find names of the cluster: /etc/hosts: ${reason}`);
+    t.is((await machine.run('cat', '/etc/hosts')).stdout, full);
+    await machine.close();
+    t.is((await machine.run('cat', '/etc/hosts')).stdout, full);
+  }
+});
+
 test.serial('an interface that comes up late is waited for, in a sentence', async (t) => {
   const machine = await startMachine(t, { isDown: true });
   await machine.start('resolv.conf');
