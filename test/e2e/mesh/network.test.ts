@@ -10,7 +10,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { rowMembers } from './mesh-rows.ts';
-import { DOMAIN, nodeName, pings, reaches, startWorld, type Member, type World } from './world.ts';
+import { connected, DOMAIN, nodeName, pings, reaches, startWorld, type Member, type World } from './world.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
 
@@ -66,7 +66,7 @@ test.before(async (t) => {
     await until('its server', () => server.output.includes('serves'));
     return [name, await world.member(machine, 'red')];
   }))) as Record<MemberName, Member>;
-  await Promise.all([stranger, ...Object.values(members)].map(({ program }) => program.logged('Connected')));
+  await connected(stranger, ...Object.values(members));
 });
 
 ava.after.always(() => scope.end());
@@ -113,9 +113,12 @@ test.serial('an alias leads to its node on all members soon after it was made, n
 
   t.log(`all members know an alias after ${Math.round(performance.now() - began)} ms`);
   t.is((await member('easy').machine.run('curl', ['-s', '-m', '20', `http://${name}:8080/`])).stdout, 'hard');
+  t.log(`and it was used after ${Math.round(performance.now() - began)} ms`);
   t.deepEqual(await Promise.all([resolvesAt(stranger), world.host.run('getent', ['hosts', name]).then(() => true, () => false)]), [false, false]);
   t.is((await world.rest.call('DELETE', `/aliases/${alias.id}`)).status, 204);
+  t.log(`deleted after ${Math.round(performance.now() - began)} ms`);
   await Promise.all(Object.values(members).map((one) => until(`${name} gone at ${one.machine.name}`, async () => !await resolvesAt(one))));
+  t.log(`and gone everywhere after ${Math.round(performance.now() - began)} ms`);
 });
 
 test.serial('a member that lies about where it is, asks for others’ peers, or has somebody’s key is refused, and the log says so', async (t) => {

@@ -20,6 +20,9 @@ export const DOMAIN = 'edge.internal';
 /** Port of the admin's API. */
 export const ADMIN_PORT = 44_000;
 
+/** Several programs that start at once, on a busy machine, in ms. */
+const CONNECTED_MS_MAX = 90_000;
+
 /** How packets go to a peer, as WireGuard itself shows it. */
 export interface SeenPeer {
   readonly publicKey: string;
@@ -118,7 +121,13 @@ function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more
     }
   };
   scope.teardown(() => {
-    for (const pid of processesWith(`EDGE_NODE_ID=${node()}`)) process.kill(pid, 'SIGKILL');
+    for (const pid of processesWith(`EDGE_NODE_ID=${node()}`)) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // it ended by itself
+      }
+    }
   });
   start();
   const interfaceName = (): string => `edge${node().slice(0, 8)}`;
@@ -140,6 +149,14 @@ function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more
       });
     },
   };
+}
+
+/** Resolves when all of them have a session. Several programs that start at once take their time on a busy machine. */
+export async function connected(...members: readonly Member[]): Promise<void> {
+  await Promise.all(members.map(async ({ machine, program }) => until(`${machine.name} to be connected`, () => {
+    if (!program.output.includes('"Connected"')) throw new Error(program.output.slice(-2_000));
+    return true;
+  }, CONNECTED_MS_MAX)));
 }
 
 /** Name of a node in its cluster. */

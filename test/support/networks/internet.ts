@@ -15,8 +15,11 @@ export type { Link } from './ethernet.ts';
 export type { Machine } from './machine.ts';
 export type { Nat, NatKind } from './nat.ts';
 
-/** Public addresses: those of documentation, which nobody has. Source: RFC 5737, TEST-NET-3. */
-const PUBLIC_NETWORK = '203.0.113';
+/**
+ * Public addresses. Those of documentation would be nobody's, but are reserved to whatever decides where nobody is sent (R2): no relay would be
+ * reached there. These are of a network that is announced to nobody, and no packet to them leaves this machine.
+ */
+const PUBLIC_NETWORK = '11.22.33';
 
 /** Hosts of a network of 24 bits. */
 const HOSTS_MAX = 254;
@@ -43,7 +46,7 @@ export interface Internet {
 }
 
 /** Starts an internet that ends with the scope, and with it all that runs there. What killed test processes left over is removed first. */
-export async function startInternet(scope: Scope, { network = PUBLIC_NETWORK }: { readonly network?: string } = {}): Promise<Internet> {
+export async function startInternet(scope: Scope): Promise<Internet> {
   await removeLeftovers();
   const directory = await mkdtemp(join(tmpdir(), `edge-internet-${process.pid}-`));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
@@ -54,7 +57,7 @@ export async function startInternet(scope: Scope, { network = PUBLIC_NETWORK }: 
   const freeAddress = (): string => {
     addresses += 1;
     if (addresses > HOSTS_MAX) throw new Error('this internet has no address left');
-    return `${network}.${addresses}/24`;
+    return `${PUBLIC_NETWORK}.${addresses}/24`;
   };
   const hosts = (): string => names.map((line) => `${line}\n`).join('');
   return {
