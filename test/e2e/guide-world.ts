@@ -42,7 +42,7 @@ process.once('SIGTERM', () => void scope.end().then(() => process.exit(1)));
 const directory = mkdtempSync(join(tmpdir(), 'edge-guide-'));
 scope.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
 const home = userInfo().homedir; // that of ssh, whatever HOME says
-const env = { PATH: `${directory}/bin:${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`, HOME: home, TERM: 'dumb' };
+const env = { PATH: `${directory}/bin:${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`, HOME: home, TERM: 'dumb', VPN_ENABLED: 'false', ADMIN_GATEWAY_ENABLED: 'false' }; // what interfaces do is proved in e2e/mesh
 furnish();
 
 const [machine, second, router] = [network(), network(), network()];
