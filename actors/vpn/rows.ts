@@ -45,6 +45,8 @@ export interface VpnRows extends VpnHostRows {
   finish(move: UnfinishedMove): Promise<void>;
   /** Nodes of clusters that this admin owns now, by age, behind `after`, at most `limit`. */
   uninvited(limit: number, after: NodeId | null): Promise<readonly Uninvited[]>;
+  /** Whoever reconciles looks at once, at whichever admin. */
+  wake(): Promise<void>;
   readonly lease: {
     /** Null: another admin has it. */
     claim(): Promise<number | null>;

@@ -75,6 +75,9 @@ export function createVpnRows(pool: Pool, adminId: string): VpnRows {
     async forgetHosts(hosts) {
       await rowsOf(pool, 'forgetting hosts', sql`delete from vpn_host where host_id = any(${hosts.map((host) => host.id)}::text[])`);
     },
+    async wake() {
+      await rowsOf(pool, 'asking for a look at the networks', sql`select pg_notify(${VPN_CHANGES}, '')`);
+    },
     lease: {
       async claim() {
         const [row] = await rowsOf<{ epoch: string }>(pool, 'claiming the networks', sql`

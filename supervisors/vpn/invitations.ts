@@ -12,6 +12,10 @@ const GATHER_MS = 1_000;
 /** A machine that did not enter is told again after this, in ms. */
 export const INVITE_AGAIN_MS = 60_000;
 
+/** Whoever was invited is a host within this time, or something is wrong, in ms; meanwhile the reconciler is asked so often to look for it. */
+const ENTRY_MS = 45_000;
+const ENTRY_LOOK_MS = 3_000;
+
 /** Rows that are read at once, and machines that are told in one look. */
 const ROWS_MAX = 1_000;
 const INVITATIONS_MAX = 200;
@@ -19,7 +23,7 @@ const INVITATIONS_MAX = 200;
 /** What inviting needs. */
 export interface InvitationPorts {
   readonly manager: Pick<VpnManager, 'networks' | 'joinToken'>;
-  readonly rows: Pick<VpnRows, 'uninvited'>;
+  readonly rows: Pick<VpnRows, 'uninvited' | 'wake'>;
   readonly sessions: {
     has(node: NodeId): boolean;
     /** False: it is not connected here. */
@@ -40,15 +44,22 @@ export interface Invitations {
 /** Invitations, not started. */
 export function createInvitations({ manager, rows, sessions, clock, log }: InvitationPorts): Invitations {
   const invitedAtMs = new Map<NodeId, number>();
+  /** Of those, who were no hosts when it was looked. */
+  const absent = new Set<NodeId>();
   let stopped = false;
   let cancel = (): void => {};
   let looking: Promise<void> | null = null;
   let isPoked = false;
+  let wokeAtMs = -Infinity;
   let told = '';
 
   async function look(): Promise<void> {
     try {
       await invite(await waiting());
+      if (isExpecting() && clock.nowMs() - wokeAtMs >= ENTRY_LOOK_MS) {
+        wokeAtMs = clock.nowMs();
+        await rows.wake();
+      }
       told = '';
     } catch (error) {
       const problem = (error as Error).message;
@@ -57,13 +68,20 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
     }
   }
 
+  /** Whether somebody was told lately and is not known as a host yet. */
+  function isExpecting(): boolean {
+    return [...invitedAtMs].some(([node, atMs]) => absent.has(node) && clock.nowMs() - atMs < ENTRY_MS);
+  }
+
   /** Those that are connected here and were not told lately. */
   async function waiting(): Promise<readonly Uninvited[]> {
     const nowMs = clock.nowMs();
     for (const [node, atMs] of invitedAtMs) if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) invitedAtMs.delete(node);
     const found: Uninvited[] = [];
+    absent.clear();
     for (let after: NodeId | null = null; found.length < INVITATIONS_MAX;) {
       const page: readonly Uninvited[] = await rows.uninvited(ROWS_MAX, after);
+      for (const { node } of page) if (invitedAtMs.has(node)) absent.add(node);
       found.push(...page.filter(({ node }) => sessions.has(node) && !invitedAtMs.has(node)));
       const last = page.at(-1);
       if (last === undefined || page.length < ROWS_MAX) break;
@@ -79,7 +97,10 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
       if (!networks.has(network)) continue; // it is about to be made
       const token = await manager.joinToken(network);
       if (token === null || stopped) continue;
-      for (const { node } of uninvited) if (sessions.send(node, { type: 'netmaker-join', network, token })) invitedAtMs.set(node, clock.nowMs());
+      for (const { node } of uninvited) if (sessions.send(node, { type: 'netmaker-join', network, token })) {
+        invitedAtMs.set(node, clock.nowMs());
+        absent.add(node);
+      }
     }
   }
 
@@ -90,7 +111,7 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
       isPoked = false;
       looking = look().finally(() => {
         looking = null;
-        schedule(isPoked ? GATHER_MS : LOOK_MS);
+        schedule(isPoked ? GATHER_MS : isExpecting() ? ENTRY_LOOK_MS : LOOK_MS);
       });
     });
   }
