@@ -37,6 +37,8 @@ export async function createMember(options: MemberOptions, ports: MemberPorts): 
   if (!opened.ok) return opened;
   const peers: Peers = startPeers({ listenPort, interfaceName: name, interfaces, wanted, ...relayReach === undefined ? {} : { relayReach } }, ports);
   use(opened.device);
+  // Others that were told of it before it has a relay would look for it elsewhere first.
+  await peers.placed();
 
   return {
     ok: true,

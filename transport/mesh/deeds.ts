@@ -17,15 +17,14 @@ export interface DeedPorts {
   readonly device: WireguardDevice;
   readonly shims: Shims;
   /** Over the relay. */
-  say(publicKey: string, word: Word): void;
-  wantsTry(publicKey: string): void;
-  /** Peers that keep no NAT open yet, and so cannot be kicked: from their first kick on they do. Null: it is no such peer. */
-  quiet(publicKey: string): { readonly allowedIps: readonly string[] } | null;
-  loud(publicKey: string): void;
+  readonly say: (publicKey: string, word: Word) => void;
+  readonly wantsTry: (publicKey: string) => void;
+  /** Null: there is a session with this peer. Else WireGuard would keep silent for up to 5 s after its last handshake: a peer that is added anew is greeted at once. */
+  readonly strange: (publicKey: string) => { readonly allowedIps: readonly string[] } | null;
   /** Reads the interface, and tells the paths. */
-  read(): Promise<void>;
+  readonly read: () => Promise<void>;
   /** Wishes that came up meanwhile. */
-  taken(): readonly Wish[];
+  readonly taken: () => readonly Wish[];
 }
 
 /** All of them, and those that come of them. */
@@ -44,20 +43,17 @@ function speak({ publicKey, effect }: Wish, { say, wantsTry, shims }: DeedPorts)
   if (effect.type === 'settle') shims.settle(publicKey, effect.forMs);
 }
 
-async function useWays(wishes: readonly Wish[], { device, shims, quiet, loud }: DeedPorts): Promise<void> {
+async function useWays(wishes: readonly Wish[], { device, shims, strange }: DeedPorts): Promise<void> {
   const used = new Map<string, { readonly way: Way; readonly isKicked: boolean }>();
   for (const { publicKey, effect } of wishes) {
     if (effect.type === 'use') used.set(publicKey, { way: effect.way, isKicked: effect.isKicked || used.get(publicKey)?.isKicked === true });
   }
   const changes = await Promise.all([...used].map(async ([publicKey, { way, isKicked }]) => ({ publicKey, isKicked, endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint })));
   const first = changes.flatMap(({ publicKey, endpoint, isKicked }) => {
-    const peer = isKicked ? quiet(publicKey) : null;
+    const peer = isKicked ? strange(publicKey) : null;
     return peer === null ? [] : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
   });
-  if (first.length > 0) {
-    await device.apply({ set: first, removed: [] });
-    for (const { publicKey } of first) loud(publicKey);
-  }
+  if (first.length > 0) await device.apply({ set: first, removed: first.map(({ publicKey }) => publicKey) });
   const others = changes.filter(({ publicKey }) => !first.some((one) => one.publicKey === publicKey));
   if (others.length > 0) await device.setEndpoints(others);
 }

@@ -19,8 +19,8 @@ export const KNOCKS = [
   { atMs: 0, listenMs: 60 },
   { atMs: 200, listenMs: 60 },
   { atMs: 500, listenMs: 120 },
-  { atMs: 1_000, listenMs: 250 },
-  { atMs: 2_000, listenMs: 250 },
+  { atMs: 1_000, listenMs: 150 },
+  { atMs: 2_000, listenMs: 150 },
 ] as const;
 
 /** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */
@@ -45,14 +45,26 @@ export const AGREED_IN_MS = 200;
 /** Tries that others ask for: at most one in so many ms. It bounds how often a path can change at a peer's will. */
 export const TRY_MS_MIN = 10_000;
 
-/** How long one way to a peer that does not answer is used before the next one, in ms: longer than WireGuard waits for an answer to a handshake. Source: WireGuard, 6.1, REKEY_TIMEOUT 5 s and its jitter. */
-export const ATTEMPT_MS = 5_500;
+/** How long one way to a peer that does not answer is used before the next one, in ms: an answer comes over the slowest ways within a second. */
+export const ATTEMPT_MS = 2_500;
 
 /** The side with the larger key speaks first only after this, in ms: two handshakes that cross lead nowhere for 5 s (measured). */
 export const SECOND_HANDSHAKE_MS = 1_000;
 
+/**
+ * A peer of which nothing is heard for so long, in ms, is removed from the interface and added anew. WireGuard refuses handshakes that are dated before the
+ * last one it took: where clocks of both ends were set back, neither would hear the other for as long as they were set back.
+ */
+export const UNHEARD_MS_MAX = 45_000;
+
 /** Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s. Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT. */
 export const SILENCE_MS_MAX = 12_000;
+
+/** The same, in ms, where both sides spoke all the time until then. A wrong guess costs nothing but a while on the relay. */
+export const SILENCE_TALKING_MS_MAX = 6_000;
+
+/** Readings in a row in which a peer sent data, after which it is taken to answer at once. */
+export const TALKS_MIN = 2;
 
 /** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
 export const SESSION_MS_MAX = 200_000;
@@ -102,3 +114,7 @@ export const RELAY_START_MS_MAX = 2_000;
 
 /** Packets that wait in a shim until it has its port, and words that wait to be handled. */
 export const INBOX_MAX = 4_096;
+
+/** Patience with the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */
+export const MEASURE_MS_MAX = 1_500;
+export const MEASURE_AGAIN_MS = 600_000;

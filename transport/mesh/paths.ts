@@ -1,7 +1,7 @@
 /** How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is used, and left as soon as it is silent. */
 import {
   AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, KEEPALIVE_BYTES, KNOCKS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX,
-  STEADY_MS, TRY_AGAIN_MS, TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
+  SILENCE_TALKING_MS_MAX, STEADY_MS, TALKS_MIN, TRY_AGAIN_MS, TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
 } from './limits.ts';
 
 /** Where a peer is spoken to: over the relay, or at an endpoint such as `198.51.100.7:51820`. */
@@ -42,8 +42,8 @@ interface None extends Known { readonly path: 'none'; readonly attempt: number }
 interface Relayed extends Known { readonly path: 'relayed'; readonly askedAtMs: number | null }
 /** Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this side. */
 interface Trying extends Known { readonly path: 'trying'; readonly startMs: number; readonly knock: number; readonly heardAt: string | null; readonly isHeard: boolean }
-/** `silentSinceMs`: something that has to be answered was sent, and nothing came since. */
-interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean }
+/** `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talks`: readings in a row in which the peer sent data. */
+interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly talks: number }
 
 /** The path to one peer. */
 export type PathState = None | Relayed | Trying | Direct;
@@ -98,7 +98,7 @@ export interface Met {
 export function meet({ candidates, hasRelay, isFirst, reading }: Met, nowMs: number): PathStep {
   const known: Known = { candidates, hasRelay, isFirst, sinceMs: nowMs, dueMs: Infinity, last: reading, failures: 0, triedAtMs: null };
   const isAlive = reading?.handshakeAgeMs != null && reading.handshakeAgeMs < SESSION_MS_MAX;
-  if (isAlive && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false });
+  if (isAlive && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, talks: 0 });
   return begin(known, isFirst, nowMs);
 }
 
@@ -157,19 +157,20 @@ function waitAfter(failures: number): number {
 }
 
 function becomeDirect(known: Known, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, sinceMs: nowMs, dueMs: Infinity }, ...effects);
+  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, talks: 0, sinceMs: nowMs, dueMs: Infinity }, ...effects);
 }
 
 function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
   // Counters that fell belong to a peer that was removed and added again.
   const before = state.last !== null && reading.receivedBytes >= state.last.receivedBytes && reading.sentBytes >= state.last.sentBytes ? state.last : null;
-  const isHeard = reading.receivedBytes > (before?.receivedBytes ?? 0);
+  const receivedBytes = reading.receivedBytes - (before?.receivedBytes ?? 0);
+  const isHeard = receivedBytes > 0;
   const next = { ...state, last: reading };
   switch (next.path) {
     case 'none': return isHeard ? found(next, reading, nowMs) : step(next);
     case 'relayed': return readRelayed(next, reading, nowMs);
     case 'trying': return reading.way?.kind === 'direct' ? hearing(next, reading.way.endpoint, nowMs) : step(next);
-    case 'direct': return readDirect(next, { reading, isHeard, sentBytes: reading.sentBytes - (before?.sentBytes ?? 0) }, nowMs);
+    case 'direct': return readDirect(next, { reading, receivedBytes, sentBytes: reading.sentBytes - (before?.sentBytes ?? 0) }, nowMs);
     default: return unreachable(next);
   }
 }
@@ -201,7 +202,7 @@ function commit(state: Trying, endpoint: string, nowMs: number, ...effects: read
   return becomeDirect(knownOf(state), endpoint, nowMs, ...effects, use(direct(endpoint), true), { type: 'settle', endpoint, forMs: SETTLE_MS });
 }
 
-function readDirect(state: Direct, { reading, isHeard, sentBytes }: { reading: PathReading; isHeard: boolean; sentBytes: number }, nowMs: number): PathStep {
+function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { readonly reading: PathReading; readonly receivedBytes: number; readonly sentBytes: number }, nowMs: number): PathStep {
   if (reading.way?.kind === 'relay') {
     if (nowMs < state.sinceMs + SETTLE_MS) return step(state, use(direct(state.endpoint), false));
     // The peer went back to the relay, and so did the interface.
@@ -209,9 +210,11 @@ function readDirect(state: Direct, { reading, isHeard, sentBytes }: { reading: P
   }
   const endpoint = reading.way?.endpoint ?? state.endpoint;
   const isAsking = sentBytes > KEEPALIVE_BYTES;
-  const silentSinceMs = isHeard ? null : state.silentSinceMs ?? (isAsking ? nowMs : null);
-  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking };
-  if (silentSinceMs === null || nowMs - silentSinceMs < SILENCE_MS_MAX) return step(next);
+  const silentSinceMs = receivedBytes > 0 ? null : state.silentSinceMs ?? (isAsking ? nowMs : null);
+  // While it is silent it is judged by how it was before.
+  const talks = receivedBytes > KEEPALIVE_BYTES ? Math.min(state.talks + 1, TALKS_MIN) : silentSinceMs === null ? 0 : state.talks;
+  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking, talks };
+  if (silentSinceMs === null || nowMs - silentSinceMs < (talks >= TALKS_MIN ? SILENCE_TALKING_MS_MAX : SILENCE_MS_MAX)) return step(next);
   return next.hasRelay ? leave(next, nowMs, use(RELAY, true)) : begin(knownOf(next), true, nowMs);
 }
 

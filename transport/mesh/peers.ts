@@ -1,13 +1,14 @@
 /** The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for. */
 import type { RelayReach } from '../derp/socket.ts';
 import type { MeshPeer } from '../protocol/mesh.ts';
-import type { PeerReading, WireguardDevice } from '../wireguard/device.ts';
+import type { DevicePeer, PeerReading, WireguardDevice } from '../wireguard/device.ts';
 import { publicKeyOf } from '../wireguard/keys.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
 import { perform, type Wish } from './deeds.ts';
 import {
-  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN,
+  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
 } from './limits.ts';
+import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
 import type { MemberPlace, MemberPorts, PeerPath, WantedMember } from './member.ts';
 import { meet, transition, type PathMessage, type PathReading, type PathState, type PathStep } from './paths.ts';
@@ -15,6 +16,9 @@ import { allowedIpsOf, changeOf } from './peer-set.ts';
 import { createRelays } from './relays.ts';
 import { createShims } from './shims.ts';
 import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
+
+/** Between two looks at whether the own relay is reached, in ms. */
+const PLACED_LOOK_MS = 20;
 
 /** What stays the same for the whole life of a member. */
 export interface PeersOptions {
@@ -34,6 +38,8 @@ export interface Peers {
   paths(): readonly PeerPath[];
   place(): MemberPlace;
   problem(): string | null;
+  /** Once it is known where others find this member, or that this will take long. */
+  placed(): Promise<void>;
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
 
@@ -42,14 +48,13 @@ interface Peer {
   wanted: MeshPeer;
   state: PathState;
   reading: PeerReading | null;
-  /** It keeps no NAT open yet. */
-  isQuiet: boolean;
 }
 
 /** Does nothing before it has a device. */
 export function startPeers({ listenPort, interfaceName, interfaces, wanted: first, relayReach }: PeersOptions, ports: MemberPorts): Peers {
   const peers = new Map<string, Peer>();
   const startedAtMs = performance.now();
+  const ages = createHandshakeAges();
   let wanted = first;
   let wishes: Wish[] = [];
   let inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
@@ -65,7 +70,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   let ownPublicKey = publicKeyOf(wanted.privateKey);
   let toldPlace = '';
   let problem: string | null = null;
-  let isClosed = false;
+  const ending = new AbortController();
   let wake: (() => void) | null = null;
   let isAwake = false;
 
@@ -98,6 +103,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       told = null;
       isWantedNew = true;
       peers.clear();
+      ages.forget(() => false);
       wishes = [];
       rouse();
     },
@@ -110,8 +116,13 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     paths: () => [...peers.values()].map(pathOf),
     place: () => ({ listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() }),
     problem: () => problem ?? (wanted.peers.size > 0 ? relays.problem() : null),
+    async placed() {
+      while (!ending.signal.aborted && wanted.relayMap != null && relays.home() === null && performance.now() - startedAtMs < RELAY_START_MS_MAX) {
+        await new Promise((resolve) => { setTimeout(resolve, PLACED_LOOK_MS); });
+      }
+    },
     async close({ isKept }) {
-      isClosed = true;
+      ending.abort();
       rouse();
       await running;
       relays.close();
@@ -134,9 +145,9 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
 
   /** Never rejects. */
   async function run(): Promise<void> {
-    while (!isClosed) {
+    while (!ending.signal.aborted) {
       await pause();
-      if (isClosed) return;
+      if (ending.signal.aborted) return;
       try {
         await turn(performance.now());
         problem = null;
@@ -196,18 +207,16 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
 
   function deedPorts(using: WireguardDevice): Parameters<typeof perform>[1] {
     return {
-      device: using, shims, taken, wantsTry: ports.wantsTry,
+      device: using, shims, taken,
+      wantsTry: (publicKey) => ports.wantsTry(publicKey),
       say(publicKey, word) {
         const region = peers.get(publicKey)?.wanted.relay_region ?? null;
         if (region !== null) relays.send(region, publicKey, encodeWord(word));
       },
-      quiet(publicKey) {
+      strange(publicKey) {
         const peer = peers.get(publicKey);
-        return peer?.isQuiet === true ? { allowedIps: allowedIpsOf(peer.wanted) } : null;
-      },
-      loud(publicKey) {
-        const peer = peers.get(publicKey);
-        if (peer !== undefined) peer.isQuiet = false;
+        const ageMs = ages.of(publicKey, performance.now());
+        return peer === undefined || ageMs !== null && ageMs < SESSION_MS_MAX ? null : { allowedIps: allowedIpsOf(peer.wanted) };
       },
       read: () => readAll(using),
     };
@@ -263,8 +272,11 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     if (isRegular || told?.addresses !== addresses) await using.setAddresses(target.addresses);
     if (isRegular || told?.mtu !== target.mtu) await using.setMtu(target.mtu);
     told = { privateKey: target.privateKey, addresses, mtu: target.mtu };
+    const unheard = unheardFor(nowMs);
+    if (unheard.length > 0) await using.apply({ removed: unheard.map(({ publicKey }) => publicKey), set: unheard });
     const readings = await using.read();
     const change = changeOf(target, readings, ownPublicKey);
+    ages.forget((publicKey) => target.peers.has(publicKey) && !change.met.includes(publicKey));
     if (change.set.length + change.removed.length > 0) await using.apply(change);
     for (const publicKey of peers.keys()) if (!target.peers.has(publicKey) || change.met.includes(publicKey)) peers.delete(publicKey);
     for (const peer of target.peers.values()) {
@@ -280,6 +292,13 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     heed(readings);
   }
 
+  /** Those that had a session and are not heard any more, as they are to be added again. */
+  function unheardFor(nowMs: number): readonly DevicePeer[] {
+    return [...peers.values()]
+      .filter(({ publicKey, state }) => state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX && ages.of(publicKey, nowMs) !== null)
+      .map(({ publicKey, wanted: peer, reading }) => ({ publicKey, allowedIps: allowedIpsOf(peer), endpoint: reading?.endpoint ?? null, keepaliveSeconds: KEEPALIVE_SECONDS }));
+  }
+
   function meetPeer(peer: MeshPeer, reading: PeerReading | null, isRotated: boolean): void {
     const publicKey = peer.public_key;
     const seen = reading === null || isRotated ? null : readingOf(reading);
@@ -287,7 +306,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
     const { state, effects } = meet({ candidates: candidatesOf(peer.endpoints, own), hasRelay: relays.carries(peer.relay_region), isFirst: ownPublicKey < publicKey, reading: seen }, performance.now());
     const isWaiting = isEarly && state.path === 'none';
-    peers.set(publicKey, { publicKey, wanted: peer, state: isWaiting && state.path === 'none' ? { ...state, attempt: -1, dueMs: startedAtMs + RELAY_START_MS_MAX } : state, reading, isQuiet: reading === null });
+    peers.set(publicKey, { publicKey, wanted: peer, state: isWaiting && state.path === 'none' ? { ...state, attempt: -1, dueMs: startedAtMs + RELAY_START_MS_MAX } : state, reading });
     if (!isWaiting) for (const effect of effects) wishes.push({ publicKey, effect });
     ports.changed();
   }
@@ -311,7 +330,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const isOurs = isShim && endpoint === shims.endpointOf(publicKey);
     return {
       way: endpoint === null || isShim && !isOurs ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
-      handshakeAgeMs: ageOf(handshakeAtMs), receivedBytes, sentBytes,
+      handshakeAgeMs: ages.read(publicKey, handshakeAtMs, performance.now(), Date.now()), receivedBytes, sentBytes,
     };
   }
 
@@ -326,7 +345,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   }
 
   function pathOf({ publicKey, state, reading, wanted: { relay_region: region } }: Peer): PeerPath {
-    const handshakeAgeMs = ageOf(reading?.handshakeAtMs ?? null);
+    const handshakeAgeMs = ages.of(publicKey, performance.now());
     const isAlive = handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
     const path = !isAlive || state.path === 'none' ? 'none' : state.path === 'direct' ? 'direct' : 'relayed';
     return { publicKey, path, relayRegion: path === 'relayed' ? region : null, handshakeAgeMs, receivedBytes: reading?.receivedBytes ?? 0, sentBytes: reading?.sentBytes ?? 0 };
@@ -348,10 +367,6 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     });
     if (changes.length > 0) await device?.setEndpoints(changes);
   }
-}
-
-function ageOf(handshakeAtMs: number | null): number | null {
-  return handshakeAtMs === null ? null : Math.max(0, Date.now() - handshakeAtMs);
 }
 
 function messageOf(word: Word): PathMessage {

@@ -1,15 +1,16 @@
 /** Connections to relays: the own one, where others find this member, and those of the peers that are spoken to, for as long as they are. */
 import { connectDerp } from '../derp/client.ts';
 import type { DerpConnection } from '../derp/connection.ts';
+import { chooseHome, measureRegions } from '../derp/home.ts';
 import type { RelayMap, RelayRegion } from '../derp/map.ts';
 import type { RelayReach } from '../derp/socket.ts';
-import { HOME_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
+import { HOME_MS_MAX, MEASURE_AGAIN_MS, MEASURE_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
 
 /** Whom relays tell. */
 export interface RelayPorts {
-  received(publicKey: string, packet: Uint8Array): void;
+  readonly received: (publicKey: string, packet: Uint8Array) => void;
   /** The own relay is another one now, or one was lost or found. */
-  changed(): void;
+  readonly changed: () => void;
   readonly reach?: RelayReach;
 }
 
@@ -50,6 +51,8 @@ export function createRelays(ports: RelayPorts): Relays {
   let home: number | null = null;
   let homeSinceMs = 0;
   let toldHome: number | null = null;
+  let measuring: AbortController | null = null;
+  let measuredAtMs = 0;
 
   function open(region: RelayRegion): Connected {
     const entry: Connected = {
@@ -57,7 +60,7 @@ export function createRelays(ports: RelayPorts): Relays {
       connection: connectDerp({
         region, privateKey, isHome: region.id === home, ...ports.reach === undefined ? {} : { reach: ports.reach },
         owner: {
-          received: ports.received,
+          received: (publicKey, packet) => ports.received(publicKey, packet),
           opened() {
             entry.lostAtMs = null;
             for (const { publicKey, packet } of entry.waiting) entry.connection.send(publicKey, packet);
@@ -102,7 +105,27 @@ export function createRelays(ports: RelayPorts): Relays {
     open(known);
   }
 
+  /** Chooses the own relay anew: the fastest, unless the present one is about as fast. Never rejects. */
+  async function measure(): Promise<void> {
+    const among = map;
+    if (among === null || measuring !== null) return;
+    const asking = new AbortController();
+    measuring = asking;
+    measuredAtMs = performance.now();
+    const latencies = await measureRegions(among, ports.reach ?? {}, AbortSignal.any([asking.signal, AbortSignal.timeout(MEASURE_MS_MAX)]));
+    if (measuring !== asking) return;
+    measuring = null;
+    const present = reached();
+    // When none answers in time they are taken in turn: one may only be slow.
+    const best = chooseHome(present, latencies, among) ?? present ?? homes[(homes.indexOf(home ?? -1) + 1) % homes.length] ?? null;
+    if (best === home) return;
+    settle(best);
+    ports.changed();
+  }
+
   function closeAll(): void {
+    measuring?.abort();
+    measuring = null;
     for (const { connection } of connected.values()) connection.close();
     connected.clear();
   }
@@ -115,7 +138,10 @@ export function createRelays(ports: RelayPorts): Relays {
       privateKey = nextKey;
       homes = map === null ? [] : [...map.regions.values()].filter(({ isHome }) => isHome).map(({ id }) => id);
       toldHome = null;
-      settle(homes.includes(home ?? -1) ? home : homes[0] ?? null);
+      // One region is chosen without being asked, and a home that is in the new map too is kept until another is known to be faster.
+      const kept = homes.length === 1 ? homes[0] ?? null : homes.includes(home ?? -1) ? home : null;
+      settle(kept);
+      if (homes.length > 1) void measure();
       ports.changed();
     },
     home: () => toldHome,
@@ -142,20 +168,21 @@ export function createRelays(ports: RelayPorts): Relays {
         connection.close();
         connected.delete(region);
       }
-      if (home === null || homes.length < 2 || reached() !== null) return;
-      const awaySinceMs = connected.get(home)?.lostAtMs ?? null;
-      if (awaySinceMs === null || nowMs - Math.max(awaySinceMs, homeSinceMs) < HOME_MS_MAX) return;
-      const old = home;
-      settle(homes[(homes.indexOf(old) + 1) % homes.length] ?? null);
-      ports.changed();
+      if (homes.length < 2) return;
+      const awaySinceMs = home === null ? homeSinceMs : connected.get(home)?.lostAtMs ?? null;
+      const isAway = reached() === null && awaySinceMs !== null && nowMs - Math.max(awaySinceMs, homeSinceMs, measuredAtMs) >= HOME_MS_MAX;
+      if (isAway || nowMs - measuredAtMs >= MEASURE_AGAIN_MS) void measure();
     },
     get isSearching() {
-      return [...connected.values()].some(({ lostAtMs }) => lostAtMs !== null) || home !== null && reached() === null;
+      return [...connected.values()].some(({ lostAtMs }) => lostAtMs !== null) || homes.length > 0 && reached() === null;
     },
     problem() {
       if (homes.length === 0 || reached() !== null) return null;
       return homes.length === 1 ? 'the relay of the map is not reached: packets that need it are lost' : 'no relay of the map is reached: packets that need one are lost';
     },
-    close: closeAll,
+    close() {
+      map = null;
+      closeAll();
+    },
   };
 }

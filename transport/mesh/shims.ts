@@ -1,6 +1,5 @@
 /** Between WireGuard and a relay: for each peer a UDP socket on 127.0.0.1, which WireGuard takes for the peer. */
 import { createSocket, type Socket } from 'node:dgram';
-import type { AddressInfo } from 'node:net';
 import { HELD_PACKETS_MAX, SETTLE_BATCH_MS, SHIM_BUFFER_BYTES, SHIM_IDLE_MS } from './limits.ts';
 
 /** What shims need. */
@@ -53,10 +52,7 @@ export function createShims(ports: ShimPorts): Shims {
     const socket = createSocket('udp4');
     const shim: Shim = { socket, endpoint: null, usedAtMs: performance.now(), isHeld: false, settlesUntilMs: 0, held: [], timer: null, opened: opened(socket) };
     shims.set(publicKey, shim);
-    shim.opened.then((endpoint) => {
-      shim.endpoint = endpoint;
-      if (!shim.isHeld) flush(shim);
-    }, () => drop(publicKey, shim));
+    void ready(publicKey, shim);
     // Refused while the interface is being made again: WireGuard sends again what matters.
     socket.on('error', () => {});
     socket.on('message', (packet) => {
@@ -66,6 +62,16 @@ export function createShims(ports: ShimPorts): Shims {
     return shim;
   }
 
+  /** Never rejects. */
+  async function ready(publicKey: string, shim: Shim): Promise<void> {
+    try {
+      shim.endpoint = await shim.opened;
+      if (!shim.isHeld) flush(shim);
+    } catch {
+      drop(publicKey, shim); // who asked for it is told
+    }
+  }
+
   function opened(socket: Socket): Promise<string> {
     return new Promise((resolve, reject) => {
       socket.once('error', reject);
@@ -73,7 +79,7 @@ export function createShims(ports: ShimPorts): Shims {
         grow(socket);
         socket.connect(ports.wireguardPort, '127.0.0.1', () => {
           socket.off('error', reject);
-          resolve(`127.0.0.1:${(socket.address() as AddressInfo).port}`);
+          resolve(`127.0.0.1:${socket.address().port}`);
         });
       });
     });

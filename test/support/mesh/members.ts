@@ -81,16 +81,16 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
   const all: Known[] = [];
   let count = 0;
   let isSilent = false;
-  let isOver = false;
+  const ending = new AbortController();
   const coordinating = coordinate();
   scope.teardown(async () => {
-    isOver = true;
+    ending.abort();
     await coordinating;
     for (const { socket } of all) socket?.destroy();
   });
 
   async function coordinate(): Promise<void> {
-    while (!isOver) {
+    while (!ending.signal.aborted) {
       await new Promise((resolve) => { setTimeout(resolve, ROUND_MS); });
       if (isSilent) continue;
       for (const one of all) await round(one).catch(() => {}); // it is being killed
