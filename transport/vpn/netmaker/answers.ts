@@ -18,6 +18,7 @@ export const Networks = list(z.object({ netid: z.string().min(1), addressrange: 
 
 /** GET /api/hosts. A default host is put into every network by Netmaker itself. */
 export const Hosts = list(z.object({ id: z.string().min(1), name: text, isdefault: z.boolean().catch(false) }));
+/** A machine that Netmaker knows. */
 export type Host = z.output<typeof Hosts>[number];
 
 /** GET /api/nodes, GET /api/nodes/{network}: a host in a network. Addresses with or without a prefix length; `lastcheckin` in Unix seconds. */
@@ -34,13 +35,14 @@ export const Nodes = list(z.object({
   status: text,
   is_static: z.boolean().catch(false),
 }));
+/** A host in a network. */
 export type Node = z.output<typeof Nodes>[number];
 
 /** GET /api/dns/adm/{network}/custom, GET /api/dns. */
 export const DnsEntries = list(z.object({ name: z.string().min(1), network: text, address: text, address6: text }));
+/** A name in a network, with the addresses that it leads to. */
 export type DnsEntry = z.output<typeof DnsEntries>[number];
 
-/** GET and POST /api/v1/enrollment-keys. */
 const EnrollmentKey = z.object({
   value: text,
   token: z.string().max(TOKEN_CHARACTERS_MAX).catch(''),
@@ -50,7 +52,11 @@ const EnrollmentKey = z.object({
   uses_remaining: z.number().catch(0),
   default: z.boolean().catch(false),
 });
+
+/** GET /api/v1/enrollment-keys. */
 export const EnrollmentKeys = list(EnrollmentKey);
+
+/** What lets machines into networks. */
 export type EnrollmentKey = z.output<typeof EnrollmentKey>;
 
 /** GET /api/server/status, which needs no key. */
