@@ -30,3 +30,6 @@ export const AGENT_REQUESTS_BYTES_MAX = 67_108_864;
 
 /** Pieces in which an answer comes: each costs a microsecond or two, however small. 4 MiB in packets of 1,400 bytes are 3,000. */
 export const AGENT_PIECES_MAX = 8_192;
+
+/** A node with a tunnel beside the mesh is asked for one through it at most this often, in ms: an agent that does not get there opens another beside it, which rests until it is closed. */
+export const MESH_AGAIN_MS = 60_000;

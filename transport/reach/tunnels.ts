@@ -7,7 +7,7 @@ import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../protocol/limits.ts';
 import { notDialled } from '../streams/dialled.ts';
 import type { Dialled } from '../streams/dialled.ts';
 import type { Duplex } from 'node:stream';
-import { TUNNEL_SWEEP_MS, WAITING_FOR_TUNNEL_MAX } from './limits.ts';
+import { MESH_AGAIN_MS, TUNNEL_SWEEP_MS, WAITING_FOR_TUNNEL_MAX } from './limits.ts';
 import { runTunnel } from './tunnel.ts';
 import type { Tunnel, TunnelTarget } from './tunnel.ts';
 
@@ -79,6 +79,8 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   const open = new Map<NodeId, Set<OpenTunnel>>();
   const asked = new Map<NodeId, Asked>();
   const tokens = new Map<string, NodeId>();
+  /** From when on a tunnel through the mesh is asked for again. */
+  const meshAtMs = new Map<NodeId, number>();
   const counters: TunnelCounters = { asked: 0, opened: { mesh: 0, url: 0 }, strangers: 0 };
   let isClosing = false;
   clock.after(TUNNEL_SWEEP_MS, sweep);
@@ -86,7 +88,10 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   async function reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled> {
     if (isClosing) return notDialled('overloaded', 'This admin is shutting down: try again shortly.');
     const present = latest(node);
-    if (present !== undefined) return present.open(target, signal);
+    if (present !== undefined) {
+      if (present.way === 'url') askForMesh(node);
+      return present.tunnel.open(target, signal);
+    }
     const tunnel = await opened(node, signal);
     return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
   }
@@ -95,8 +100,18 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
    * One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile gets another. So does who
    * comes while nothing goes through the mesh: a tunnel there may go on later, or is found to be dead.
    */
-  function latest(node: NodeId): Tunnel | undefined {
-    return [...open.get(node) ?? []].findLast(({ tunnel, way }) => tunnel.isOpen && (way === 'url' || ports.meshUrl(node) !== null))?.tunnel;
+  function latest(node: NodeId): OpenTunnel | undefined {
+    const all = [...open.get(node) ?? []].filter(({ tunnel }) => tunnel.isOpen);
+    const inMesh = all.findLast(({ way }) => way === 'mesh');
+    return inMesh !== undefined && ports.meshUrl(node) !== null ? inMesh : all.findLast(({ way }) => way === 'url');
+  }
+
+  /** The mesh came up after the tunnel: there is one through it for the streams that follow. Where that comes to nothing, not for a while. */
+  function askForMesh(node: NodeId): void {
+    const nowMs = monotonicMs();
+    if (asked.has(node) || nowMs < (meshAtMs.get(node) ?? -Infinity) || ports.meshUrl(node) === null) return;
+    meshAtMs.set(node, nowMs + MESH_AGAIN_MS);
+    ask(node);
   }
 
   /** Asks the agent, once for all who wait. */
@@ -165,6 +180,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
 
   function sweep(): void {
     const nowMs = monotonicMs();
+    for (const [node, atMs] of meshAtMs) if (atMs <= nowMs) meshAtMs.delete(node);
     for (const of of open.values()) {
       for (const { tunnel } of of) {
         if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();

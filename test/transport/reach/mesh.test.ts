@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import test from 'ava';
 import type { Dialled } from '../../../transport/streams/dialled.ts';
 import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 import { target, tunnelRig } from './rig.ts';
 
 function streamOf(dialled: Dialled): Duplex {
@@ -91,6 +92,38 @@ test('an agent that knows another gateway takes the usual URL', async (t) => {
   streamOf(await reach(await echo(t))).destroy();
 
   t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+});
+
+test('a tunnel beside the mesh is left for one through it once there is a way, without a stream that waits', async (t) => {
+  const mesh = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => mesh.isUp });
+  const port = await echo(t);
+  const before = streamOf(await reach(port));
+  t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+
+  mesh.isUp = true;
+  const during = streamOf(await reach(port));
+  await until('the tunnel through the mesh', () => tunnels.counters.opened.mesh === 1);
+  for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
+
+  t.deepEqual([tunnels.counters.opened, tokens.length], [{ mesh: 1, url: 1 }, 2]);
+  before.end('before');
+  during.end('during');
+  t.deepEqual(await Promise.all([text(before), text(during)]), ['before', 'during']);
+});
+
+test('where there is no way after all, the mesh is not asked for again at once', async (t) => {
+  const mesh = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => mesh.isUp, claimedMeshUrl: 'http://127.0.0.2:9' });
+  const port = await echo(t);
+  streamOf(await reach(port)).destroy();
+  mesh.isUp = true;
+
+  streamOf(await reach(port)).destroy();
+  await until('the second tunnel', () => tunnels.counters.opened.url === 2);
+  for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
+
+  t.is(tokens.length, 2);
 });
 
 test('while nothing goes through the mesh new streams come beside it, and those that are there go on when it is back', async (t) => {

@@ -21,6 +21,9 @@ export interface Wall {
   remove(): Promise<void>;
 }
 
+/** Where the system has its programs. Not where the path leads: a package of npm has a program nft too, which takes everything and does nothing. */
+const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/run/current-system/sw/bin';
+
 /** Patience with nft, in ms. */
 const NFT_MS_MAX = 5_000;
 
@@ -31,13 +34,23 @@ const PRIORITY = -50;
 export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {}): Wall {
   const table = `inet ${interfaceName}`;
   return {
-    raise: (doors) => run(nft, rules(table, interfaceName, doors)).then(() => null, (error: unknown) => whyNot(error)),
+    async raise(doors) {
+      try {
+        await run(nft, rules(table, interfaceName, doors));
+        const stands = await run(nft, `list table ${table}\n`); // whatever program it was that took them
+        return stands.includes(`iifname "${interfaceName}" jump members`) ? null : NOT_RAISED;
+      } catch (error) {
+        return isMissing(error) ? 'the program nft, which keeps members from other services of this machine, is not there' : NOT_RAISED;
+      }
+    },
     async holdApart() {
       // IPv4 asks the interface where a packet came in. IPv6 asks the whole machine: there the table stands alone.
       const [isThere] = await Promise.all(['ipv4', 'ipv6'].map((family) => writeFile(`${sysctls}/net/${family}/conf/${interfaceName}/forwarding`, '0').then(() => true, (error: unknown) => !isMissing(error))));
       return isThere === true;
     },
-    remove: () => run(nft, `add table ${table}\ndelete table ${table}\n`).catch(() => {}),
+    async remove() {
+      await run(nft, `add table ${table}\ndelete table ${table}\n`).catch(() => '');
+    },
   };
 }
 
@@ -66,17 +79,16 @@ table ${table} {
 `;
 }
 
-function run(nft: string, input: string): Promise<void> {
+const NOT_RAISED = 'nft could not set the rules that keep members from other services of this machine';
+
+/** What it says. */
+function run(nft: string, input: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const running = execFile(nft, ['-f', '-'], { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'] } }, (error) => (error === null ? resolve() : reject(error)));
+    const running = execFile(nft, ['-f', '-'], { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', encoding: 'utf8', env: { PATH: SYSTEM_PATH } }, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
     running.stdin?.on('error', () => {}).end(input);
   });
 }
 
 function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
-}
-
-function whyNot(error: unknown): string {
-  return isMissing(error) ? 'the program nft, which keeps members from other services of this machine, is not there' : 'nft could not set the rules that keep members from other services of this machine';
 }
