@@ -54,6 +54,7 @@ const server = {
   ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
   ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
   ADMIN_URLS: urls().optional().meta({ defaultText: 'http://HOST_NAME:PORT', description: 'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.' }),
+  ADMIN_OWN_URL: url().optional().meta({ defaultText: 'the first of ADMIN_URLS', description: 'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS.' }),
   API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
   MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 }).default(1_048_576).describe('Largest request body, in bytes; above it 413.'),
   METRICS_SCRAPE_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 }).default(5_000).describe('How long a node may take to answer with its metrics, in ms.'),
@@ -169,7 +170,7 @@ type Resolved = 'API_KEY' | 'METRICS_KEY' | 'PROXY_KEY' | 'MCP_KEY'
 
 /**
  * The admin's settings under their environment names, every fallback applied. Left undefined where unset: DATABASE_URL
- * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL.
+ * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL, ADMIN_OWN_URL.
  * `broker` is what the EVENT_BROKER settings come to; null: none. `tracing` are all OTEL_* variables as they were given.
  * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.
  */

@@ -138,7 +138,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const { orm, pool } = database;
   await database.migrate();
   await checkEncryptionKey(orm, vault);
-  const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
+  const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
   const adminId = await registry.checkIn();
   unwind.add('registration', () => registry.checkOut());
 
@@ -158,7 +158,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const tunnels = createTunnels({
     clock, log, monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
-    askOwner: (node, token) => wantTunnel(pool, adminId, node, token, urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
+    askOwner: (node, token) => wantTunnel(pool, adminId, node, token, config.ADMIN_OWN_URL ?? urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
     meshUrl: (node) => gateway.urlFor(node),
   });
   const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded', port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
@@ -248,7 +248,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   if (proxies !== null) unwind.add('the proxies', () => proxies.close());
 
   unwind.add('the relay', () => relay.close());
-  if (await relay.open(urls[0] ?? url) && agentSettings.derp_map_urls.length === 0) agentSettings.derp_map_urls.push(`${urls[0] ?? url}${RELAY_MAP_PATH}`);
+  if (await relay.open(config.ADMIN_OWN_URL ?? urls[0] ?? url) && agentSettings.derp_map_urls.length === 0) agentSettings.derp_map_urls.push(`${config.ADMIN_OWN_URL ?? urls[0] ?? url}${RELAY_MAP_PATH}`);
 
   // Life.
   await tree.ownership.start();
