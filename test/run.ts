@@ -52,7 +52,7 @@ process.exitCode = status;
 async function runTests(): Promise<number> {
   const words = process.argv.slice(2);
   const counts = await runAva(words);
-  const retried = counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX ? filesOf(counts.failures, words) : [];
+  const retried = counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX ? filesOf(counts.failures, words) : [];
   if (retried.length > 0) {
     process.stdout.write(`\nRunning again, by themselves: ${retried.join(' ')}\n`);
     const again = await runAva(['--concurrency', '1', ...retried]);
