@@ -308,7 +308,7 @@ function nextAttempt(state: None, nowMs: number): PathStep {
   // All were in vain. With a relay this side waits there, where the peer will look for it; without one it goes on, as the peer may be anywhere.
   if (!state.hasRelay) return step({ ...state, attempt: 0, dueMs: nowMs + ATTEMPT_MS }, use(first, true));
   const failures = state.failures + 1;
-  return step({ ...state, attempt: 0, failures, dueMs: nowMs + waitAfter(failures) }, ...ways.length === 1 ? [] : [use(RELAY, false)]);
+  return step({ ...state, attempt: 0, failures, dueMs: nowMs + waitAfter(failures) }, use(RELAY, false));
 }
 
 function ask(state: Relayed, nowMs: number): PathStep {
