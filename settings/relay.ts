@@ -22,7 +22,7 @@ export const EMBEDDED_RELAY_SETTINGS = {
   EMBEDDED_RELAY: flag().default(false).describe('Whether this admin runs a relay for nodes that do not reach each other directly. Agents are told of it when CORE_DERP_MAP_URLS is empty.'),
   EMBEDDED_RELAY_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address on which the relay listens.'),
   EMBEDDED_RELAY_PORT: port().default(EMBEDDED_RELAY_PORT).describe('Port of the relay (TCP, TLS); 0 takes a free one.'),
-  EMBEDDED_RELAY_HOSTNAME: host().optional().meta({ defaultText: 'the host of the first of ADMIN_URLS', description: 'Name or address under which the machines reach the relay.' }),
+  EMBEDDED_RELAY_HOSTNAME: host().optional().meta({ defaultText: 'the host of this admin\'s URL', description: 'Name or address under which the machines reach the relay.' }),
   EMBEDDED_RELAY_TLS_CERT_FILE: pemFile('the relay\'s certificate and those that vouch for it'),
   EMBEDDED_RELAY_TLS_KEY_FILE: pemFile('the key of that certificate'),
 } as const;
