@@ -35,7 +35,10 @@ const isRelayed = (one: MemberName, other: MemberName): boolean =>
 const SERVER = `require('node:http').createServer((_, answer) => answer.end(process.argv[1])).listen(8080, '::', () => console.log('serves'));`;
 
 /** All tests of one world, on a busy machine, in ms. */
-const TEST_MS_MAX = 180_000;
+const TEST_MS_MAX = 300_000;
+
+/** Patience with a direct path, in ms: a first try that a busy machine spoils is followed by another after a minute. */
+const DIRECT_MS_MAX = 150_000;
 
 const scope = createScope();
 let world: World;
@@ -91,7 +94,7 @@ test.serial('everybody reaches everybody by name, directly where a way can be fo
       const paths = await Promise.all([world.pathTo(member(one), member(other)), world.pathTo(member(other), member(one))]);
       if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
       return true;
-    });
+    }, DIRECT_MS_MAX);
     t.pass();
   }
   t.regex((await world.pathTo(member('easy'), member('lan')))?.endpoint ?? '', /^192\.168\.1\./u);

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
 import type { EnrollmentKeyResource } from '../../../actors/resources.ts';
-import { createDatabase } from '../../support/database.ts';
 import type { Program } from '../../support/fleet/program.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { openDoor } from '../../support/networks/door.ts';
+import type { TestConnection } from '../../support/server.ts';
 import { startInternet, type Internet, type Machine } from '../../support/networks/internet.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -43,7 +43,7 @@ export interface Member {
   start(): void;
   /** Runs `edge-agent` with these words on its machine. */
   command(...words: readonly string[]): Promise<string>;
-  /** Its interface, as \`wg\` shows it. */
+  /** Its interface, as `wg` shows it. */
   peers(): Promise<readonly SeenPeer[]>;
   interfaceName(): string;
 }
@@ -70,9 +70,12 @@ export interface World {
 
 const FILES = { admin: new URL('../../../cli/edge-admin.ts', import.meta.url).pathname, agent: new URL('../../../cli/edge-agent.ts', import.meta.url).pathname };
 
-/** Starts the admin; `env` adds settings. All ends with the scope. */
-export async function startWorld(scope: Scope, env: Readonly<Record<string, string>> = {}): Promise<World> {
-  const connection = await createDatabase({ teardown: (task) => scope.teardown(task) });
+/** Settings of programs. */
+type Env = Readonly<Record<string, string>>;
+
+/** Starts the admin; `env` adds settings, or is told where it stands and says them. `given`: a database to use instead of a fresh one on the server of the tests. All ends with the scope. */
+export async function startWorld(scope: Scope, env: Env | ((host: Machine) => Env) = {}, given?: TestConnection): Promise<World> {
+  const connection = given ?? await freshDatabase(scope);
   const pool = new Pool({ ...connection, max: 4 });
   pool.on('error', () => {}); // dropped with its database at the end
   scope.teardown(() => pool.end());
@@ -81,7 +84,7 @@ export async function startWorld(scope: Scope, env: Readonly<Record<string, stri
   const adminRuns: Program[] = [];
   const settings = {
     ...FLEET_KEYS, DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`, DATABASE_POOL_MAX: '6',
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...env,
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...typeof env === 'function' ? env(host) : env,
   };
   const startAdmin = async (): Promise<void> => {
     const program = host.spawn(process.execPath, [FILES.admin, 'serve'], settings);
@@ -106,6 +109,11 @@ export async function startWorld(scope: Scope, env: Readonly<Record<string, stri
       return (await from.peers()).find(({ publicKey }) => publicKey === row?.public_key);
     },
   };
+}
+
+async function freshDatabase(scope: Scope): Promise<TestConnection> {
+  const { createDatabase } = await import('../../support/database.ts'); // only here: it needs ava, in which a benchmark does not run
+  return createDatabase({ teardown: (task) => scope.teardown(task) });
 }
 
 /** Its address is in no file of the machine: the enrolment key tells it. */
@@ -167,6 +175,13 @@ export function nodeName(member: Member, cluster: string): string {
 /** Whether a name answers an echo from there. */
 export function pings(from: Member, name: string, { packets = 1 } = {}): Promise<boolean> {
   return from.machine.run('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]).then(() => true, () => false);
+}
+
+/** How many of so many echoes, five a second, got lost. */
+export async function lostEchoes(from: Member, name: string, packets: number): Promise<number> {
+  const { stdout } = await from.machine.run('ping', ['-q', '-c', `${packets}`, '-i', '0.2', '-W', '5', name]).catch((error: Error & { readonly stdout?: string }) => ({ stdout: error.stdout ?? '' }));
+  const [, received] = /(\d+) received/u.exec(stdout) ?? [];
+  return packets - Number(received ?? 0);
 }
 
 /** Resolves when a name answers from there. */
