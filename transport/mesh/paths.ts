@@ -32,7 +32,7 @@ interface Known {
   readonly last: PathReading | null;
   /** Tries that led nowhere, one after another. */
   readonly failures: number;
-  /** When a try began last. */
+  /** When a try began last, or led to a direct path. */
   readonly triedAtMs: number | null;
 }
 
@@ -199,7 +199,7 @@ function hearing(state: Trying, endpoint: string, nowMs: number): PathStep {
 
 /** Both hear each other. */
 function commit(state: Trying, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return becomeDirect(knownOf(state), endpoint, nowMs, ...effects, use(direct(endpoint), true), { type: 'settle', endpoint, forMs: SETTLE_MS });
+  return becomeDirect({ ...knownOf(state), triedAtMs: nowMs }, endpoint, nowMs, ...effects, use(direct(endpoint), true), { type: 'settle', endpoint, forMs: SETTLE_MS });
 }
 
 function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { readonly reading: PathReading; readonly receivedBytes: number; readonly sentBytes: number }, nowMs: number): PathStep {
