@@ -127,7 +127,7 @@ async function openSockets(options: ListenerOptions, lost: (code: string) => voi
   udp.on('error', (error: NodeJS.ErrnoException) => { lost(error.code ?? 'unknown error'); });
   tcp.on('error', (error: NodeJS.ErrnoException) => { lost(error.code ?? 'unknown error'); });
   udp.on('message', (query, source) => {
-    if (query.length > QUERY_BYTES_MAX) return;
+    if (query.length > QUERY_BYTES_MAX || source.port === 0) return; // port 0 cannot be answered: Node throws, and the agent would end with it
     const answer = options.answer(query, 'udp', source.address);
     if (answer !== null) udp.send(answer, source.port, source.address, () => {}); // whoever is gone, is gone
   });

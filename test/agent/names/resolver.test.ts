@@ -11,6 +11,7 @@ import { createListener } from '../../../agent/names/listener.ts';
 import { meshRecords } from '../../../agent/names/records.ts';
 import { createResolver, loopbackAddress, type Resolver } from '../../../agent/names/resolver.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
+import { udpSockets } from '../../support/udp-sockets.ts';
 import { until } from '../../support/until.ts';
 import { network, OTHER, peer, SELF } from './mesh.ts';
 
@@ -60,6 +61,16 @@ test('the next query after a change is answered by it', async (t) => {
   t.is((await asked(socket, port)).answers?.length, 0);
   serve(['web-1']);
   t.is((await asked(socket, port)).answers?.length, 1);
+});
+
+test('a query that says it comes from port 0 is dropped, as it cannot be answered', async (t) => {
+  const socketOf = udpSockets(t);
+  const { port } = await resolver(t);
+
+  const query = encode(QUERY);
+  t.notThrows(() => socketOf(port).emit('message', query, { address: '127.0.0.1', family: 'IPv4', port: 0, size: query.length }));
+
+  t.is((await asked(await udp(t), port)).answers?.length, 1);
 });
 
 test('a connection takes many queries in any pieces, and answers each', async (t) => {

@@ -65,7 +65,7 @@ export async function openObserverSocket({ host, port: wantedPort, clock, monoto
       if (packets > PACKETS_PER_SECOND_MAX) {
         onShut();
         shut(opened);
-      } else {
+      } else if (from.port !== 0) { // who says that it sends from port 0 can neither be answered, which Node refuses by throwing, nor be told of
         onPacket(packet, from);
       }
     });

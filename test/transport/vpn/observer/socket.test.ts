@@ -8,6 +8,7 @@ import { openObserverSocket } from '../../../../transport/vpn/observer/socket.ts
 import { startObserver } from '../../../../transport/vpn/observer/observer.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog, silentLog } from '../../../support/log.ts';
+import { udpSockets } from '../../../support/udp-sockets.ts';
 import { until } from '../../../support/until.ts';
 
 /** Whoever sends. */
@@ -86,4 +87,24 @@ test('two ports have two keys, and another start has others', async (t) => {
   t.is(new Set(places.map(({ publicKey }) => publicKey)).size, 4);
   t.is(new Set(places.map(({ port }) => port)).size, 4);
   t.deepEqual(observers.map((observer) => observer.ports()), Array.from({ length: 2 }, () => ({ open: 2, closed: 0, missing: 0 })));
+});
+
+test('a packet that says it comes from port 0 is dropped, as it can neither be answered nor told of', async (t) => {
+  const clock = createFakeClock();
+  const heard: string[] = [];
+  const socketOf = udpSockets(t);
+  const socket = await openObserverSocket({
+    host: '127.0.0.1', port: 0, clock, monotonicMs: () => clock.nowMs(), onShut: () => t.fail(),
+    onPacket(packet, from) {
+      heard.push(packet.toString());
+      socket.send(packet, from);
+    },
+  });
+  t.teardown(() => socket.close());
+  const own = socketOf(socket.port);
+
+  t.notThrows(() => own.emit('message', Buffer.from('forged'), { address: '127.0.0.1', family: 'IPv4', port: 0, size: 6 }));
+  t.true(own.emit('message', Buffer.from('sent'), { address: '127.0.0.1', family: 'IPv4', port: 9, size: 4 }));
+
+  t.deepEqual(heard, ['sent']);
 });
