@@ -120,7 +120,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     services: () => services, journal: () => journal.counts(), ports: () => ({ ...reach.ports, ...visibility.ports }), isLive: () => session.isLive,
   });
   const visibility = await startVisibility({
-    config, picked, token: identity.enrollment.api_token, log, diagnose: () => reports.diagnose(),
+    config, picked, token: identity.enrollment.api_token, log, mesh, diagnose: () => reports.diagnose(),
     sources: {
       version, idType: config.AGENT_ID_TYPE, journal: () => journal.counts(), keepers: () => executor.keepers, session: () => counters, adminUrls: () => adminUrls().length,
       services: () => services, ...reach.counts,

@@ -11,7 +11,7 @@ import type { Service } from './health.ts';
 import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
 import type { OwnMetricsSources } from './metrics/own.ts';
-import { MACHINE_WIREGUARD, wireguardMetrics } from './metrics/wireguard.ts';
+import { MACHINE_WIREGUARD, wireguardMetrics, type WireguardSources } from './metrics/wireguard.ts';
 import type { AgentLog } from './ports.ts';
 import { startWebServer } from './web-server.ts';
 import type { WebRoute } from './web-server.ts';
@@ -23,6 +23,8 @@ export interface VisibilityOptions {
   /** The node's API token: the key of the agent's API is made from it. */
   readonly token: string;
   readonly sources: OwnMetricsSources;
+  /** Names of peers of WireGuard and the ways to them; null: this machine is in no mesh. */
+  readonly mesh: Pick<WireguardSources, 'nodeOf' | 'pathOf'> | null;
   /** Makes a report on this machine. */
   readonly diagnose: () => Promise<Diagnosis>;
   readonly log: AgentLog;
@@ -37,7 +39,7 @@ export interface Visibility {
 }
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
-export async function startVisibility({ config, picked, token, sources, diagnose, log }: VisibilityOptions): Promise<Visibility> {
+export async function startVisibility({ config, picked, token, sources, mesh, diagnose, log }: VisibilityOptions): Promise<Visibility> {
   const key = apiKeyOf(token);
   const hosts = withLoopback(config.AGENT_METRICS_HOST);
   const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({ isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) });
@@ -55,7 +57,7 @@ export async function startVisibility({ config, picked, token, sources, diagnose
     }),
     startWebServer({
       name: 'wireguard_metrics', hosts, port: config.AGENT_WIREGUARD_METRICS_PORT, orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'), setting: 'AGENT_WIREGUARD_METRICS_PORT', key, log,
-      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics(MACHINE_WIREGUARD)) },
+      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...mesh })) },
     }),
   ]);
   return {

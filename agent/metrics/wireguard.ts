@@ -1,6 +1,7 @@
 /** Metrics of this machine's WireGuard interfaces, under the names of the common exporter, without addresses of the VPN (R3). */
 import { join } from 'node:path';
 import { Exposition, renderLabels } from '../../transport/exposition/exposition.ts';
+import type { MeshPath } from '../../transport/protocol/mesh.ts';
 import { failedReading, WIREGUARD_LIMITS } from './wireguard/device.ts';
 import type { DeviceReading, WireguardLimits, WireguardPeer } from './wireguard/device.ts';
 import { kernelInterfaces, namesIn, readKernel } from './wireguard/kernel.ts';
@@ -16,11 +17,13 @@ export interface WireguardSources {
   readonly wg: string;
   /** Name of the node that has this public key (base64), or null. */
   readonly nodeOf: (publicKey: string) => string | null;
+  /** How packets go to it, or null: no peer of the mesh. */
+  readonly pathOf: (publicKey: string) => MeshPath | null;
   readonly limits?: Partial<WireguardLimits>;
 }
 
-/** As on every Linux machine. Nobody has a name yet: there is no mesh of this service before its VPN. */
-export const MACHINE_WIREGUARD: WireguardSources = { sockets: '/var/run/wireguard', interfaces: '/sys/class/net', wg: 'wg', nodeOf: () => null };
+/** As on every Linux machine that is in no mesh: nobody has a name. */
+export const MACHINE_WIREGUARD: WireguardSources = { sockets: '/var/run/wireguard', interfaces: '/sys/class/net', wg: 'wg', nodeOf: () => null, pathOf: () => null };
 
 /** What an interface may be called: it becomes a path and a word of a command. Source: wg(8), as the kernel has it. */
 const INTERFACE_NAME = /^[\w=+.-]{1,15}$/u;
@@ -45,7 +48,7 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   const exposition = new Exposition().single('wireguard_interfaces', 'gauge', 'WireGuard interfaces of this machine; absent where the agent may not look for them.', isComplete ? devices.length : null);
   exposition.family('wireguard_interface_up', 'gauge', 'Whether the interface could be read.');
   for (const { name, reading } of devices) exposition.sample('wireguard_interface_up', reading.kind === 'read' ? 1 : 0, { interface: name });
-  const peers = devices.flatMap(({ name, reading }) => (reading.kind === 'read' ? reading.peers.map((peer) => ({ ...peer, labels: labelsOf(name, peer, sources) })) : []));
+  const peers = devices.flatMap(({ name, reading }) => (reading.kind === 'read' ? reading.peers.map((peer) => ({ ...peer, ...labelsOf(name, peer, sources) })) : []));
   const family = (metric: string, type: 'counter' | 'gauge', help: string, value: (peer: WireguardPeer) => number): void => {
     exposition.family(metric, type, help);
     for (const peer of peers) exposition.sample(metric, value(peer), peer.labels);
@@ -53,11 +56,13 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   family('wireguard_sent_bytes_total', 'counter', 'Bytes sent to the peer.', (peer) => peer.sentBytes);
   family('wireguard_received_bytes_total', 'counter', 'Bytes received from the peer.', (peer) => peer.receivedBytes);
   family('wireguard_latest_handshake_seconds', 'gauge', 'Unix time of the last handshake with the peer, in seconds; 0 for never.', (peer) => peer.handshakeSeconds);
+  exposition.family('wireguard_peer_path', 'gauge', 'How packets go to a peer of the mesh; always 1.');
+  for (const peer of peers) if (peer.pathLabels !== null) exposition.sample('wireguard_peer_path', 1, peer.pathLabels);
   return exposition.toString();
 }
 
 /** Reads all interfaces of this machine. Never rejects. */
-export async function readDevices({ sockets, interfaces, wg, limits: given }: Omit<WireguardSources, 'nodeOf'>): Promise<WireguardDevices> {
+export async function readDevices({ sockets, interfaces, wg, limits: given }: Omit<WireguardSources, 'nodeOf' | 'pathOf'>): Promise<WireguardDevices> {
   const limits = { ...WIREGUARD_LIMITS, ...given };
   const inKernel = kernelInterfaces(interfaces, limits.lookedAtMax).filter((name) => INTERFACE_NAME.test(name));
   const files = namesIn(sockets);
@@ -78,6 +83,8 @@ export async function readDevices({ sockets, interfaces, wg, limits: given }: Om
   return { devices, isComplete: files !== null };
 }
 
-function labelsOf(device: string, { publicKey }: WireguardPeer, { nodeOf }: WireguardSources): string {
-  return renderLabels({ interface: device, public_key: publicKey, friendly_name: nodeOf(publicKey) ?? '' });
+function labelsOf(device: string, { publicKey }: WireguardPeer, { nodeOf, pathOf }: WireguardSources): { readonly labels: string; readonly pathLabels: string | null } {
+  const labels = { interface: device, public_key: publicKey, friendly_name: nodeOf(publicKey) ?? '' };
+  const path = pathOf(publicKey);
+  return { labels: renderLabels(labels), pathLabels: path === null ? null : renderLabels({ ...labels, path }) };
 }

@@ -57,7 +57,8 @@ if (wireguardProblem === null) {
     });
 
     for (const [end, peer] of [[one, other], [other, one]] as const) {
-      const { text, dumped } = await together(() => wireguardMetrics(sources(t, { sockets: WIREGUARD_SOCKETS, nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null) })), end);
+      const { text, dumped } = await together(() => wireguardMetrics(sources(t, { sockets: WIREGUARD_SOCKETS, nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null), pathOf: (key) => (key === one.publicKey ? 'relayed' : null) })), end);
+      t.deepEqual(Object.entries(seriesOf(text)).filter(([name]) => name.startsWith('wireguard_peer_path')), [[`wireguard_peer_path{interface="${other.name}",public_key="${one.publicKey}",friendly_name="node \\"one\\"",path="relayed"}`, 1]]);
       t.deepEqual(peerMetrics(text, end, peer, peer === one ? String.raw`node \"one\"` : ''), dumped);
       t.true(dumped.every((value) => (value ?? 0) > 0), JSON.stringify(dumped));
       t.is(seriesOf(text)[`wireguard_interface_up{interface="${end.name}"}`], 1);
