@@ -104,9 +104,10 @@ test.serial('drift made by hand is repaired: networks, members, names, hosts', a
 test.serial('whatever is not called as ours is left alone, and so are hosts that Netmaker puts everywhere and names that are not below our domain', async (t) => {
   const { netmaker, world } = await open(t);
   const { byHand } = netmaker;
-  const gateway = byHand.host('gateway', true);
+  byHand.host('gateway', true);
   byHand.network('office', '192.168.77.0/24');
-  byHand.put(byHand.host(hostNameOf(v7() as NodeId)), 'office'); // called like a node, of somebody else
+  const namesake = hostNameOf(v7() as NodeId); // called like a node, of somebody else
+  byHand.put(byHand.host(namesake), 'office');
   byHand.dns('office', 'printer.office', '192.168.77.9');
   const one = await world.cluster('one');
   const node = await world.node(one);
@@ -123,7 +124,8 @@ test.serial('whatever is not called as ours is left alone, and so are hosts that
   const { networks, hosts } = netmaker.state();
   t.deepEqual(networks, { office: before.networks['office'] as never });
   t.deepEqual(hosts, before.hosts.filter((host) => host !== hostNameOf(node)));
-  t.true(gateway !== '');
+  t.deepEqual(networks['office']?.hosts, ['gateway', namesake].toSorted());
+  t.deepEqual(hosts, ['gateway', namesake].toSorted());
 });
 
 test.serial('a move is finished from each step, and a node is never in two networks', async (t) => {
@@ -171,6 +173,26 @@ test.serial('a node that was moved on before the first move was finished ends wh
 
   t.deepEqual(netmaker.state(), await expected(world));
   t.deepEqual(netmaker.state().networks['cluster-c']?.hosts, [hostNameOf(node)]);
+});
+
+test.serial('a move that was read before the node was moved again is not taken for the new one', async (t) => {
+  const { world } = await open(t);
+  const [a, b] = [await world.cluster(), await world.cluster()];
+  const node = await world.node(a);
+  await world.move(node, a, b);
+  const [read] = await world.rows.moves(1);
+  await world.move(node, b, a);
+  const [again] = await world.rows.moves(1);
+  if (read === undefined || again === undefined) return t.fail('the moves are not there');
+
+  t.is(await world.rows.advance(read, 'join'), null);
+  await world.rows.finish(read);
+  t.deepEqual(await world.rows.moves(1), [again]);
+  const next = await world.rows.advance(again, 'join');
+  t.is(next?.step, 'join');
+  if (next !== null) await world.rows.finish(next);
+  t.deepEqual(await world.rows.moves(1), []);
+  return undefined;
 });
 
 test.serial(`${OPERATIONS} random joins, leaves, moves, names and deletions with crashes in between end in exactly the right networks`, async (t) => {

@@ -89,8 +89,8 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
 
     for (let times = 0; times < 2; times += 1) {
       await manager.leave(network.name, node);
-      settle();
       t.deepEqual(await manager.members(network.name), []);
+      settle();
     }
     for (let times = 0; times < 2; times += 1) t.true(await manager.join(other.name, node));
 
