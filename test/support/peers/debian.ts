@@ -45,6 +45,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   prometheus: 'prometheus',
   promtool: 'prometheus',
   'prometheus-node-exporter': 'prometheus-node-exporter',
+  faketime: 'faketime',
   ip: 'iproute2',
   nft: 'nftables',
   conntrack: 'conntrack',
