@@ -1,6 +1,12 @@
 /** The gateway of an admin, made of what its settings say and what its machine can do. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createMapSource } from '../../derp/map-source.ts';
+import { createVet } from '../../guard/vetting.ts';
+import type { Clock } from '../../../actors/kit/ports.ts';
+import { followMap } from '../../derp/followed-map.ts';
+import { createMapSource } from '../../derp/map-source.ts';
+import { createVet } from '../../guard/vetting.ts';
 import { createMember } from '../../mesh/create-member.ts';
 import { makeKeyPair } from '../../wireguard/keys.ts';
 import { createGateway } from './gateway.ts';
@@ -9,6 +15,10 @@ import { createWall } from './wall.ts';
 
 /** Digits of an interface's name: 15 characters are what Linux takes. */
 const NAME_DIGITS = 9;
+
+/** The relay map is asked for again after this, in ms: at least as often as agents do, and sooner while there is none. Source: spec.md, rule 8. */
+const MAP_REFRESH_MS = 300_000;
+const MAP_RETRY_MS = 10_000;
 
 /** What the settings say. */
 export interface GatewaySettings {
@@ -19,15 +29,67 @@ export interface GatewaySettings {
   readonly peersMax: number;
 }
 
+/** What it needs besides them. */
+export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'peersMax'> {
+  /** As agents are told them. */
+  readonly relayMapUrls: () => readonly string[];
+  /** Of the admins, which may have a relay map wherever they are. */
+  readonly adminUrls: () => readonly string[];
+}
+
 /** Not open yet: a machine without rights has none. The keys are of this run alone, and leave its memory only for the interface. */
-export function openGateway(adminId: string, { isEnabled, port, host, peersMax }: GatewaySettings, ports: Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'peersMax'>): Gateway {
+export function openGateway(adminId: string, { isEnabled, port, host, peersMax }: GatewaySettings, ports: OpenGatewayPorts): Gateway {
   const interfaceName = gatewayInterface(adminId);
-  return createGateway({
+  const ended = new AbortController();
+  const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
+  let cancelRefresh = (): void => {};
+  const gateway = createGateway({
     ...ports, host, peersMax,
     keys: makeKeyPair(),
     wall: createWall(interfaceName),
-    open: isEnabled ? async (wanted, memberPorts) => createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts) : null,
+    open: isEnabled ? async (wanted, memberPorts) => {
+      const created = await createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
+      if (created.ok) void refreshMap();
+      return created;
+    } : null,
   });
+  return {
+    ...gateway,
+    async close() {
+      ended.abort();
+      cancelRefresh();
+      await gateway.close();
+    },
+  };
+
+  async function refreshMap(): Promise<void> {
+    const known = await maps.refresh(ports.relayMapUrls(), ended.signal);
+    if (ended.signal.aborted) return;
+    gateway.mapped(known?.map ?? null);
+    cancelRefresh = ports.clock.after(known === null ? MAP_RETRY_MS : MAP_REFRESH_MS, () => void refreshMap());
+  }
+}
+
+/** Where the relay map of a gateway comes from: the same URLs as that of its members, who are not found at relays of another map. */
+export interface GatewayMap {
+  /** As agents are told of them, now. */
+  readonly urls: () => readonly string[];
+  /** Of admins, which may be anywhere. */
+  readonly adminUrls: () => readonly string[];
+  readonly refreshMs: number;
+  readonly clock: Pick<Clock, 'after'>;
+}
+
+/** Keeps a gateway at the map, as agents keep to theirs. Returns what ends it. */
+export function keepMapped(gateway: Pick<Gateway, 'mapped'>, { urls, adminUrls, refreshMs, clock }: GatewayMap): () => void {
+  const followed = followMap(createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, null), (map) => gateway.mapped(map));
+  let cancel = (): void => {};
+  const refresh = (): void => {
+    followed.refresh(urls());
+    cancel = clock.after(refreshMs, refresh);
+  };
+  refresh();
+  return () => cancel();
 }
 
 /** The interface of an admin, its own among those of one machine, and the same after a restart: what a killed process left is taken away. */
