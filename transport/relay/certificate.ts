@@ -1,12 +1,11 @@
 /** The certificate that a relay shows: the operator's, from files, or one of its own, made once and known by its SHA-256. */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { certificateSha256, selfSigned } from './self-signed.ts';
 
-/** Names of its files in the data directory. */
-const CERTIFICATE_FILE = 'relay-certificate.pem';
-const KEY_FILE = 'relay-key.pem';
+/** Name of its file in the data directory: key and certificate in one, so that they always belong together. */
+const OWN_FILE = 'relay.pem';
 
 /** One that ends sooner is made anew, in ms: 30 days. */
 const LEFT_MS_MIN = 2_592_000_000;
@@ -48,23 +47,25 @@ async function fileText(path: string): Promise<string> {
 /** The one that was made before; null when there is none that still serves: made for another host, or nearly over. */
 async function kept(dataDir: string, hostName: string, nowMs: number): Promise<{ readonly certificate: string; readonly key: string } | null> {
   try {
-    const [certificate, key] = await Promise.all([readFile(join(dataDir, CERTIFICATE_FILE), 'utf8'), readFile(join(dataDir, KEY_FILE), 'utf8')]);
+    const text = await readFile(join(dataDir, OWN_FILE), 'utf8');
+    const at = text.indexOf('-----BEGIN CERTIFICATE-----');
+    const [key, certificate] = [text.slice(0, at), text.slice(at)];
     const read = new X509Certificate(certificate);
-    const isFor = read.subjectAltName === selfSignedName(hostName) && Date.parse(read.validTo) - nowMs > LEFT_MS_MIN;
+    const isFor = read.subjectAltName === selfSignedName(hostName) && read.checkPrivateKey(createPrivateKey(key)) && Date.parse(read.validTo) - nowMs > LEFT_MS_MIN;
     return isFor ? { certificate, key } : null;
   } catch {
     return null;
   }
 }
 
-/** The key first: a certificate without its key would never be used. */
+/** Two that make one at the same time show each its own until they start again. */
 async function made(dataDir: string, hostName: string, nowMs: number): Promise<{ readonly certificate: string; readonly key: string }> {
   const own = selfSigned(hostName, nowMs);
   await mkdir(dataDir, { recursive: true });
-  for (const [file, text] of [[KEY_FILE, own.key], [CERTIFICATE_FILE, own.certificate]] as const) {
-    await writeFile(join(dataDir, `${file}.new`), text, { mode: 0o600 });
-    await rename(join(dataDir, `${file}.new`), join(dataDir, file));
-  }
+  const file = join(dataDir, OWN_FILE);
+  const temporary = `${file}.${randomUUID()}`;
+  await writeFile(temporary, `${own.key}${own.certificate}`, { mode: 0o600 });
+  await rename(temporary, file);
   return own;
 }
 

@@ -1,4 +1,7 @@
 /** The relay inside a whole admin, and what the admin tells others' relays: for the members of its rows, and for nobody else. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import test, { type ExecutionContext } from 'ava';
 import { connectedClient, mapOf, startClient, type RelayClient } from '../../support/relay.ts';
@@ -13,7 +16,9 @@ const RELAY = { EMBEDDED_RELAY: 'true', EMBEDDED_RELAY_HOST: '127.0.0.1', EMBEDD
 
 /** An admin with a relay, and members of its clusters by their keys. */
 async function startRelayedFleet(t: ExecutionContext, env: Readonly<Record<string, string>> = {}) {
-  const fleet = await startFleet(t, { ...RELAY, ...env });
+  const dataDir = await mkdtemp(join(tmpdir(), 'edge-relays-'));
+  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
+  const fleet = await startFleet(t, { ...RELAY, DATA_DIR: dataDir, ...env });
   const rows = new Client(fleet.admin.database);
   await rows.connect();
   t.teardown(() => rows.end());

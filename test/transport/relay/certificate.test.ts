@@ -1,6 +1,6 @@
 /** Certificates that a relay makes, and those that it is given. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -39,9 +39,13 @@ test('it is made once, for its owner alone, and made anew for another host or wh
   const other = await relayCertificate({ ...NONE, dataDir, hostName: 'relay.example.com', nowMs: NOW });
   const late = await relayCertificate({ ...NONE, dataDir, hostName: 'relay.example.com', nowMs: NOW + 3_640 * 86_400_000 });
 
+  const at = await Promise.all(Array.from({ length: 8 }, () => relayCertificate({ ...NONE, dataDir, hostName: 'busy.example.com', nowMs: NOW })));
+
+  t.true(at.every(({ certificate, key }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))); // also of those that were made at the same time
+  t.deepEqual(await readdir(dataDir), ['relay.pem']);
   t.deepEqual(again, first);
   t.is(new Set([first, other, late].map(({ pin }) => pin)).size, 3);
-  t.is((await stat(join(dataDir, 'relay-key.pem'))).mode & 0o777, 0o600);
+  t.is((await stat(join(dataDir, 'relay.pem'))).mode & 0o777, 0o600);
 });
 
 test('the operator\'s own needs no pin; a file that is not there is told', async (t) => {
