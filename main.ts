@@ -83,7 +83,7 @@ import { createSessions, type Sessions } from './transport/sessions/sessions.ts'
 import { tracedRequests } from './transport/tracing/traced-requests.ts';
 import { createTracing } from './transport/tracing/tracing.ts';
 import { startMeshObserver } from './transport/vpn/observer/mesh-observer.ts';
-import { keepMapped, openGateway } from './transport/vpn/gateway/open-gateway.ts';
+import { openGateway } from './transport/vpn/gateway/open-gateway.ts';
 import { openVpn } from './transport/vpn/open-vpn.ts';
 import { createWebhookPosts } from './transport/webhooks/posts.ts';
 
@@ -249,7 +249,6 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
 
   unwind.add('the relay', () => relay.close());
   if (await relay.open(config.ADMIN_OWN_URL ?? urls[0] ?? url) && agentSettings.derp_map_urls.length === 0) agentSettings.derp_map_urls.push(`${config.ADMIN_OWN_URL ?? urls[0] ?? url}${RELAY_MAP_PATH}`);
-  if (config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded') unwind.add('the relay map', keepMapped(gateway, { urls: () => agentSettings.derp_map_urls, adminUrls: () => urls, refreshMs: SETTINGS_REFRESH_MS, clock }));
 
   // Life.
   await tree.ownership.start();

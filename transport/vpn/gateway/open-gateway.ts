@@ -3,10 +3,6 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createMapSource } from '../../derp/map-source.ts';
 import { createVet } from '../../guard/vetting.ts';
-import type { Clock } from '../../../actors/kit/ports.ts';
-import { followMap } from '../../derp/followed-map.ts';
-import { createMapSource } from '../../derp/map-source.ts';
-import { createVet } from '../../guard/vetting.ts';
 import { createMember } from '../../mesh/create-member.ts';
 import { makeKeyPair } from '../../wireguard/keys.ts';
 import { createGateway } from './gateway.ts';
@@ -68,28 +64,6 @@ export function openGateway(adminId: string, { isEnabled, port, host, peersMax }
     gateway.mapped(known?.map ?? null);
     cancelRefresh = ports.clock.after(known === null ? MAP_RETRY_MS : MAP_REFRESH_MS, () => void refreshMap());
   }
-}
-
-/** Where the relay map of a gateway comes from: the same URLs as that of its members, who are not found at relays of another map. */
-export interface GatewayMap {
-  /** As agents are told of them, now. */
-  readonly urls: () => readonly string[];
-  /** Of admins, which may be anywhere. */
-  readonly adminUrls: () => readonly string[];
-  readonly refreshMs: number;
-  readonly clock: Pick<Clock, 'after'>;
-}
-
-/** Keeps a gateway at the map, as agents keep to theirs. Returns what ends it. */
-export function keepMapped(gateway: Pick<Gateway, 'mapped'>, { urls, adminUrls, refreshMs, clock }: GatewayMap): () => void {
-  const followed = followMap(createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, null), (map) => gateway.mapped(map));
-  let cancel = (): void => {};
-  const refresh = (): void => {
-    followed.refresh(urls());
-    cancel = clock.after(refreshMs, refresh);
-  };
-  refresh();
-  return () => cancel();
 }
 
 /** The interface of an admin, its own among those of one machine, and the same after a restart: what a killed process left is taken away. */
