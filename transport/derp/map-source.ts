@@ -1,5 +1,5 @@
 /** Where the relay map comes from: the first of several URLs that gives a usable one, or the last good one from the disk. Maps are never put together. Source: spec.md, rule 8. */
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Vet } from '../guard/vetting.ts';
 import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
@@ -23,6 +23,7 @@ export interface MapReach {
 
 /** What is known of the relays now. */
 export interface KnownMap {
+  /** The same object for as long as the same is published. */
   readonly map: RelayMap;
   /** Null: it is the one from the disk, as no URL gave one since the start. */
   readonly url: string | null;
@@ -32,8 +33,10 @@ export interface KnownMap {
 
 /** Where the map is had from. */
 export interface MapSource {
-  /** Fetches anew from these, in order. Null: none of them gave one, and none is remembered. Calls come one after another. Never rejects. */
+  /** Fetches anew from these, in order; of none, nothing is remembered any more. Null: none of them gave one, and none is remembered. Calls come one after another. Never rejects. */
   refresh(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null>;
+  /** The last good one, before any URL is asked; null: none is on the disk. Never rejects. */
+  remembered(): Promise<KnownMap | null>;
   /** Why the last refresh got none from a URL; empty: it did, or there was none to ask. */
   problems(): readonly string[];
 }
@@ -64,6 +67,8 @@ export async function fetchMap(text: string, { vet, trusted }: MapReach, signal?
 /** Makes a source. `cacheFile` holds the last good map, readable by its owner only; null: none is kept. */
 export function createMapSource(reach: MapReach, cacheFile: string | null): MapSource {
   let known: KnownMap | null = null;
+  /** What the known map was read from. */
+  let text: string | null = null;
   let stored: string | null = null;
   let problems: readonly string[] = [];
   let turn: Promise<KnownMap | null> = Promise.resolve(null);
@@ -71,6 +76,10 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
   return {
     refresh(urls, signal) {
       turn = turn.then(() => refreshed(urls, signal));
+      return turn;
+    },
+    remembered() {
+      turn = turn.then(async () => known ??= await fromDisk());
       return turn;
     },
     problems: () => problems,
@@ -82,14 +91,19 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
       const fetched = await fetchMap(url, reach, signal);
       if (fetched.ok) {
         problems = [];
-        known = { map: fetched.map, url, problems: failures };
+        known = { map: known !== null && text === fetched.text ? known.map : fetched.map, url, problems: failures };
+        ({ text } = fetched);
         await store(fetched.text);
         return known;
       }
       failures.push(`${originOf(url)}: ${fetched.problem}`);
     }
     problems = failures;
-    if (urls.length === 0) return known = null; // relays are not wanted any more, also not those from the disk
+    if (urls.length === 0) {
+      // Relays are not wanted any more, also not those from the disk at the next start.
+      if (cacheFile !== null) await rm(cacheFile, { force: true }).catch(() => {}); // then they are wanted until an admin answers
+      return known = text = stored = null;
+    }
     const last = known ?? await fromDisk();
     known = last === null ? null : { ...last, problems: failures };
     return known;
@@ -97,18 +111,20 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
 
   async function fromDisk(): Promise<KnownMap | null> {
     if (cacheFile === null) return null;
-    const text = await readFile(cacheFile, 'utf8').catch(() => null);
-    const read = text === null ? null : readRelayMap(text);
-    return read?.ok === true ? { map: read.map, url: null, problems: [] } : null;
+    const kept = await readFile(cacheFile, 'utf8').catch(() => null);
+    const read = kept === null ? null : readRelayMap(kept);
+    if (read?.ok !== true) return null;
+    text = stored = kept;
+    return { map: read.map, url: null, problems: [] };
   }
 
   /** Whole or not at all. A disk that is full costs only the memory of the map. */
-  async function store(text: string): Promise<void> {
-    if (cacheFile === null || text === stored) return;
+  async function store(fetched: string): Promise<void> {
+    if (cacheFile === null || fetched === stored) return;
     try {
-      await writeFile(`${cacheFile}.new`, text, { mode: 0o600 });
+      await writeFile(`${cacheFile}.new`, fetched, { mode: 0o600 });
       await rename(`${cacheFile}.new`, cacheFile);
-      stored = text;
+      stored = fetched;
     } catch {
       // it is fetched again at the next start
     }
