@@ -1,7 +1,7 @@
 /** This machine in the network of its cluster, put together: its membership, the names of the others, and what is left of both when it goes. */
 import { existsSync } from 'node:fs';
+import { followMap } from '../../transport/derp/followed-map.ts';
 import { createMapSource } from '../../transport/derp/map-source.ts';
-import type { RelayMap } from '../../transport/derp/map.ts';
 import { createVet } from '../../transport/guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { MeshPath } from '../../transport/protocol/mesh.ts';
@@ -57,16 +57,7 @@ export function startMesh({ config, directory, node, clusterName, adminUrls, clo
     named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
   });
   const netclient = createNetclient({ node, directory: directory.path, clock, log });
-  const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap);
-  let map: RelayMap | null = null;
-  /** Null: no admin has said so far where it is. */
-  const refreshMap = async (urls: readonly string[] | null): Promise<void> => {
-    const next = urls?.length === 0 ? null : (await maps.refresh(urls ?? []))?.map ?? null;
-    if (JSON.stringify(next) === JSON.stringify(map)) return;
-    map = next;
-    membership.mapped(map);
-  };
-  void refreshMap(null); // the one on the disk, until an admin says where there is a newer one
+  const relayMap = followMap(createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap), (map) => membership.mapped(map));
   const rotate = (): void => membership.rotate();
   process.on(ROTATION_SIGNAL, rotate);
   return {
@@ -74,7 +65,7 @@ export function startMesh({ config, directory, node, clusterName, adminUrls, clo
     services: [{ ...membership.service, note: () => membership.service.note?.() ?? netclient.note() }, { name: 'names', problem: () => names.problem(), note: () => names.note() }],
     configured(settings, adminUrl, isWelcome) {
       membership.configured(settings.mesh, adminUrl, isWelcome);
-      void refreshMap(settings.derp_map_urls);
+      relayMap.refresh(settings.derp_map_urls);
     },
     nodeOf: (publicKey) => membership.nodeOf(publicKey),
     pathOf: (publicKey) => membership.pathOf(publicKey),

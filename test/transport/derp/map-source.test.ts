@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../transport/guard/vetting.ts';
+import { followMap } from '../../../transport/derp/followed-map.ts';
 import { createMapSource, fetchMap } from '../../../transport/derp/map-source.ts';
+import { until } from '../../support/until.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };
 
@@ -91,4 +93,52 @@ test('a server that is endless, silent or no server costs bounded bytes and time
   const [large, late, none, broken] = [await fetchMap(endless, reach), await fetchMap(silent, reach, AbortSignal.timeout(300)), await fetchMap('http://127.0.0.1:1/', reach), await fetchMap('file:///etc/passwd', reach)];
 
   t.deepEqual([large, late, none, broken].map((one) => (one.ok ? null : one.problem)), ['it is too large', 'no answer in time', 'ECONNREFUSED', 'it is no URL of http or https']);
+});
+
+test('a map that did not change is the same object, and one that did is another', async (t) => {
+  const file = await cacheFile(t);
+  let published = derpMap(901);
+  const url = await serve(t, (request, answer) => text(published)(request, answer));
+  await createMapSource(reach, file).refresh([url]);
+  const source = createMapSource(reach, file);
+
+  const atStart = await source.remembered();
+  const [same, still] = [await source.refresh([url]), await source.refresh([url])];
+  published = derpMap(902);
+  const other = await source.refresh([url]);
+
+  t.deepEqual([...atStart?.map.regions.keys() ?? []], [901]);
+  t.deepEqual([same?.map === atStart?.map, still?.map === atStart?.map], [true, true]);
+  t.deepEqual([...other?.map.regions.keys() ?? []], [902]);
+});
+
+test('where no relays are wanted any more, none is remembered', async (t) => {
+  const file = await cacheFile(t);
+  const url = await serve(t, text(derpMap(901)));
+  const source = createMapSource(reach, file);
+  await source.refresh([url]);
+
+  t.is(await source.refresh([]), null);
+
+  t.deepEqual([await source.remembered(), await createMapSource(reach, file).remembered()], [null, null]);
+});
+
+test('who follows a map is told of the one on the disk at first, and of each other one once', async (t) => {
+  const file = await cacheFile(t);
+  const told: (readonly number[] | null)[] = [];
+  let published = derpMap(901);
+  const url = await serve(t, (request, answer) => text(published)(request, answer));
+  await createMapSource(reach, file).refresh([url]);
+  const source = createMapSource(reach, file);
+
+  const followed = followMap(source, (map) => { told.push(map === null ? null : [...map.regions.keys()]); });
+  for (const next of [derpMap(901), derpMap(902), derpMap(902)]) {
+    published = next;
+    followed.refresh([url]);
+    await source.remembered();
+  }
+  followed.refresh([]);
+  await until('the end of relays', () => told.at(-1) === null);
+
+  t.deepEqual(told, [[901], [902], null]);
 });
