@@ -124,9 +124,10 @@ function tellNode(node: NodeId, body: MeshBody): Effect {
   return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', body } } };
 }
 
-/** The gateway first: of more members than a frame holds, it is never the one that is left out. */
+/** The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that says it has the gateway's key. */
 function peersOf(members: readonly MeshMemberRecord[], gateway: MeshGatewayRecord | null): ReadonlyMap<string, MeshPeer> {
-  const peers = [...(gateway === null ? [] : [gatewayPeer(gateway)]), ...members.map(memberPeer)];
+  const others = members.filter(({ publicKey }) => publicKey !== gateway?.publicKey);
+  const peers = [...(gateway === null ? [] : [gatewayPeer(gateway)]), ...others.map(memberPeer)];
   return new Map(peers.slice(0, MESH_PEERS_MAX).map((peer) => [peer.public_key, peer]));
 }
 

@@ -52,9 +52,10 @@ export function observed(state: NodeState, { publicKey, endpoint, isStable }: Sa
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
 export function directWanted(state: NodeState, session: LiveSession, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
-  const { left, atMs } = session.mesh.tries;
+  const { left } = session.mesh.tries;
+  const atMs = Math.min(session.mesh.tries.atMs, nowMs); // a clock that was set back owes nothing
   const allowed = Math.min(TRIES_BURST_MAX, left + Math.floor((nowMs - atMs) / 1_000 * TRIES_PER_SECOND_MAX));
-  if (allowed < 1) return unchanged(state);
+  if (allowed < 1) return atMs === session.mesh.tries.atMs ? unchanged(state) : step({ ...state, session: { ...session, mesh: { ...session.mesh, tries: { left, atMs } } } }, []);
   const tries = { left: allowed - 1, atMs: allowed === left && left < TRIES_BURST_MAX ? atMs : nowMs };
   return step({ ...state, session: { ...session, mesh: { ...session.mesh, tries } } }, [], [
     { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },

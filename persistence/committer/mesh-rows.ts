@@ -31,9 +31,10 @@ export async function writeMesh(em: EntityManager, write: MeshWrite): Promise<Wr
   }
 }
 
-/** A member is what it says; one that is new gets an address. Refused when the network is full. */
+/** A member is what it says; one that is new gets an address. Refused when the network is full, and when the key is that of a gateway, which all members know. */
 export async function setMember(em: EntityManager, node: NodeId, cluster: ClusterId, place: MeshPlace, at: Date): Promise<void> {
   const { publicKey, listenPort, observed, isStable, relayRegion } = place;
+  if ((await em.execute<unknown[]>('select 1 from mesh_gateway where public_key = ? limit 1', [publicKey])).length > 0) throw new GuardRefused({ code: 'conflict', message: 'The gateway has this WireGuard key: a key is made on one machine and never copied.' });
   const fields = { publicKey, listenPort, endpoints: [...place.endpoints], observed, isStable, relayRegion, updatedAt: at };
   if (await em.nativeUpdate(MeshMember, { node, cluster }, fields) > 0) return;
   await em.insert(MeshMember, { ...fields, node, cluster, hostIndex: await freeIndex(em, cluster), insertedAt: at });

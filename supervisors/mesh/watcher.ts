@@ -13,8 +13,8 @@ export const CLUSTERS_PER_READ_MAX = 64;
 /** How often it is looked for clusters that are newly owned, in ms. */
 const LOOK_MS = 1_000;
 
-/** How often every network is read although nobody said that it changed, in ms: in case a word was lost. */
-const READ_ALL_MS = 60_000;
+/** After so many looks every network is read although nobody said that it changed: in case a word was lost. Counted, as clocks are set back. */
+const LOOKS_UNTIL_ALL = 60;
 
 /** Wait before a read that failed is tried again, in ms. */
 const AGAIN_MS = 1_000;
@@ -45,7 +45,7 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
   let isScheduled = false;
   let isStopped = false;
   let cancelLook = (): void => {};
-  let readAllAtMs = 0;
+  let looksLeft = 0;
 
   function want(cluster: ClusterId): void {
     if (isStopped || !held.holds(cluster)) return;
@@ -65,13 +65,15 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
   async function readWaiting(): Promise<void> {
     isReading = true;
     let againMs = GATHER_MS;
-    const epochs = new Map(held.all().map(({ cluster, epoch }) => [cluster, epoch]));
+    const epochs = heldEpochs();
     const clusters = [...waiting].slice(0, CLUSTERS_PER_READ_MAX);
     for (const cluster of clusters) waiting.delete(cluster);
     try {
-      for (const reading of await rows.read(clusters.filter((cluster) => epochs.has(cluster)))) {
+      const readings = await rows.read(clusters.filter((cluster) => epochs.has(cluster)));
+      const still = heldEpochs();
+      for (const reading of readings) {
         const epoch = epochs.get(reading.cluster);
-        if (epoch === undefined) continue;
+        if (epoch === undefined || still.get(reading.cluster) !== epoch) continue; // somebody else tells its members now (O1)
         known.set(reading.cluster, epoch);
         tell(reading.cluster, { type: 'mesh-read', epoch, reading });
       }
@@ -84,10 +86,14 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
     if (waiting.size > 0) schedule(againMs);
   }
 
+  function heldEpochs(): ReadonlyMap<ClusterId, number> {
+    return new Map(held.all().map(({ cluster, epoch }) => [cluster, epoch]));
+  }
+
   function look(): void {
     const owned = held.all();
-    const isAll = clock.nowMs() >= readAllAtMs;
-    if (isAll) readAllAtMs = clock.nowMs() + READ_ALL_MS;
+    const isAll = looksLeft <= 0;
+    looksLeft = isAll ? LOOKS_UNTIL_ALL : looksLeft - 1;
     for (const { cluster, epoch } of owned) if (isAll || known.get(cluster) !== epoch) want(cluster);
     const ours = new Set(owned.map(({ cluster }) => cluster));
     for (const cluster of known.keys()) if (!ours.has(cluster)) known.delete(cluster);
@@ -97,7 +103,7 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
   return {
     readNow: want,
     changed(cluster) {
-      if (cluster === null) readAllAtMs = 0;
+      if (cluster === null) looksLeft = 0;
       else want(cluster);
     },
     start: look,

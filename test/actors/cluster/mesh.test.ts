@@ -229,3 +229,11 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
   }), { numRuns: 200 });
   t.pass();
 });
+
+test('a member that says it has the key of the gateway does not take its place', (t) => {
+  const cluster = new Listening().read([member(1), member(2, { publicKey: GATEWAY.publicKey })], GATEWAY).wants(1);
+
+  const [body] = cluster.told(1);
+
+  t.deepEqual(body?.type === 'mesh-network' && body.peers.map((peer) => [peer.node, peer.public_key, peer.ipv4]), [[null, GATEWAY.publicKey, GATEWAY.ipv4]]);
+});

@@ -110,6 +110,15 @@ test('wishes for direct paths are passed on within an allowance, which comes bac
   t.is(second.told, TRIES_PER_SECOND_MAX * 2);
 });
 
+test('a clock that was set back by hours lets an agent ask for tries again within seconds', (t) => {
+  let state = liveNode();
+  for (let asked = 0; asked < TRIES_BURST_MAX + 1; asked += 1) ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, NOW_MS));
+  const backMs = NOW_MS - 36_000_000;
+  ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs));
+
+  t.is(say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs + 1_000).effects.length, 1);
+});
+
 test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
   const body = { type: 'mesh-refused', reason: 'no' } as const;
 

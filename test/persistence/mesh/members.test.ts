@@ -153,6 +153,18 @@ test('a gateway is where the owner says, under its epoch and under no other', as
   t.is((await readMeshes(pool, [lease.cluster]))[0]?.gateway, null);
 });
 
+test('a node that says it has the key of a gateway is refused: at enrolment, and when it is said', async (t) => {
+  const { rig, pool } = await open(t);
+  const lease = await rig.cluster();
+  await rig.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [rig.adminId, lease.cluster]);
+  const [node] = await members(rig, lease, 1) as [NodeId];
+  const gatewayKey = key();
+  await storeGateway(pool, rig.adminId, lease.cluster, 1, { publicKey: gatewayKey, listenPort: 51_820, endpoints: [], relayRegion: null });
+
+  t.deepEqual(await rig.commit(lease, [joins(node, lease.cluster, place({ publicKey: gatewayKey }))]), ['conflict']);
+  t.deepEqual(await rig.commit(lease, [enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: gatewayKey }))]), ['conflict']);
+});
+
 test('whoever listens hears which networks changed: by members, moves, aliases, gateways and deletions', async (t) => {
   const { rig } = await open(t);
   const [one, other] = [await rig.cluster(), await rig.cluster()];

@@ -17,8 +17,9 @@ function rig(owned: Map<ClusterId, number>) {
   const reads: ClusterId[][] = [];
   const told: [ClusterId, ClusterMessage][] = [];
   const faults: Error[] = [];
+  const time = { setBackMs: 0 };
   const watcher = createMeshWatcher({
-    clock, log,
+    clock: { ...clock, nowMs: () => clock.nowMs() - time.setBackMs }, log,
     held: { holds: (one) => owned.has(one), all: () => [...owned].map(([one, epoch]) => ({ cluster: one, epoch })) },
     rows: {
       async read(clusters) {
@@ -35,7 +36,7 @@ function rig(owned: Map<ClusterId, number>) {
     clock.pass(ms);
     for (let turn = 0; turn < 8; turn += 1) await new Promise(setImmediate);
   };
-  return { watcher, clock, log, reads, told, faults, pass };
+  return { watcher, clock, log, reads, told, faults, time, pass };
 }
 
 test('what is owned is read when it starts, and told under its epoch', async (t) => {
@@ -83,6 +84,30 @@ test('everything is read when a word may have been lost, and every minute', asyn
   t.is(reads.length, 1);
   for (let second = 0; second < 62; second += 1) await pass(1_000);
   t.is(reads.length, 2);
+});
+
+test('a clock that is set back by hours delays nothing', async (t) => {
+  const { watcher, reads, time, pass } = rig(new Map([[cluster(1), 1]]));
+  watcher.start();
+  await pass(GATHER_MS);
+  reads.length = 0;
+
+  time.setBackMs = 36_000_000;
+  for (let second = 0; second < 62; second += 1) await pass(1_000);
+
+  t.is(reads.length, 1);
+});
+
+test('what was read while the cluster became another admin\'s is not told', async (t) => {
+  const owned = new Map([[cluster(1), 1]]);
+  const { watcher, told, reads, pass } = rig(owned);
+  watcher.start();
+  const reading = pass(GATHER_MS);
+  t.is(reads.length, 1);
+  owned.clear();
+  await reading;
+
+  t.deepEqual(told, []);
 });
 
 test('many clusters are read some at a time, none is left out', async (t) => {
