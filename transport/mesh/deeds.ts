@@ -65,6 +65,8 @@ async function useWays(wishes: readonly Wish[], { device, shims, strange }: Deed
 async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts): Promise<void> {
   const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, endpoints: effect.endpoints, listenMs: effect.listenMs }] : []));
   if (knocks.length === 0) return;
+  // Where a peer was heard from since the last knock is seen now or never: knocking sets another endpoint.
+  await read();
   const back = await Promise.all(knocks.map(async ({ publicKey }) => ({ publicKey, isKicked: false, endpoint: await shims.open(publicKey) })));
   for (const { publicKey } of knocks) shims.hold(publicKey);
   try {

@@ -26,8 +26,8 @@ export const KNOCKS = [
 /** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */
 export const TRY_MS_MAX = 5_000;
 
-/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement. */
-export const TRY_AGAIN_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
+/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement; the first is short, since a busy machine may miss the moment of a try. */
+export const TRY_AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 
 /** How soon a path that was lost is tried again, in ms, and how soon one whose ends moved. */
 export const TRY_LOST_MS = 5_000;

@@ -240,6 +240,9 @@ function candidatesChanged(state: PathState, candidates: readonly string[], nowM
   const isSame = candidates.length === state.candidates.length && candidates.every((one, index) => one === state.candidates[index]);
   if (isSame) return step(state);
   const next = { ...state, candidates };
+  // It is there no more, and whoever is behind its NAT now would not be let in: the relay knows where it is.
+  const isGone = next.path === 'direct' && next.hasRelay && state.candidates.includes(next.endpoint) && !candidates.includes(next.endpoint);
+  if (isGone) return relayed({ ...knownOf(next), failures: 0 }, TRY_MOVED_MS, nowMs, use(RELAY, true));
   return next.path === 'none' && !next.hasRelay ? begin(knownOf(next), true, nowMs) : soon(next, nowMs);
 }
 

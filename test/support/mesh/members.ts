@@ -1,4 +1,5 @@
 /** Members of one mesh on machines of a test's internet, and what an admin does for them: each learns where the others are, and when to try. */
+import { rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
@@ -58,10 +59,10 @@ export interface TestMember {
 export interface TestMesh {
   /** `outside`: the address under which others see it, null when it is its own or unknown. */
   join(machine: Machine, outside?: string | null): Promise<TestMember>;
-  /** All members but this one forget it. */
-  leave(member: TestMember): void;
-  /** What the admin tells members stops, and goes on. */
-  silence(isSilent: boolean): void;
+  /** Its NAT has another address now, as the admin sees. */
+  moved(member: TestMember, outside: string): void;
+  /** The admin has both try now. */
+  nudge(one: TestMember, other: TestMember): Promise<void>;
 }
 
 interface Known {
@@ -80,7 +81,6 @@ interface Known {
 export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
   const all: Known[] = [];
   let count = 0;
-  let isSilent = false;
   const ending = new AbortController();
   const coordinating = coordinate();
   scope.teardown(async () => {
@@ -92,7 +92,6 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
   async function coordinate(): Promise<void> {
     while (!ending.signal.aborted) {
       await new Promise((resolve) => { setTimeout(resolve, ROUND_MS); });
-      if (isSilent) continue;
       for (const one of all) await round(one).catch(() => {}); // it is being killed
     }
   }
@@ -131,7 +130,8 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
 
   async function start(one: Known): Promise<void> {
     const { machine } = one.member;
-    const options: MemberProgramOptions = { ...one.options, wanted: { ...one.options.wanted, privateKey: one.privateKey, derpMap: derpMap() } };
+    const options: MemberProgramOptions = { ...one.options, wanted: wantedOf(one) }; // what it was told last, as an agent keeps on its disk
+    await rm(options.socketPath, { force: true }); // of one that was killed
     one.member.program = machine.spawn(process.execPath, [new URL('member-program.ts', import.meta.url).pathname, JSON.stringify(options)]);
     await one.member.program.logged('running');
     const socket = connect(options.socketPath);
@@ -185,11 +185,12 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
       all.push(known);
       return member;
     },
-    leave(member) {
-      all.splice(all.findIndex((one) => one.member === member), 1);
+    moved(member, outside) {
+      const known = all.find((one) => one.member === member);
+      if (known !== undefined) known.outside = outside;
     },
-    silence(next) {
-      isSilent = next;
+    async nudge(one, other) {
+      await Promise.all([one, other].map((member) => all.find((known) => known.member === member)?.ask?.({ type: 'try', publicKey: member === one ? other.publicKey : one.publicKey, inMs: TRY_IN_MS })));
     },
   };
 }

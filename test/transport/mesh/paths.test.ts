@@ -129,7 +129,7 @@ test('waits between tries grow', (t) => {
     path.tell({ type: 'answered', inMs: 0 }).pass(TRY_MS_MAX);
   }
 
-  t.deepEqual(begun.slice(1).map((ms, index) => ms - (begun[index] ?? 0) - TRY_MS_MAX), [...TRY_AGAIN_MS, TRY_AGAIN_MS[3]]);
+  t.deepEqual(begun.slice(1).map((ms, index) => ms - (begun[index] ?? 0) - TRY_MS_MAX), [...TRY_AGAIN_MS]);
 });
 
 test('a peer that does not answer over the relay is asked for by way of the admin', (t) => {
@@ -238,6 +238,14 @@ test('who is told of another endpoint, or moves itself, tries again soon', (t) =
 
 test('a direct path shows the peer where this machine moved to, at once', (t) => {
   t.deepEqual(directNow().tell({ type: 'moved' }).taken(), [use(direct(LAN))]);
+});
+
+test('a direct path to where the peer is no more goes back to the relay at once, and is tried anew soon', (t) => {
+  const path = directNow();
+
+  t.deepEqual(path.tell({ type: 'candidates-changed', candidates: [LAN] }).taken(), []);
+  t.deepEqual(path.tell({ type: 'candidates-changed', candidates: [OUTSIDE] }).taken(), [use(RELAY)]);
+  t.like(path.state, { path: 'relayed', dueMs: path.nowMs + TRY_MOVED_MS });
 });
 
 test('a peer that asks for a try gets one, but not at any rate', (t) => {
