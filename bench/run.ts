@@ -4,12 +4,14 @@ import { adminMetrics } from './cases/admin-metrics.ts';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { connections } from './cases/connections.ts';
+import { converge } from './cases/converge.ts';
 import { exporters } from './cases/exporters.ts';
 import { discovery } from './cases/discovery.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
 import { list } from './cases/list.ts';
+import { mesh } from './cases/mesh.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
 import { scrape } from './cases/scrape.ts';
@@ -39,6 +41,8 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   exporters: { about: 'a scrape of a machine beside node_exporter', run: exporters },
   scrape: { about: 'a fleet scraped through the admin by Prometheus', run: scrape },
   discovery: { about: 'the complete list of targets of a large fleet', run: discovery },
+  mesh: { about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay', run: mesh },
+  converge: { about: 'a new member of a mesh known to all: in frames, in a whole fleet, and by name', run: converge },
   ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 

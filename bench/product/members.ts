@@ -9,17 +9,18 @@ const DIALS_AT_ONCE = 128;
 const members = new Map<number, SimulatedMember>();
 const tally: MeshTally = { frames: 0, bytes: 0, wholes: 0 };
 /** Asked at each change of what a member knows. */
-let watched: (() => void) | undefined;
+const watched = new Set<() => void>();
 
 /** Resolves with the moment at which it came to be so. */
 function when(isSo: () => boolean): Promise<number> {
   if (isSo()) return Promise.resolve(nowMs());
   return new Promise((resolve) => {
-    watched = () => {
+    const look = (): void => {
       if (!isSo()) return;
-      watched = undefined;
+      watched.delete(look);
       resolve(nowMs());
     };
+    watched.add(look);
   });
 }
 
@@ -43,7 +44,7 @@ serveQuestions({
             isComplete.add(index);
             complete += 1;
           }
-          watched?.();
+          for (const look of watched) look();
         });
         members.set(index, member);
         member.session.start();
