@@ -12,7 +12,7 @@ import { connected, startWorld, type Member, type World } from './world.ts';
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'wg', 'wireguard-go');
 
 /** All tests of one world, on a busy machine, in ms. */
-const TEST_MS_MAX = 180_000;
+const TEST_MS_MAX = 300_000;
 
 /** An address of the admin's machine that is in no network of a cluster. */
 const INNER = '10.99.0.1';
@@ -36,6 +36,8 @@ test.before(async (t) => {
   // A machine that forwards for others, and that has more addresses than one.
   await host.run('sh', ['-c', `echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; ip address add ${INNER}/32 dev lo`]);
   await Promise.all([red, blue].map((member) => inMesh(member)));
+  // A path begins at the relay. Later an agent stands still, and what its relay needs with it.
+  await until('direct paths', async () => (await metrics()).mesh?.peers_by_path['direct'] === 2 && (await Promise.all([red, blue].map((member) => isDirect(member)))).every(Boolean), 90_000);
 });
 
 ava.after.always(() => scope.end());
@@ -74,6 +76,12 @@ async function inMesh(member: Member): Promise<void> {
   await until(`the gateway to shake hands with ${member.machine.name}`, async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0, 60_000);
 }
 
+/** Whether a member speaks to the gateway directly, as its WireGuard shows it. */
+async function isDirect(member: Member): Promise<boolean> {
+  const key = await gatewayKey();
+  return (await member.peers()).some(({ publicKey, path }) => publicKey === key && path === 'direct');
+}
+
 /** Whether a web server answers there. */
 async function answers({ machine }: Member, url: string): Promise<boolean> {
   return machine.run('curl', ['-s', '-o', '/dev/null', '-m', '3', url]).then(() => true, () => false);
@@ -95,7 +103,7 @@ test.serial('a node is reached through the mesh, by packets of WireGuard', async
   const { tunnels, mesh } = await metrics();
   t.is(tunnels.opened_by_path['mesh'], 1);
   t.true(length > 5_000);
-  t.deepEqual(mesh, { networks_joined: 2, networks_left_out: 0, peers_by_path: { direct: 2, relayed: 0, none: 0 } });
+  t.like(mesh, { networks_joined: 2, networks_left_out: 0 });
   t.deepEqual((await world.sql<{ n: number }>('select count(*)::int as n from mesh_gateway'))[0]?.n, 2);
 });
 
