@@ -9,7 +9,7 @@ import type { AgentLog, MeshOrder, MeshWord, SessionClock, SessionMesh } from '.
 import { openMeshKeys, storeMeshKeys, type MeshKeys } from './keys-file.ts';
 import type { MeshWay } from '../tunnel/tunnels.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';
-import { changedPicture, readPicture, storePicture, wholePicture, type Picture } from './picture.ts';
+import { changedPicture, forgetPicture, readPicture, storePicture, wholePicture, type Picture } from './picture.ts';
 
 /** How often the admin is told how well this machine is connected, in ms; a change of a path is told sooner. */
 const REPORT_MS = 30_000;
@@ -19,6 +19,9 @@ const REPORT_GATHER_MS = 1_000;
 
 /** A machine that can have no interface now is tried again after this, in ms: somebody may have loaded a module. */
 const OPEN_AGAIN_MS = 600_000;
+
+/** Changes of the network within this time are stored together, in ms: each is a wait for the disk. After a crash, an admin tells what is missing. */
+const STORE_GATHER_MS = 1_000;
 
 /** MTU until a network says another: what fits through every path. */
 const MTU_MIN = 1_280;
@@ -75,29 +78,39 @@ export function createMembership(options: MembershipOptions): Membership {
   /** Why there is no member on this machine, and why the admin gave it no network. */
   let cannot: string | null = null;
   let refused: string | null = null;
-  let isOpening = false;
-  let isClosed = false;
+  /** The admin wants no network here. */
+  let isOff = false;
+  /** Why it ends, once it does. */
+  let ended: { readonly isKept: boolean } | null = null;
+  let opening: Promise<void> | null = null;
+  let closing: Promise<void> = Promise.resolve();
+  let unstored: Picture | null = null;
+  let observing = 0;
   let cancelAgain = (): void => {};
+  let cancelStore = (): void => {};
   let cancelReport = (): void => {};
   let reportDueMs = 0;
 
-  async function open(): Promise<void> {
-    if (member !== null || isOpening || isClosed) return;
+  function open(): void {
+    if (member !== null || opening !== null || ended !== null || isOff) return;
     const opened = openMeshKeys(options.keysPath, options.port);
     if (!opened.ok) return failed(opened.problem);
     keys = opened.keys;
-    isOpening = true;
     cancelAgain();
-    const created = await options.createMember({ interfaceName: options.interfaceName, listenPort: keys.listenPort, wanted: wanted(keys) }, {
+    opening = create(opened.keys).finally(() => { opening = null; });
+  }
+
+  async function create(made: MeshKeys): Promise<void> {
+    await closing; // the interface that goes has the same name
+    const created = await options.createMember({ interfaceName: options.interfaceName, listenPort: made.listenPort, wanted: wanted(made) }, {
       wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
       moved: advertise,
       changed: () => reportIn(REPORT_GATHER_MS),
     });
-    isOpening = false;
     if (!created.ok) return failed(created.problem);
     cannot = null;
-    member = created.member;
-    if (isClosed) return member.close({ isKept: true });
+    ({ member } = created);
+    if (ended !== null || isOff) return shut(ended ?? { isKept: false });
     become();
     advertise();
     return reportIn(REPORT_MS);
@@ -106,14 +119,16 @@ export function createMembership(options: MembershipOptions): Membership {
   function failed(problem: string): void {
     if (cannot !== problem) log.warn('This machine joins no network: everything else works', { problem });
     cannot = problem;
-    cancelAgain = clock.after(OPEN_AGAIN_MS, () => void open());
+    if (ended === null) cancelAgain = clock.after(OPEN_AGAIN_MS, open);
   }
 
-  async function shut(isKept: boolean): Promise<void> {
+  /** Never rejects. */
+  function shut(end: { readonly isKept: boolean }): Promise<void> {
     cancelReport();
-    const closing = member;
+    const leaving = member;
     member = null;
-    await closing?.close({ isKept });
+    closing = closing.then(() => leaving?.close(end)).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
+    return closing;
   }
 
   function wanted({ privateKey }: MeshKeys): WantedMember {
@@ -143,12 +158,20 @@ export function createMembership(options: MembershipOptions): Membership {
     picture = next;
     refused = null;
     if (keys?.nextPrivateKey != null && publicKeyOf(keys.nextPrivateKey) === next.network.public_key) turn(keys.nextPrivateKey);
+    if (unstored === null) cancelStore = clock.after(STORE_GATHER_MS, store);
+    unstored = next;
+    become();
+  }
+
+  function store(): void {
+    cancelStore();
+    if (unstored === null) return;
     try {
-      storePicture(options.picturePath, next);
+      storePicture(options.picturePath, unstored);
     } catch (error) {
       log.warn('The network could not be stored: after a restart it is known once an admin answers', { problem: (error as Error).message });
     }
-    become();
+    unstored = null;
   }
 
   /** The others know the new key: from now on it is the one. */
@@ -162,7 +185,8 @@ export function createMembership(options: MembershipOptions): Membership {
   function told(order: MeshOrder): void {
     switch (order.type) {
       case 'mesh-network':
-        return learn(wholePicture(order));
+        learn(wholePicture(order));
+        return store();
       case 'mesh-changed': {
         const next = changedPicture(picture, order);
         return next === null ? advertise() : learn(next);
@@ -185,7 +209,7 @@ export function createMembership(options: MembershipOptions): Membership {
 
   function reportIn(ms: number): void {
     const dueMs = clock.nowMs() + ms;
-    if (isClosed || reportDueMs > clock.nowMs() && reportDueMs <= dueMs) return;
+    if (ended !== null || reportDueMs > clock.nowMs() && reportDueMs <= dueMs) return;
     cancelReport();
     reportDueMs = dueMs;
     cancelReport = clock.after(ms, () => {
@@ -197,14 +221,16 @@ export function createMembership(options: MembershipOptions): Membership {
   }
 
   async function observe(settings: Extract<MeshSettings, { mode: 'embedded' }>, adminUrl: string): Promise<void> {
+    observing += 1;
+    const asked = observing;
     const found = await observerPeers(settings.observers, adminUrl);
-    if (JSON.stringify(found) === JSON.stringify(observers)) return;
+    if (asked !== observing || JSON.stringify(found) === JSON.stringify(observers)) return;
     observers = found;
     become();
   }
 
   // What an earlier run knew is true until an admin says otherwise: traffic goes on before one answers.
-  if (picture !== null) void open();
+  if (picture !== null) open();
 
   return {
     session: { told },
@@ -214,15 +240,20 @@ export function createMembership(options: MembershipOptions): Membership {
       note: () => (cannot === null ? null : `This machine joins no VPN: ${cannot}`),
     },
     configured(settings, adminUrl, isWelcome) {
-      if (settings?.mode !== 'embedded') {
-        picture = null;
+      if (settings === undefined) return; // an admin of an older version, while others are newer: it says nothing of networks, and what is known goes on
+      isOff = settings.mode !== 'embedded';
+      if (settings.mode !== 'embedded') {
+        cancelAgain();
+        cancelStore();
+        picture = unstored = null;
+        forgetPicture(options.picturePath);
         named(null);
-        void shut(false);
+        void shut({ isKept: false });
         return;
       }
       void observe(settings, adminUrl);
-      if (member === null) void open();
-      else if (isWelcome) advertise();
+      if (member === null) open();
+      else if (isWelcome || refused !== null) advertise(); // a network that was full may have room
     },
     mapped(map) {
       relayMap = map;
@@ -247,9 +278,11 @@ export function createMembership(options: MembershipOptions): Membership {
     },
     observed: () => seen,
     async close({ isKept }) {
-      isClosed = true;
+      ended = { isKept };
       cancelAgain();
-      await shut(isKept);
+      store();
+      await opening;
+      await shut(ended);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** The network as this machine was told of it last. Pure, but for its file. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { z } from 'zod';
 import { MESH_PEERS_MAX, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
 import { writeDurably } from '../durable-file.ts';
@@ -40,4 +40,13 @@ export function readPicture(path: string): Picture | null {
 /** Throws what the file system says. */
 export function storePicture(path: string, { revision, network, peers }: Picture): void {
   writeDurably(path, `${JSON.stringify({ revision, network, peers: [...peers.values()] })}\n`);
+}
+
+/** Removes what was stored, as far as that can be done: there is no such network any more. */
+export function forgetPicture(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // the next start is in the old network until an admin answers
+  }
 }

@@ -1,5 +1,5 @@
 /** What an agent says of itself to the mesh, and what it becomes when it is told. The member itself, which makes interfaces, has tests of its own. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { storedPublicKey } from '../../../agent/mesh/keys-file.ts';
@@ -32,8 +32,8 @@ interface Rig {
   publicKey(): string;
 }
 
-/** A membership whose member notes what it is to become. `problem`: this machine can have none. */
-function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem = null as string | null, paths = [] as readonly PeerPath[] } = {}): Rig {
+/** A membership whose member notes what it is to become. `problem`: this machine can have none. `opened`: when its interface is there; `ends`: how it goes. */
+function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem = null as string | null, paths = [] as readonly PeerPath[], opened = Promise.resolve(), ends: closes = () => Promise.resolve() } = {}): Rig {
   const clock = new FakeClock();
   const [said, wanted, named, ends] = [[] as MeshWord[], [] as WantedMember[], [] as (Picture | null)[], [] as { readonly isKept: boolean }[]];
   let ports: MemberPorts | null = null;
@@ -43,6 +43,7 @@ function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem 
     say: (word) => { said.push(word); return true; },
     named: (picture) => { named.push(picture); },
     createMember: async (options, given) => {
+      await opened;
       if (problem !== null) return { ok: false, problem };
       ports = given;
       wanted.push(options.wanted);
@@ -50,7 +51,7 @@ function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem 
         ok: true,
         member: {
           become: (next) => { wanted.push(next); }, tryDirect: (key, inMs) => { named.push(null); said.push({ type: 'mesh-try', public_key: `${key} in ${inMs}` }); },
-          paths: () => paths, place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }), problem: () => null, close: async (end) => { ends.push(end); },
+          paths: () => paths, place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }), problem: () => null, close: (end) => { ends.push(end); return closes(); },
         },
       };
     },
@@ -193,15 +194,82 @@ test('what the admin refuses is a problem, until it gives a network', async (t) 
 });
 
 test('an admin without a network, or with another kind of it, ends the membership', async (t) => {
-  for (const settings of [undefined, { mode: 'off' }, { mode: 'netmaker' }] as const) {
-    const rig = open(t);
+  for (const settings of [{ mode: 'off' }, { mode: 'netmaker' }] as const) {
+    const directory = temporaryDirectory(t);
+    const rig = open(t, { directory });
     await welcomed(rig);
     rig.membership.session.told(network(rig.publicKey(), 7));
 
     rig.membership.configured(settings, ADMIN, true);
 
+    await until('its end', () => rig.ends.length > 0);
     t.deepEqual([rig.ends, rig.named.at(-1)], [[{ isKept: false }], null]);
+    t.false(existsSync(join(directory, 'mesh-network.json')), 'the next start would be in it');
   }
+});
+
+test('an admin of a version without networks ends none: it is there while others become newer', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+
+  rig.membership.configured(undefined, ADMIN, true);
+  await rig.membership.close({ isKept: true });
+
+  t.deepEqual(rig.ends, [{ isKept: true }]);
+});
+
+test('an interface that is still being opened goes when the admin has no network, and when the machine must leave', async (t) => {
+  for (const act of [(rig: Rig) => rig.membership.configured({ mode: 'off' }, ADMIN, true), (rig: Rig) => void rig.membership.close({ isKept: false })]) {
+    const opened = Promise.withResolvers<void>();
+    const rig = open(t, { opened: opened.promise });
+    rig.membership.configured(EMBEDDED, ADMIN, true);
+
+    act(rig);
+    opened.resolve();
+
+    await until('its end', () => rig.ends.length > 0);
+    t.deepEqual([rig.ends, rig.said], [[{ isKept: false }], []]);
+  }
+});
+
+test('an interface that cannot be removed is said, and ends nothing', async (t) => {
+  const rig = open(t, { ends: () => Promise.reject(new Error('ip: it failed')) });
+  await welcomed(rig);
+
+  rig.membership.configured({ mode: 'off' }, ADMIN, true);
+
+  await t.notThrowsAsync(rig.membership.close({ isKept: false }));
+});
+
+test('one that was refused asks again when settings come', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.membership.session.told({ seq: 1, type: 'mesh-refused', reason: 'The network of the cluster has no free address' });
+  rig.said.length = 0;
+
+  rig.membership.configured(EMBEDDED, ADMIN, false);
+
+  t.deepEqual(rig.said.map(({ type }) => type), ['mesh-advertise']);
+});
+
+test('changes that come together are stored together, and all of them at the end', async (t) => {
+  const directory = temporaryDirectory(t);
+  const rig = open(t, { directory });
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  const stored = (): unknown => (JSON.parse(readFileSync(join(directory, 'mesh-network.json'), 'utf8')) as { revision: { number: number } }).revision.number;
+  const change = (number: number): void => rig.membership.session.told({ seq: number, type: 'mesh-changed', from: { epoch: 1, number: number - 1 }, to: { epoch: 1, number }, set: [], removed: [] });
+
+  change(8);
+  change(9);
+  t.is(stored(), 7);
+  rig.clock.pass(1_000);
+  t.is(stored(), 9);
+
+  change(10);
+  await rig.membership.close({ isKept: true });
+  t.is(stored(), 10);
 });
 
 test('how well it is connected is told when a path changes, and now and then', async (t) => {
