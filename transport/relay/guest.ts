@@ -4,9 +4,10 @@ import { openJson, sealJson, type BoxKeys } from '../derp/box.ts';
 import { createFrameReader, DERP_VERSION, encodeFrame, FRAME, KEY_BYTES, MAGIC, PACKET_FRAME_BYTES_MAX, PING_BYTES } from '../derp/frames.ts';
 import { createOutbox, type Outbox } from '../derp/outbox.ts';
 import type { Admitted } from './admission.ts';
+import type { Allowance } from './allowances.ts';
 import type { RelayRefusal } from './counters.ts';
 import {
-  BYTES_BURST_MAX, CLIENT_INFO_BYTES_MAX, FRAME_COST_BYTES, KEEP_ALIVE_JITTER_MS, KEEP_ALIVE_MS, SILENCE_MS_MAX, WAITING_BYTES_MAX, WAITING_PACKETS_MAX, WRITE_BYTES_MAX, WRITE_MS_MAX,
+  BYTES_BURST_MAX, CLIENT_INFO_BYTES_MAX, FRAME_COST_BYTES, FRAME_COST_BYTES_MIN, KEEP_ALIVE_JITTER_MS, KEEP_ALIVE_MS, SILENCE_MS_MAX, WAITING_BYTES_MAX, WAITING_PACKETS_MAX, WRITE_BYTES_MAX, WRITE_MS_MAX,
 } from './limits.ts';
 
 /** A client: who it is, and the way to it. */
@@ -30,12 +31,14 @@ export interface Guest {
 /** What a connection asks of its relay. */
 export interface GuestOwner {
   readonly keys: BoxKeys;
-  /** Bytes a second that one client may send. */
+  /** Bytes a second that one key may send, as clients are told it. */
   readonly bytesPerSecondMax: number;
   /** Patience with its proof, in ms. */
   readonly handshakeMsMax: number;
   /** Null: it may not enter. Rejects when it cannot be told. */
   admit(publicKey: string, address: string): Promise<Admitted | null>;
+  /** What the key of this id may send, by whichever connection. */
+  allowanceOf(id: string): Allowance;
   entered(guest: Guest): void;
   /** A packet for whoever has this id. */
   packet(from: Guest, to: string, packet: Buffer): void;
@@ -50,8 +53,7 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
   let info: { readonly key: Buffer; readonly answersPings: boolean } | null = null;
   let isOver = false;
   let heardAtMs = performance.now();
-  let budget = BYTES_BURST_MAX;
-  let budgetAtMs = heardAtMs;
+  let allowance: Allowance | null = null;
   let keepAlive: NodeJS.Timeout | undefined;
   const outbox = createOutbox(stream, {
     bytesMax: WAITING_BYTES_MAX, framesMax: WAITING_PACKETS_MAX, writeBytesMax: WRITE_BYTES_MAX, drops: 'oldest', dropped: () => owner.dropped(),
@@ -82,7 +84,7 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
     frames = 0;
     const problem = reader.push(chunk);
     if (problem !== null) return end('handshake');
-    spend(chunk.length + frames * FRAME_COST_BYTES);
+    spend(Math.max(chunk.length + frames * FRAME_COST_BYTES, frames * FRAME_COST_BYTES_MIN));
   }
 
   function introduced(type: number, payload: Buffer): void {
@@ -113,6 +115,7 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
       warn: (problem) => outbox.notice(encodeFrame(FRAME.health, Buffer.from(problem))),
       end,
     };
+    allowance = owner.allowanceOf(guest.id);
     beKeptAlive(answersPings);
     owner.entered(guest);
     for (const { type, payload } of early) heard(guest, type, payload);
@@ -128,13 +131,12 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
     // pongs, notes of a home, and frames of a mesh of relays ask for nothing
   }
 
-  /** Who sends more than its share is read no faster. */
+  /** Who sends more than its share is read no faster. Strangers send next to nothing. */
   function spend(cost: number): void {
-    budget = Math.min(BYTES_BURST_MAX, budget + ((heardAtMs - budgetAtMs) * owner.bytesPerSecondMax) / 1_000) - cost;
-    budgetAtMs = heardAtMs;
-    if (budget >= 0 || isOver) return;
+    const waitMs = allowance?.spend(cost, heardAtMs) ?? 0;
+    if (waitMs === 0 || isOver) return;
     stream.pause();
-    setTimeout(() => { if (guest !== null) stream.resume(); }, Math.ceil((-budget * 1_000) / owner.bytesPerSecondMax)).unref();
+    setTimeout(() => { stream.resume(); }, waitMs).unref();
   }
 
   function beKeptAlive(answersPings: boolean): void {

@@ -29,12 +29,13 @@ export const WRITE_BYTES_MAX = 131_072;
 /** A client that takes nothing of a write for so long is gone, in ms. */
 export const WRITE_MS_MAX = 10_000;
 
-/** Bytes a second that a client may send for long, and in one go; above it its connection is read no faster. More than WireGuard in user space makes (measured: 50 MB/s). */
+/** Bytes a second that a key may send for long, by all of its connections, and in one go; above it they are read no faster. More than WireGuard in user space makes (measured: 50 MB/s). */
 export const BYTES_PER_SECOND_MAX = 67_108_864;
 export const BYTES_BURST_MAX = 16_777_216;
 
-/** What each frame costs of that beyond its bytes: a flood of small ones is no cheaper to serve. */
+/** What each frame costs of that beyond its bytes, and what it costs at least: a flood of small ones is no cheaper to serve (measured: 300,000 a second of one key made the API of the same admin 100 times slower). */
 export const FRAME_COST_BYTES = 256;
+export const FRAME_COST_BYTES_MIN = 1_024;
 
 /** A sign of life to each client, in ms, and up to how much later. Source: the protocol. */
 export const KEEP_ALIVE_MS = 60_000;

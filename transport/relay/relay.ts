@@ -4,10 +4,11 @@ import type { Log } from '../../actors/kit/ports.ts';
 import { newBoxKeys, type BoxKeys } from '../derp/box.ts';
 import { encodeFrame, FRAME } from '../derp/frames.ts';
 import { intersects, shareCluster, type RelayAdmission } from './admission.ts';
+import { createAllowances } from './allowances.ts';
 import { createRelayCounters, type RelayCounters } from './counters.ts';
 import { idOf, welcome, type Guest, type GuestOwner } from './guest.ts';
 import {
-  BYTES_PER_SECOND_MAX, CHANGED_MS, COME_BACK_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_OF_KEY_MAX, HANDSHAKE_MS_MAX, RECHECK_MS, RECHECKS_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, SWEEP_MS, TRY_FOR_MS,
+  BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, CHANGED_MS, COME_BACK_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_OF_KEY_MAX, HANDSHAKE_MS_MAX, RECHECK_MS, RECHECKS_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, SWEEP_MS, TRY_FOR_MS,
 } from './limits.ts';
 
 /** What a relay takes. */
@@ -17,7 +18,7 @@ export interface RelayOptions {
   /** Its own; made unless given, since nobody has to know it before. */
   readonly keys?: BoxKeys;
   readonly connectionsMax?: number;
-  /** From one client. */
+  /** From one key. */
   readonly bytesPerSecondMax?: number;
   readonly handshakeMsMax?: number;
 }
@@ -53,6 +54,7 @@ export function createRelay({
   admission, log, keys = newBoxKeys(), connectionsMax = CONNECTIONS_MAX, bytesPerSecondMax = BYTES_PER_SECOND_MAX, handshakeMsMax = HANDSHAKE_MS_MAX,
 }: RelayOptions): Relay {
   const counters = createRelayCounters();
+  const allowances = createAllowances(bytesPerSecondMax, BYTES_BURST_MAX);
   const slots = new Map<string, Slot>();
   const connections = new Set<{ end(reason: string): void }>();
   const strangers = new Map<string, number>();
@@ -106,6 +108,7 @@ export function createRelay({
     const owner: GuestOwner = {
       keys, bytesPerSecondMax, handshakeMsMax,
       admit: (publicKey, from) => admission.admit(publicKey, from),
+      allowanceOf: (id) => allowances.of(id),
       entered(guest) {
         known();
         entered(guest);
@@ -165,6 +168,7 @@ export function createRelay({
   function lookOver(): void {
     const nowMs = performance.now();
     let asked = 0;
+    allowances.sweep(nowMs);
     for (const slot of slots.values()) {
       for (const guest of slot.guests) {
         const fault = guest.fault(nowMs);

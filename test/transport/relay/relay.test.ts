@@ -8,7 +8,7 @@ import { connectedClient, openAdmission, startClient, startRelay } from '../../s
 import { until } from '../../support/until.ts';
 import { newBoxKeys, openJson, sealJson } from '../../../transport/derp/box.ts';
 import { encodeFrame, FRAME } from '../../../transport/derp/frames.ts';
-import { BYTES_BURST_MAX, WAITING_PACKETS_MAX } from '../../../transport/relay/limits.ts';
+import { BYTES_BURST_MAX, FRAME_COST_BYTES_MIN, WAITING_PACKETS_MAX } from '../../../transport/relay/limits.ts';
 import type { Admitted } from '../../../transport/relay/admission.ts';
 
 test('two clients exchange packets through a relay that is known by the hash of its certificate', async (t) => {
@@ -260,6 +260,40 @@ test('who sends more than its share is read no faster', async (t) => {
   const allowed = BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000;
   t.true(relay.counters.bytes <= allowed + 131_072, `${relay.counters.bytes} of ${allowed}`); // one read may be over
   t.false(flooder.isClosed());
+});
+
+test('the share is that of a key, not of each of its connections', async (t) => {
+  const bytesPerSecondMax = 400_000;
+  const { port, relay } = await startRelay(t, { bytesPerSecondMax });
+  const startedMs = performance.now();
+  const keys = newBoxKeys();
+  const sink = await admittedRawClient(t, port);
+  const flooders = await Promise.all([1, 2, 3].map(() => admittedRawClient(t, port, keys)));
+  const packet = encodeFrame(FRAME.sendPacket, sink.keys.publicKey, Buffer.alloc(60_000, 7));
+
+  await until('more than the burst of one', () => {
+    for (let index = 0; index < 20; index += 1) for (const flooder of flooders) flooder.write(packet);
+    return relay.counters.bytes > BYTES_BURST_MAX + 1_000_000;
+  });
+
+  const allowed = BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000;
+  t.true(relay.counters.bytes <= allowed + 3 * 131_072, `${relay.counters.bytes} of ${allowed}`); // one read of each may be over
+});
+
+test('a flood of small packets costs what they cost to serve', async (t) => {
+  const bytesPerSecondMax = 100_000;
+  const { port, relay } = await startRelay(t, { bytesPerSecondMax });
+  const startedMs = performance.now();
+  const [flooder, sink] = [await admittedRawClient(t, port), await admittedRawClient(t, port)];
+  const packets = Buffer.concat(Array.from({ length: 1_000 }, () => encodeFrame(FRAME.sendPacket, sink.keys.publicKey, Buffer.alloc(1, 7))));
+
+  await until('the burst', () => {
+    flooder.write(packets);
+    return relay.counters.packets > BYTES_BURST_MAX / FRAME_COST_BYTES_MIN;
+  });
+
+  const allowed = (BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000) / FRAME_COST_BYTES_MIN;
+  t.true(relay.counters.packets <= allowed + 131_072 / 38, `${relay.counters.packets} of ${allowed}`);
 });
 
 test('with no room left the next connection is closed, and there is room again when one leaves', async (t) => {
