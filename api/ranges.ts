@@ -1,4 +1,5 @@
 /** Address ranges that a cluster may have. */
+import { BlockList, isIPv4 } from 'node:net';
 import { z } from 'zod';
 
 /** Longest and shortest IPv4 prefix of a cluster. Same bounds as the setting CLUSTER_V4_SUBNET_PREFIX. */
@@ -8,8 +9,14 @@ const V4_PREFIX_MAX = 30;
 /** Prefix of every IPv6 range. Source: contract.md, create_cluster. */
 const V6_PREFIX = 64;
 
-/** An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it. */
-export const ipv4Range = z.cidrv4().refine(isV4Network, `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`);
+/** Networks in which no machine has an address: its own, link-local (with metadata services), multicast, reserved. Source: RFC 6890. */
+const NO_ONES = new BlockList();
+for (const [network, prefix] of [['0.0.0.0', 8], ['127.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 3]] as const) NO_ONES.addSubnet(network, prefix, 'ipv4');
+
+/** An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it; one in which machines can have addresses. */
+export const ipv4Range = z.cidrv4()
+  .refine(isV4Network, { error: `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`, abort: true })
+  .refine(isForMachines, 'must not be a loopback, link-local, multicast or reserved network: machines can have no addresses there');
 
 /** A unique local IPv6 network (RFC 4193) such as `fd12:3456:789a::/64`. Kept in its short form. */
 export const ipv6Range = z.cidrv6().refine(isUlaNetwork, 'must be a unique local /64 (fc00::/7) with no bit set behind the prefix, such as fd12:3456:789a:1::/64');
@@ -20,6 +27,15 @@ function isV4Network(range: string): boolean {
   if (prefix < V4_PREFIX_MIN || prefix > V4_PREFIX_MAX) return false;
   const bits = address.split('.').reduce((value, octet) => value * 256 + Number(octet), 0);
   return bits % 2 ** (32 - prefix) === 0;
+}
+
+/** Either lies in the other. */
+function isForMachines(range: string): boolean {
+  const [address = '', prefix] = range.split('/');
+  if (!isIPv4(address)) return true; // what is no range is said already
+  const own = new BlockList();
+  own.addSubnet(address, Number(prefix), 'ipv4');
+  return !NO_ONES.check(address, 'ipv4') && !own.check('169.254.0.0', 'ipv4');
 }
 
 function isUlaNetwork(range: string): boolean {

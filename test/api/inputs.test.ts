@@ -91,7 +91,7 @@ test('a script is counted in bytes, and must be text that can be stored', (t) =>
 
 test('address ranges are networks of their own kind', (t) => {
   for (const range of ['100.64.1.0/24', '10.0.0.0/8', '192.168.4.4/30']) t.true(ipv4Range.safeParse(range).success, range);
-  for (const range of ['100.64.1.1/24', '10.0.0.0/7', '10.0.0.0/31', '10.0.0.0', '300.0.0.0/8', 'fd00::/64']) t.false(ipv4Range.safeParse(range).success, range);
+  for (const range of ['100.64.1.1/24', '10.0.0.0/7', '10.0.0.0/31', '10.0.0.0', '300.0.0.0/8', 'fd00::/64', '127.0.0.0/24', '0.0.0.0/8', '169.254.169.0/24', '169.0.0.0/8', '224.1.0.0/16', '255.0.0.0/8']) t.false(ipv4Range.safeParse(range).success, range);
   for (const range of ['fd12:3456:789a:1::/64', 'fc00::/64', 'FD00:0:0:1:0:0:0:0/64']) t.true(ipv6Range.safeParse(range).success, range);
   for (const range of ['fd00::/48', 'fd00::1/64', 'fd00:0:0:1:1::/64', '2001:db8::/64', '::/64', 'fd00::/129', '10.0.0.0/24']) t.false(ipv6Range.safeParse(range).success, range);
 });
