@@ -1,4 +1,5 @@
 /** What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells. */
+import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport } from '../../transport/protocol/mesh.ts';
 import type { Effect, Step } from '../kit/step.ts';
@@ -13,21 +14,34 @@ import type { LiveSession, NodeState } from './state.ts';
 export const TRIES_BURST_MAX = 512;
 export const TRIES_PER_SECOND_MAX = 8;
 
+/** What an agent may say of itself at once, and how much more each second: each may be a row, a frame to every other member, and the whole network as the answer. */
+export const ADVERTISEMENTS_BURST_MAX = 128;
+export const ADVERTISEMENTS_PER_SECOND_MAX = 4;
+
+/** What may still be done, and since when that is so. */
+interface Allowance {
+  readonly left: number;
+  readonly atMs: number;
+}
+
 /** What is known of the mesh on a live session. */
 export interface MeshSession {
   /** The last report and when it came; null: none yet. */
   readonly report: { readonly said: MeshReport; readonly atMs: number } | null;
-  /** Tries that may still be asked for, and since when that is so. */
-  readonly tries: { readonly left: number; readonly atMs: number };
+  readonly tries: Allowance;
+  readonly advertisements: Allowance;
 }
 
 /** Of a session that has just begun. One object for all. */
-export const NEW_MESH_SESSION: MeshSession = { report: null, tries: { left: TRIES_BURST_MAX, atMs: 0 } };
+export const NEW_MESH_SESSION: MeshSession = { report: null, tries: { left: TRIES_BURST_MAX, atMs: 0 }, advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 } };
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
-/** The agent says what it is. News is stored first; then its cluster tells it what it misses. */
-export function advertised(state: NodeState, { advertisement, from }: Said<'mesh-advertised'>, nowMs: number): Step<NodeState> {
+/** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up. */
+export function advertised(before: NodeState, session: LiveSession, { advertisement, from }: Said<'mesh-advertised'>, nowMs: number): Step<NodeState> {
+  const advertisements = spent(session.mesh.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
+  if (advertisements.left < 0) return step(before, [], [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it says more often where it is in the mesh than it can have changed' }]);
+  const state: NodeState = { ...before, session: { ...session, mesh: { ...session.mesh, advertisements } } };
   const { record } = state;
   const isBelieved = (endpoint: string): boolean => isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
   const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
@@ -52,14 +66,18 @@ export function observed(state: NodeState, { publicKey, endpoint, isStable }: Sa
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
 export function directWanted(state: NodeState, session: LiveSession, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
-  const { left } = session.mesh.tries;
-  const atMs = Math.min(session.mesh.tries.atMs, nowMs); // a clock that was set back owes nothing
-  const allowed = Math.min(TRIES_BURST_MAX, left + Math.floor((nowMs - atMs) / 1_000 * TRIES_PER_SECOND_MAX));
-  if (allowed < 1) return atMs === session.mesh.tries.atMs ? unchanged(state) : step({ ...state, session: { ...session, mesh: { ...session.mesh, tries: { left, atMs } } } }, []);
-  const tries = { left: allowed - 1, atMs: allowed === left && left < TRIES_BURST_MAX ? atMs : nowMs };
-  return step({ ...state, session: { ...session, mesh: { ...session.mesh, tries } } }, [], [
+  const tries = spent(session.mesh.tries, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX, nowMs);
+  const next: NodeState = { ...state, session: { ...session, mesh: { ...session.mesh, tries: { ...tries, left: Math.max(0, tries.left) } } } };
+  return tries.left < 0 ? step(next, []) : step(next, [], [
     { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },
   ]);
+}
+
+/** The allowance after one more; below zero: there was none left. A clock that was set back owes nothing. */
+function spent({ left, atMs }: Allowance, burst: number, perSecond: number, nowMs: number): Allowance {
+  const sinceMs = Math.min(atMs, nowMs);
+  const more = Math.floor((nowMs - sinceMs) / 1_000 * perSecond);
+  return { left: Math.min(burst, left + more) - 1, atMs: more > 0 ? nowMs : sinceMs };
 }
 
 /** How well the agent is connected with the others. */

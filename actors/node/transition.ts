@@ -66,8 +66,10 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       }
       case 'ssh-grants-checked':
         return current(state, message.session) === null ? unchanged(state) : grantsChecked(state, message);
-      case 'mesh-advertised':
-        return current(state, message.session) === null ? unchanged(state) : advertised(state, message, nowMs);
+      case 'mesh-advertised': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : advertised(state, session, message, nowMs);
+      }
       case 'mesh-observed':
         return observed(state, message, nowMs);
       case 'direct-wanted': {

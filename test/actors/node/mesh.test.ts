@@ -1,6 +1,6 @@
 /** What a node has to do with the mesh. */
 import test from 'ava';
-import { NEW_MESH_SESSION, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
+import { ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, NEW_MESH_SESSION, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
@@ -117,6 +117,25 @@ test('a clock that was set back by hours lets an agent ask for tries again withi
   ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs));
 
   t.is(say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs + 1_000).effects.length, 1);
+});
+
+test('an agent that says too often where it is is hung up before it costs the others more; one that does so now and then is not', (t) => {
+  let state = liveNode();
+  const moved = (relayRegion: number, nowMs: number) => {
+    const after = say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, relay_region: relayRegion }, from: null }, nowMs);
+    ({ state } = after);
+    return after;
+  };
+
+  const burst = Array.from({ length: ADVERTISEMENTS_BURST_MAX }, (_none, index) => moved(index + 1, NOW_MS));
+  t.true(burst.every(({ changes }) => changes.length === 1));
+  const flood = moved(65_000, NOW_MS);
+  t.deepEqual([flood.changes, flood.effects.map((effect) => effect.type === 'hang-up' && effect.code)], [[], [4_008]]);
+  t.is(state.mesh?.relayRegion, ADVERTISEMENTS_BURST_MAX);
+
+  for (let second = 1; second <= 10; second += 1) {
+    for (let nth = 0; nth < ADVERTISEMENTS_PER_SECOND_MAX; nth += 1) t.is(moved(second * 100 + nth, NOW_MS + second * 1_000).changes.length, 1);
+  }
 });
 
 test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
