@@ -31,6 +31,7 @@ import { CHANNEL_LEASE_MS } from '../persistence/publishing/channels.ts';
 import { HASHES_WAITING_MAX } from '../persistence/ssh/passwords.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { COMMAND_TEXT_BYTES_MAX, FRAME_BYTES_MAX, RECONNECT_MS_MAX, SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
+import { MESH_ENDPOINTS_MAX, MESH_PEERS_MAX } from '../transport/protocol/mesh.ts';
 import { FRAMES_PER_SECOND_MAX, UNSTORED_BYTES_MAX } from '../transport/sessions/limits.ts';
 import { RETRY_AFTER_MS_MAX } from '../transport/webhooks/limits.ts';
 
@@ -64,6 +65,8 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['HANDSHAKE_MS_MAX', seconds(HANDSHAKE_MS_MAX), 'A client of a proxy that has not asked by then is cut.'],
   ['CONNECT_MS_MAX', seconds(CONNECT_MS_MAX), 'A target of a proxy that does not answer by then is given up.'],
   ['TUNNEL_IDLE_MS', seconds(TUNNEL_IDLE_MS), 'A tunnel without a connection is closed after this, and opened again when somebody wants in.'],
+  ['MESH_PEERS_MAX', number(MESH_PEERS_MAX), 'Machines in the network of one cluster; more are in the cluster and not in its network.'],
+  ['MESH_ENDPOINTS_MAX', number(MESH_ENDPOINTS_MAX), 'Addresses of its own under which one machine is looked for.'],
   ['SPOOL_BYTES_MAX', bytes(SPOOL_BYTES_MAX), 'Recordings that wait on a machine for an admin; beyond it none are made.'],
   ['connectionsMax', number(SSH_LIMITS.connectionsMax), 'SSH connections to one machine at once, and 16 of one username.'],
   ['SSH_USERNAMES_MAX', number(SSH_USERNAMES_MAX), 'SSH usernames of one node.'],

@@ -51,7 +51,7 @@ export function clustersPage(facts: GuideFacts): GuidePage {
       },
       {
         title: 'Networks',
-        blocks: [{ kind: 'text', text: 'Each cluster has an IPv4 and an IPv6 range of its own, given with `--ipv4` and `--ipv6` or taken from what is free. Nothing routes them yet: there is no VPN, and machines are reached [through the admin](/guide/proxy), by their names.' }],
+        blocks: [{ kind: 'text', text: 'Each cluster has an IPv4 and an IPv6 range of its own, given with `--ipv4` and `--ipv6` or taken from what is free. Its machines whose agents run as root are one WireGuard network in them, and reach each other by name, such as `ping web-1.prod.edge.internal`; nothing has to be opened for that. From elsewhere machines are reached [through the admin](/guide/proxy), by the same names.' }],
       },
       {
         title: 'Several admins',
