@@ -58,29 +58,49 @@ async function useWays(wishes: readonly Wish[], { device, shims, strange }: Deed
   if (others.length > 0) await device.setEndpoints(others);
 }
 
+/** What a peer is sent, and when. */
+interface Knock {
+  readonly publicKey: string;
+  readonly endpoints: readonly string[];
+  readonly waitMs: number;
+  readonly listenMs: number;
+}
+
 /**
  * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a kick where it was told to speak at that moment, and is told at once to speak
  * over the relay again. What comes by the relay is held back while it listens, since it would hide from where else the peer was heard.
  */
 async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts): Promise<void> {
-  const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, endpoints: effect.endpoints, listenMs: effect.listenMs }] : []));
+  const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, ...effect }] : []));
   if (knocks.length === 0) return;
-  // Where a peer was heard from since the last knock is seen now or never: knocking sets another endpoint.
-  await read();
-  const back = await Promise.all(knocks.map(async ({ publicKey }) => ({ publicKey, isKicked: false, endpoint: await shims.open(publicKey) })));
+  await Promise.all(knocks.map(({ publicKey }) => shims.open(publicKey)));
   for (const { publicKey } of knocks) shims.hold(publicKey);
   try {
-    const turns = Math.max(...knocks.map(({ endpoints }) => endpoints.length));
-    for (let turn = 0; turn < turns; turn += 1) {
-      await device.setEndpoints(knocks.flatMap(({ publicKey, endpoints }) => {
-        const endpoint = endpoints[turn];
-        return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
-      }));
+    const startedMs = performance.now();
+    for (const waitMs of new Set(knocks.map((one) => one.waitMs).toSorted((a, b) => a - b))) {
+      await delay(Math.max(0, startedMs + waitMs - performance.now()));
+      // Where a peer was heard from until now is seen now or never: knocking sets another endpoint.
+      await read();
+      await knockAt(knocks.filter((one) => one.waitMs === waitMs), device, shims);
     }
-    if (turns > 0) await device.setEndpoints(back);
     await delay(Math.max(...knocks.map(({ listenMs }) => listenMs)));
     await read();
   } finally {
     for (const { publicKey } of knocks) shims.release(publicKey);
   }
+}
+
+async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims: Shims): Promise<void> {
+  const turns = Math.max(...knocks.map(({ endpoints }) => endpoints.length));
+  for (let turn = 0; turn < turns; turn += 1) {
+    await device.setEndpoints(knocks.flatMap(({ publicKey, endpoints }) => {
+      const endpoint = endpoints[turn];
+      return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
+    }));
+  }
+  if (turns === 0) return;
+  await device.setEndpoints(knocks.flatMap(({ publicKey }) => {
+    const endpoint = shims.endpointOf(publicKey);
+    return endpoint === null ? [] : [{ publicKey, endpoint, isKicked: false }];
+  }));
 }

@@ -14,13 +14,16 @@ export const KEEPALIVE_SECONDS = 25;
 /** A keepalive on the wire, in bytes: what is sent beyond it has to be answered. Source: WireGuard, 5.4.6, an empty transport packet. */
 export const KEEPALIVE_BYTES = 32;
 
-/** When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. The later ones are for slow and for skewed ways. */
+/**
+ * When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. At first both knock at the same moment, so that neither NAT sees
+ * the other's packet before its own. Later one waits until it has listened: on a LAN the packets of both arrive before either listens (measured). The last ones are for slow ways.
+ */
 export const KNOCKS = [
-  { atMs: 0, listenMs: 60 },
-  { atMs: 200, listenMs: 60 },
-  { atMs: 500, listenMs: 120 },
-  { atMs: 1_000, listenMs: 150 },
-  { atMs: 2_000, listenMs: 150 },
+  { atMs: 0, listenMs: 60, waitMs: 0 },
+  { atMs: 200, listenMs: 80, waitMs: 30 },
+  { atMs: 500, listenMs: 120, waitMs: 50 },
+  { atMs: 1_000, listenMs: 150, waitMs: 70 },
+  { atMs: 2_000, listenMs: 150, waitMs: 70 },
 ] as const;
 
 /** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */

@@ -69,8 +69,8 @@ export type PathMessage =
 export type PathEffect =
   /** Speak to the peer there; `isKicked`: and at once. */
   | { readonly type: 'use'; readonly way: Way; readonly isKicked: boolean }
-  /** One packet to each of these, the last one last, all else over the relay; then listen, and read. */
-  | { readonly type: 'knock'; readonly endpoints: readonly string[]; readonly listenMs: number }
+  /** Listen for so long, then one packet to each of these, the last one last, all else over the relay; then listen again. */
+  | { readonly type: 'knock'; readonly endpoints: readonly string[]; readonly waitMs: number; readonly listenMs: number }
   /** Words to the peer over the relay. */
   | { readonly type: 'say'; readonly word: 'ask' | 'heard' }
   | { readonly type: 'say-agreed'; readonly inMs: number }
@@ -328,7 +328,7 @@ function nextKnock(state: Trying, nowMs: number): PathStep {
   }
   const after = KNOCKS[state.knock + 1];
   const endpoints = state.heardAt === null ? state.candidates : [state.heardAt];
-  const dueMs = Math.max(nowMs + knock.listenMs, state.startMs + (after?.atMs ?? TRY_MS_MAX));
+  const dueMs = Math.max(nowMs + knock.waitMs + knock.listenMs, state.startMs + (after?.atMs ?? TRY_MS_MAX));
   // The best candidate last: what is heard last is what is seen.
-  return step({ ...state, knock: state.knock + 1, dueMs }, { type: 'knock', endpoints: endpoints.toReversed(), listenMs: knock.listenMs });
+  return step({ ...state, knock: state.knock + 1, dueMs }, { type: 'knock', endpoints: endpoints.toReversed(), waitMs: state.isFirst ? 0 : knock.waitMs, listenMs: knock.listenMs });
 }

@@ -113,7 +113,7 @@ test('whoever was heard over the relay is asked for a try, and both knock at the
   path.nowMs += 40; // there and back
   path.tell({ type: 'answered', inMs: AGREED_IN_MS });
   t.deepEqual(path.pass(AGREED_IN_MS - 20 - 1).taken(), []);
-  t.deepEqual(path.pass(1).taken(), [{ type: 'knock', endpoints: [OUTSIDE, LAN], listenMs: KNOCKS[0].listenMs }]);
+  t.deepEqual(path.pass(1).taken(), [{ type: 'knock', endpoints: [OUTSIDE, LAN], waitMs: 0, listenMs: KNOCKS[0].listenMs }]);
   t.is(path.pass(TRY_MS_MAX - 1).taken().length, KNOCKS.length - 1);
   t.is(path.state.path, 'trying');
   t.is(path.pass(1).state.path, 'relayed');
@@ -158,7 +158,7 @@ test('once a peer was heard, the knocks go where it was heard from', (t) => {
   const path = relayed().tell({ type: 'asked' }).read(direct('203.0.113.9:4711'), { received: 32 });
   path.taken();
 
-  t.deepEqual(path.pass(AGREED_IN_MS).taken(), [{ type: 'knock', endpoints: ['203.0.113.9:4711'], listenMs: KNOCKS[0].listenMs }]);
+  t.deepEqual(path.pass(AGREED_IN_MS).taken(), [{ type: 'knock', endpoints: ['203.0.113.9:4711'], waitMs: 0, listenMs: KNOCKS[0].listenMs }]);
 });
 
 test('packets that arrive directly without an agreement do not make a path: whether answers would arrive is not known', (t) => {
