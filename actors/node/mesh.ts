@@ -1,7 +1,7 @@
 /** What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells. */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
-import type { MeshReport } from '../../transport/protocol/mesh.ts';
+import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import { isPrivateAddress } from '../private-addresses.ts';
@@ -38,10 +38,11 @@ export const NEW_MESH_SESSION: MeshSession = { report: null, tries: { left: TRIE
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up. */
-export function advertised(before: NodeState, session: LiveSession, { advertisement, from }: Said<'mesh-advertised'>, nowMs: number): Step<NodeState> {
+export function advertised(before: NodeState, session: LiveSession, { advertisement, from }: Said<'mesh-advertised'>, mesh: MeshSettings | undefined, nowMs: number): Step<NodeState> {
   const advertisements = spent(session.mesh.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
   if (advertisements.left < 0) return step(before, [], [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it says more often where it is in the mesh than it can have changed' }]);
   const state: NodeState = { ...before, session: { ...session, mesh: { ...session.mesh, advertisements } } };
+  if (mesh?.mode === 'embedded' && mesh.observers.some((observer) => observer.public_key === advertisement.public_key)) return meshRefused(state, { code: 'conflict', message: 'This WireGuard key is an observer\'s: a machine makes its own.' });
   const { record } = state;
   const isBelieved = (endpoint: string): boolean => isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
   const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
@@ -52,7 +53,7 @@ export function advertised(before: NodeState, session: LiveSession, { advertisem
     observed: isSameSocket ? state.mesh.observed : null, isStable: isSameSocket ? state.mesh.isStable : null,
   };
   const wanted: Effect = { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision } } };
-  if (isSamePlace(state.mesh, place)) return step(state, [], [...lied, wanted]);
+  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted]); // what was left out was told when it was new
   return step({ ...state, mesh: place }, [{ write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs }, events: [], notices: [], onceStored: [wanted] }], lied);
 }
 

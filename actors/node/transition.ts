@@ -68,7 +68,7 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return current(state, message.session) === null ? unchanged(state) : grantsChecked(state, message);
       case 'mesh-advertised': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : advertised(state, session, message, nowMs);
+        return session === null ? unchanged(state) : advertised(state, session, message, settings.agent.mesh, nowMs);
       }
       case 'mesh-observed':
         return observed(state, message, nowMs);

@@ -110,7 +110,11 @@ export async function leaveNetmaker(directory: string, log: AgentLog, env: Reado
     const problem = await runProgram(['leave', network], [], env, new AbortController().signal);
     if (problem !== null) log.warn('netclient did not leave the network of this machine', { problem });
   }
-  rmSync(statePath, { force: true });
+  try {
+    rmSync(statePath, { force: true });
+  } catch (error) {
+    log.warn('What this machine knew of its Netmaker network could not be removed', { problem: (error as Error).message });
+  }
 }
 
 function enteredNetwork(statePath: string): string | null {

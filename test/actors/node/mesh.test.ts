@@ -65,6 +65,21 @@ test('a public address is believed when the node is seen to come from it: by its
   t.deepEqual(byObserver.state.mesh?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
 });
 
+test('the key of an observer is nobody\'s: who takes it is refused, and in no network', (t) => {
+  const observing = nodeBehaviour({ ...SETTINGS, agent: { ...SETTINGS.agent, mesh: { mode: 'embedded', observers: [{ host: null, port: 43_478, public_key: KEY }] } } });
+
+  const { changes, effects } = observing.transition(liveNode(), { type: 'mesh-advertised', session: session(1), advertisement: SAID, from: null }, NOW_MS);
+
+  t.deepEqual(changes, []);
+  t.deepEqual(effects.map((effect) => (effect.type === 'send' ? effect.frame.type : effect.type)), ['warn', 'mesh-refused']);
+});
+
+test('lies that were told of already are not told again with every welcome', (t) => {
+  const first = advertise(liveNode(), { endpoints: ['8.8.8.8:51820'] });
+
+  t.deepEqual(advertise(first.state, { endpoints: ['8.8.8.8:51820'] }).effects, [WANTED]);
+});
+
 test('what was observed of a socket is forgotten with its key or port', (t) => {
   const known = liveNode([], { mesh: { ...PLACE, observed: '203.0.113.9:40000', isStable: true } });
 
