@@ -60,6 +60,10 @@ export const SECOND_HANDSHAKE_MS = 1_000;
  */
 export const UNHEARD_MS_MAX = 45_000;
 
+/** A machine that changed its key speaks first, after this, in ms: by then the others have the new one. They wait for it so long, since two handshakes that cross lead nowhere for 5 s. */
+export const ROTATED_MS = 300;
+export const REPLACED_MS = 2_000;
+
 /** Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s. Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT. */
 export const SILENCE_MS_MAX = 12_000;
 

@@ -260,7 +260,7 @@ function asked(state: PathState, nowMs: number): PathStep {
 
 /** Nobody can make a path change faster than this. */
 function mayTry(state: PathState, nowMs: number): boolean {
-  if (state.path === 'none' || state.path === 'trying' || !state.hasRelay) return false;
+  if (state.path === 'trying' || !state.hasRelay) return false;
   return nowMs >= (state.triedAtMs ?? -Infinity) + TRY_MS_MIN && (state.path !== 'direct' || nowMs >= state.sinceMs + TRY_MS_MIN);
 }
 
@@ -278,7 +278,7 @@ function agreed(state: PathState, inMs: number, nowMs: number): PathStep {
 /** Both begin then. Until it is proven that packets arrive directly they are relayed. */
 function tryAt(state: PathState, startMs: number, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
   const trying: Trying = { ...knownOf(state), path: 'trying', startMs, knock: 0, heardAt: null, isHeard: false, sinceMs: nowMs, dueMs: startMs, triedAtMs: nowMs };
-  return step(trying, ...state.path === 'direct' ? [use(RELAY, false)] : [], ...effects);
+  return step(trying, ...state.path === 'relayed' ? [] : [use(RELAY, false)], ...effects);
 }
 
 function heard(state: PathState, nowMs: number): PathStep {

@@ -6,7 +6,7 @@ import { publicKeyOf } from '../wireguard/keys.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
 import { perform, type Wish } from './deeds.ts';
 import {
-  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
+  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPLACED_MS, ROTATED_MS, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
 } from './limits.ts';
 import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
@@ -266,7 +266,10 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const isRotated = told !== null && told.privateKey !== target.privateKey;
     if (isRotated) {
       await using.setPrivateKey(target.privateKey);
-      peers.clear(); // sessions begin anew, and so do paths
+      // Sessions begin anew, and so do peers: WireGuard leaves one that it greeted with the old key alone for 5 s.
+      await using.apply({ removed: [...peers.keys()], set: [] });
+      peers.clear();
+      ages.forget(() => false);
     }
     const addresses = JSON.stringify(target.addresses);
     if (isRegular || told?.addresses !== addresses) await using.setAddresses(target.addresses);
@@ -278,11 +281,16 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const change = changeOf(target, readings, ownPublicKey);
     ages.forget((publicKey) => target.peers.has(publicKey) && !change.met.includes(publicKey));
     if (change.set.length + change.removed.length > 0) await using.apply(change);
-    for (const publicKey of peers.keys()) if (!target.peers.has(publicKey) || change.met.includes(publicKey)) peers.delete(publicKey);
+    const replaced = new Set<string | null>();
+    for (const [publicKey, { wanted: { node } }] of peers) {
+      if (target.peers.has(publicKey) && !change.met.includes(publicKey)) continue;
+      peers.delete(publicKey);
+      replaced.add(node);
+    }
     for (const peer of target.peers.values()) {
       if (peer.public_key === ownPublicKey) continue;
       const known = peers.get(peer.public_key);
-      if (known === undefined) meetPeer(peer, readings.find(({ publicKey }) => publicKey === peer.public_key) ?? null, isRotated);
+      if (known === undefined) meetPeer(peer, readings.find(({ publicKey }) => publicKey === peer.public_key) ?? null, isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null);
       else {
         known.wanted = peer;
         tell(peer.public_key, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
@@ -299,15 +307,17 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       .map(({ publicKey, wanted: peer, reading }) => ({ publicKey, allowedIps: allowedIpsOf(peer), endpoint: reading?.endpoint ?? null, keepaliveSeconds: KEEPALIVE_SECONDS }));
   }
 
-  function meetPeer(peer: MeshPeer, reading: PeerReading | null, isRotated: boolean): void {
+  /** `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not. */
+  function meetPeer(peer: MeshPeer, reading: PeerReading | null, silentMs: number | null): void {
     const publicKey = peer.public_key;
-    const seen = reading === null || isRotated ? null : readingOf(reading);
+    const seen = reading === null || silentMs !== null ? null : readingOf(reading);
     // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not come again for 5 s.
     const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
     const { state, effects } = meet({ candidates: candidatesOf(peer.endpoints, own), hasRelay: relays.carries(peer.relay_region), isFirst: ownPublicKey < publicKey, reading: seen }, performance.now());
-    const isWaiting = isEarly && state.path === 'none';
-    peers.set(publicKey, { publicKey, wanted: peer, state: isWaiting && state.path === 'none' ? { ...state, attempt: -1, dueMs: startedAtMs + RELAY_START_MS_MAX } : state, reading });
-    if (!isWaiting) for (const effect of effects) wishes.push({ publicKey, effect });
+    const dueMs = silentMs !== null ? performance.now() + silentMs : isEarly ? startedAtMs + RELAY_START_MS_MAX : null;
+    const waiting = dueMs !== null && state.path === 'none' ? { ...state, attempt: -1, dueMs } : null;
+    peers.set(publicKey, { publicKey, wanted: peer, state: waiting ?? state, reading });
+    if (waiting === null) for (const effect of effects) wishes.push({ publicKey, effect });
     ports.changed();
   }
 

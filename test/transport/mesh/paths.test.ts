@@ -257,6 +257,13 @@ test('a peer that asks for a try gets one, but not at any rate', (t) => {
   t.is(path.state.path, 'trying');
 });
 
+test('a peer that asks before it was heard here is heard by that', (t) => {
+  const path = new Path();
+  path.taken();
+
+  t.deepEqual(path.tell({ type: 'asked' }).taken(), [use(RELAY, false), { type: 'say-agreed', inMs: AGREED_IN_MS }]);
+});
+
 test('a path that an earlier run left direct stays as it is, unless its session is over', (t) => {
   const reading = { way: direct(OUTSIDE), handshakeAgeMs: 20_000, receivedBytes: 5_000, sentBytes: 4_000 };
   const adopted = new Path({ reading });
