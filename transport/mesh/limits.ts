@@ -2,7 +2,7 @@
 
 /** How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and otherwise. */
 export const READ_EAGER_MS = 1_000;
-export const READ_BUSY_MS = 2_000;
+export const READ_BUSY_MS = 1_000;
 export const READ_IDLE_MS = 5_000;
 
 /** How often what is compared with what should be, without an input, in ms. */
@@ -51,6 +51,9 @@ export const TRY_MS_MIN = 10_000;
 /** How long one way to a peer that does not answer is used before the next one, in ms: an answer comes over the slowest ways within a second. */
 export const ATTEMPT_MS = 2_500;
 
+/** The same at most, in ms, for a peer without a relay that was in vain looked for everywhere. */
+export const ATTEMPT_MS_MAX = 60_000;
+
 /** The side with the larger key speaks first only after this, in ms: two handshakes that cross lead nowhere for 5 s (measured). */
 export const SECOND_HANDSHAKE_MS = 1_000;
 
@@ -67,14 +70,8 @@ export const REPLACED_MS = 2_000;
 /** Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s. Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT. */
 export const SILENCE_MS_MAX = 12_000;
 
-/** The same, in ms, where both sides spoke all the time until then. A wrong guess costs nothing but a while on the relay. */
-export const SILENCE_TALKING_MS_MAX = 6_000;
-
-/** Readings in a row in which a peer sent data, after which it is taken to answer at once. */
-export const TALKS_MIN = 2;
-
-/** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
-export const SESSION_MS_MAX = 200_000;
+/** The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries again after 6 and after 13 s. Source: RFC 6298. */
+export const SILENCE_TALKING_MS_MAX = 5_000;
 
 /** How long packets that still come by the relay are taken for stragglers after the path became direct, in ms. */
 export const SETTLE_MS = 2_000;
