@@ -190,7 +190,8 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
       if (known !== undefined) known.outside = outside;
     },
     async nudge(one, other) {
-      await Promise.all([one, other].map((member) => all.find((known) => known.member === member)?.ask?.({ type: 'try', publicKey: member === one ? other.publicKey : one.publicKey, inMs: TRY_IN_MS })));
+      const asked = [[one, other], [other, one]].map(async ([member, peer]) => all.find((known) => known.member === member)?.ask?.({ type: 'try', publicKey: peer?.publicKey ?? '', inMs: TRY_IN_MS }));
+      await Promise.all(asked);
     },
   };
 }
