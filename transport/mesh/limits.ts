@@ -73,6 +73,9 @@ export const SILENCE_MS_MAX = 12_000;
 /** The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries again after 6 and after 13 s. Source: RFC 6298. */
 export const SILENCE_TALKING_MS_MAX = 5_000;
 
+/** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
+export const SESSION_MS_MAX = 200_000;
+
 /** How long packets that still come by the relay are taken for stragglers after the path became direct, in ms. */
 export const SETTLE_MS = 2_000;
 
