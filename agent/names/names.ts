@@ -254,7 +254,7 @@ class KeptNames implements Names {
     this.#said = said;
     const { log, mode } = this.#options;
     if (way === null) log.warn(`${this.#problem}`);
-    else log.info('Names of the cluster are found by programs of this machine', { by: way, ...(mode === 'resolver' && way === 'hosts' && { why: reasons.join('; ') }) });
+    else log.info('Names of the cluster are found by programs of this machine', { by: way, ...(mode === 'resolver' && way === 'hosts' && { reason: reasons.join('; ') }) });
   }
 }
 

@@ -104,7 +104,7 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, r
 
   /** Once when it begins, and once when it is over. */
   function tell(problem: string): void {
-    if (problem !== '' && problem !== told) log.warn({ manager: manager.kind }, problem);
+    if (problem !== '' && problem !== told) log.warn({ manager: manager.kind, problem }, 'networks are not as they should be');
     if (problem === '' && told !== '') log.info({ manager: manager.kind }, 'the manager of networks does what it should again');
     told = problem;
   }

@@ -58,7 +58,7 @@ export function createEmbeddedRelay(settings: EmbeddedRelaySettings, { clustersO
         host, port, hostName, region: REGION, admission: createClusterAdmission(clustersOf), log, dataDir: settings.DATA_DIR, nowMs: nowMs(),
         certificateFile: settings.EMBEDDED_RELAY_TLS_CERT_FILE, keyFile: settings.EMBEDDED_RELAY_TLS_KEY_FILE,
       }).catch((error: unknown) => { throw new Error(`The relay cannot listen (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`, { cause: error }); });
-      log.info({ port: opened.port, host_name: hostName }, 'the relay listens');
+      log.info({ port: opened.port, host: hostName }, 'the relay listens');
       return true;
     },
     close: async () => { await opened?.close(); },

@@ -81,7 +81,7 @@ test('a manager that is away is asked later each time, and told of once when it 
   await rest(BACK_OFF_MS * 8);
   await until('its return', () => log.lines.some((line) => line.message === 'the manager of networks does what it should again'));
 
-  t.deepEqual(log.lines.filter((line) => line.level === 'warn').map((line) => line.message), ['Netmaker did not answer.']);
+  t.deepEqual(log.lines.filter((line) => line.level === 'warn').map((line) => (line.fields as { problem?: string }).problem), ['Netmaker did not answer.']);
 });
 
 test('whoever loses the right to reconcile changes nothing more', async (t) => {

@@ -196,7 +196,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   function sayLeftOut(): void {
     const clusters = now.leftOut.map(({ clusterName }) => clusterName).toSorted();
     const said = clusters.join(' ');
-    if (said !== saidLeftOut && said !== '') log.warn({ clusters, peersMax: ports.peersMax }, 'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh');
+    if (said !== saidLeftOut && said !== '') log.warn({ clusters, peers_max: ports.peersMax }, 'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh');
     saidLeftOut = said;
   }
 
