@@ -24,6 +24,8 @@ export interface Relays {
   carries(region: number | null): boolean;
   /** False: dropped. The first packets to a region connect to it, and wait for that: they are handshakes, which would not come again for 5 s. */
   send(region: number, publicKey: string, packet: Uint8Array): boolean;
+  /** This machine slept, or an address of it is gone: what was connected before is dead, though nobody said so, and is connected again. */
+  renew(): void;
   /** Looks after time: idle connections end, a home that is away for too long is replaced. */
   sweep(): void;
   /** Whether a connection that is needed is away, so that `sweep` is due soon. */
@@ -160,6 +162,13 @@ export function createRelays(ports: RelayPorts): Relays {
         return true;
       }
       return entry.connection.send(publicKey, packet);
+    },
+    renew() {
+      for (const [region, { connection }] of connected) {
+        connection.close();
+        connected.delete(region);
+      }
+      settle(home);
     },
     sweep() {
       const nowMs = performance.now();
