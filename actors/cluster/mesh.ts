@@ -18,6 +18,9 @@ const TRY_IN_MS = 250;
 /** MTU of the networks: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth where nothing is in the way. */
 export const MESH_MTU = 1_280;
 
+/** How often the log is told of members that ask for strangers, in ms. */
+const WARN_MS = 10_000;
+
 /** One change, as members are told of it. */
 interface MeshChange {
   readonly from: MeshRevision;
@@ -46,10 +49,12 @@ export interface ClusterMesh {
   readonly changes: readonly MeshChange[];
   /** Members that were connected when they asked: they are told of changes. */
   readonly listeners: ReadonlySet<NodeId>;
+  /** When a member that asks for strangers was told of in the log last, in Unix ms. */
+  readonly warnedAtMs: number;
 }
 
 /** Nothing read, nobody listening. One object for all. */
-export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: new Map(), changes: [], listeners: new Set() };
+export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: new Map(), changes: [], listeners: new Set(), warnedAtMs: 0 };
 
 type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
@@ -66,7 +71,7 @@ export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, re
   const changes = mesh.revision?.epoch === epoch ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX) : [];
   const ofNode = new Map([...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])));
   const listeners = new Set([...mesh.listeners].filter((node) => ofNode.has(node) || !mesh.ofNode.has(node)));
-  const next: ClusterMesh = { revision, peers, ofNode, changes, listeners };
+  const next: ClusterMesh = { ...mesh, revision, peers, ofNode, changes, listeners };
 
   const changed = new Set(set.map((peer) => peer.node));
   const [change] = changes.slice(-1);
@@ -91,9 +96,12 @@ export function meshWanted(state: ClusterState, record: ClusterRecord, { node, r
 }
 
 /** Both sides of a pair are told to try at once. One that asks for somebody else's peer is told nothing. */
-export function directWanted(state: ClusterState, { node, publicKey }: Said<'direct-wanted'>): Step<ClusterState> {
+export function directWanted(state: ClusterState, { node, publicKey }: Said<'direct-wanted'>, nowMs: number): Step<ClusterState> {
   const [asking, asked] = [state.mesh.ofNode.get(node), state.mesh.peers.get(publicKey)];
-  if (asking === undefined || asked === undefined) return step(state, [], [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }]);
+  if (asking === undefined || asked === undefined) {
+    if (Math.abs(nowMs - state.mesh.warnedAtMs) < WARN_MS) return unchanged(state); // one that asks without end does not fill the log
+    return step({ ...state, mesh: { ...state.mesh, warnedAtMs: nowMs } }, [], [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }]);
+  }
   const toAsking = tellNode(node, { type: 'mesh-try', public_key: publicKey, in_ms: TRY_IN_MS });
   return step(state, [], asked.node === null ? [toAsking] : [toAsking, tellNode(asked.node, { type: 'mesh-try', public_key: asking.public_key, in_ms: TRY_IN_MS })]);
 }

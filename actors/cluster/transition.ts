@@ -48,7 +48,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'mesh-wanted':
         return meshWanted(state, record, message, settings.vpnDomain);
       case 'direct-wanted':
-        return directWanted(state, message);
+        return directWanted(state, message, nowMs);
       case 'refused':
         return unchanged(state); // every cluster write has an asker, who was told
       default:

@@ -9,6 +9,9 @@ export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[]
 /** Bridges of containers and virtual machines: nobody outside reaches them. Judgement, by the names that these programs give. */
 const BRIDGE = /^(?:docker|br-|veth|virbr|vmbr|cni|flannel|cali|podman|lxc|lxd|vnet|kube)/u;
 
+/** Interfaces of other members on this machine: agents and gateways. What is inside a mesh is no way to it. */
+const MEMBER = /^edge(?:[\da-f]{8}|gw\d+)$/u;
+
 /** Interfaces of this machine now. A machine where they cannot be read has none. */
 export function systemInterfaces(): Interfaces {
   try {
@@ -21,7 +24,7 @@ export function systemInterfaces(): Interfaces {
 /** Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes. `meshRanges` and the interface `except` are not outside. */
 export function localAddresses(interfaces: Interfaces, except: string, meshRanges: readonly string[]): readonly string[] {
   const mesh = rangesOf(meshRanges);
-  const found = Object.entries(interfaces).flatMap(([name, infos]) => (name === except ? [] : (infos ?? []).flatMap((info) => {
+  const found = Object.entries(interfaces).flatMap(([name, infos]) => (name === except || MEMBER.test(name) ? [] : (infos ?? []).flatMap((info) => {
     const family = info.family === 'IPv6' ? 'ipv6' : 'ipv4';
     if (info.internal || info.cidr === null || UNREACHABLE.check(info.address, family) || mesh.check(info.address, family)) return [];
     return [{ cidr: info.cidr, rank: (BRIDGE.test(name) ? 2 : 0) + (family === 'ipv6' ? 1 : 0) }];

@@ -247,7 +247,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const addresses = localAddresses(interfaces(), interfaceName, meshRanges);
     const isSame = JSON.stringify([addresses, meshRanges]) === JSON.stringify([own.addresses, own.meshRanges]);
     if (isSame && !hasSlept) return;
-    if (hasSlept || own.addresses.some((address) => !addresses.some((one) => JSON.stringify(one) === JSON.stringify(address)))) relays.renew();
+    if (hasSlept || own.addresses.some((address) => !addresses.includes(address))) relays.renew();
     own = { addresses, listenPort, meshRanges };
     for (const { publicKey, wanted: { endpoints } } of peers.values()) {
       tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(endpoints, own) });

@@ -182,8 +182,11 @@ test('a member that wants a path to what is no peer of its own is told nothing, 
   const cluster = new Listening().read([member(1)]);
 
   for (const [asking, asked] of [[1, 9], [9, 1]] as const) {
+    cluster.nowMs += 10_000;
     cluster.say({ type: 'direct-wanted', node: node(asking), publicKey: key(asked) });
     t.deepEqual(cluster.effects, [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node: node(asking) } }]);
+    cluster.say({ type: 'direct-wanted', node: node(asking), publicKey: key(asked) });
+    t.deepEqual(cluster.effects, [], 'the log is not filled');
   }
 });
 
