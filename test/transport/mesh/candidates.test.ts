@@ -39,6 +39,7 @@ test('a machine tells of its addresses, those of containers last, those of the m
 
   t.deepEqual(addresses, ['192.168.1.5/24', '2001:db8:5::5/64', '172.17.0.1/16']);
   t.deepEqual(localEndpoints(addresses, 7), ['192.168.1.5:7', '[2001:db8:5::5]:7', '172.17.0.1:7']);
+  t.deepEqual(localAddresses({ edge0a1b2c3d: [info('100.65.0.7/24')], edgegw123456789: [info('100.66.0.1/24')], eth0: [info('192.168.1.5/24')] }, 'edge1', []), ['192.168.1.5/24'], 'other members of this machine');
   t.is(localAddresses({ eth0: Array.from({ length: 20 }, (_, index) => info(`192.168.1.${index + 1}/24`)) }, 'edge1', []).length, MESH_ENDPOINTS_MAX);
 });
 
