@@ -207,7 +207,10 @@ export class Session implements LinkOwner {
   #redirected(reason: string): void {
     const isSafe = URL.canParse(reason) && isFollowed(this.#url, reason);
     this.#redirects += 1;
-    if (!isSafe || this.#redirects > REDIRECTS_MAX) return this.#restBeforeNext(false);
+    if (!isSafe || this.#redirects > REDIRECTS_MAX) {
+      this.#ports.log.info('The admin does not own this cluster, and names none to go to', { admin: this.#url });
+      return this.#restBeforeNext(false);
+    }
     this.#ports.log.info('Another admin owns this cluster', { admin: reason });
     this.#redirect = reason;
     this.#rest(Math.round(this.#ports.random() * 200));

@@ -56,7 +56,7 @@ async function startAdmins(scope: Scope) {
  * in the log then: with two admins it was the other one.
  */
 function triedFirst(agent: AgentProgram, from: number, admins: readonly AdminProgram[]): string | undefined {
-  const [line] = agent.program.lines(from).filter(({ msg }) => msg === 'The admin cannot be reached' || msg === 'Another admin owns this cluster' || msg === 'Connected');
+  const [line] = agent.program.lines(from).filter(({ msg }) => msg === 'The admin cannot be reached' || msg === 'Another admin owns this cluster' || msg === 'The admin does not own this cluster, and names none to go to' || msg === 'Connected');
   const named = admins.findIndex(({ url }) => url === line?.['admin']);
   return admins[line?.['msg'] === 'Another admin owns this cluster' ? 1 - named : named]?.name;
 }
