@@ -50,7 +50,7 @@ function heldAtNetmaker(what: string, fault: Extract<Fault, 'hang' | 'lost'>, is
   const name = `${what}, ${fault === 'hang' ? 'before it is done' : 'when it is done and nobody was told'}`;
   return {
     name, isStored: true,
-    async hold({ netmaker }) {
+    async hold({ netmaker, fleet }) {
       let asked = 0;
       netmaker.fault = (method, path) => {
         if (!isAsked(method, path)) return null;
@@ -58,7 +58,8 @@ function heldAtNetmaker(what: string, fault: Extract<Fault, 'hang' | 'lost'>, is
         return fault;
       };
       return {
-        caught: () => until(name, () => asked > 0, DEADLINE_MS),
+        // Not something that is asked for besides: the move is stored by then.
+        caught: () => until(name, async () => asked > 0 && (await fleet.sql('select from mesh_move')).length > 0, DEADLINE_MS),
         release: async () => Promise.resolve((netmaker.fault = () => null)),
       };
     },
