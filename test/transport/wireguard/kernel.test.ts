@@ -41,8 +41,8 @@ test.serial('wg programs key, port and peers, changes and removes them, and what
 
   await kernel.apply({ set: [peerOf(other), ...[second, third].map((publicKey, index) => ({ publicKey, allowedIps: [`100.64.0.${20 + index}/32`], endpoint: '[2001:db8::7]:7', keepaliveSeconds: 7 }))], removed: [] });
   await kernel.apply({ set: [{ ...peerOf(other, { endpoint: null }) }, { publicKey: second, allowedIps: [], endpoint: '198.51.100.9:9', keepaliveSeconds: 25 }], removed: [third] });
-  t.deepEqual(new Map((await kernel.read()).map(({ publicKey, endpoint, allowedIps }) => [publicKey, [endpoint, ...allowedIps]])),
-    new Map([[other.pair.publicKey, [other.endpoint, '100.64.0.6/32', 'fd00:edfe::6/128']], [second, ['198.51.100.9:9']]]));
+  t.deepEqual(Object.fromEntries((await kernel.read()).map(({ publicKey, endpoint, allowedIps }) => [publicKey, [endpoint, ...allowedIps]])),
+    Object.fromEntries([[other.pair.publicKey, [other.endpoint, '100.64.0.6/32', 'fd00:edfe::6/128']], [second, ['198.51.100.9:9']]]));
   await other.device.apply({ set: [peerOf(one)], removed: [] });
   await reaches(other.machine, one.address);
   await kernel.apply({ set: [], removed: [second] });
