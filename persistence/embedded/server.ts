@@ -18,8 +18,8 @@ export interface Keeper {
   readonly ended: Promise<void>;
 }
 
-/** Connections that the server takes. Source: DATABASE_POOL_MAX (at most 80), and room for listeners, launchers and people. */
-const CONNECTIONS_MAX = 100;
+/** Connections that the server takes: DATABASE_POOL_MAX of an admin (10 unless set) and its four listeners, launchers and people; and fifteen such admins at once, as tests have them. */
+const CONNECTIONS_MAX = 250;
 
 /** Pause between two looks at a server that is coming or going, in ms. It starts in 30 ms. */
 const LOOK_INTERVAL_MS = 20;
