@@ -51,8 +51,13 @@ export function answerHeaders({ message, headers }: Answer): Record<string, stri
   return { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': String(Buffer.byteLength(message) + 1), 'Cache-Control': 'no-store', ...headers };
 }
 
+/** What stands beside a status. Always given to Node, which else takes the phrase of an answer that it refused to write before. */
+export function reasonOf(status: number): string {
+  return STATUS_CODES[status] ?? '';
+}
+
 /** A whole answer as bytes, for sockets that Node's server let go of. The connection ends with it. */
 export function rawAnswer(answer: Answer): string {
   const headers = Object.entries({ ...answerHeaders(answer), Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${headers}\r\n${answer.message}\n`;
+  return `HTTP/1.1 ${answer.status} ${reasonOf(answer.status)}\r\n${headers}\r\n${answer.message}\n`;
 }

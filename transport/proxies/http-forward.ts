@@ -1,11 +1,12 @@
 /** Absolute-form requests: one stream to the target for each, request and answer passed on as they come. */
-import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { request as httpRequest, type ClientRequest, type IncomingMessage, type InformationEvent, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { contained } from '../streams/contained.ts';
 import { reset } from '../streams/reset.ts';
 import type { Guests } from './guests.ts';
 import { createDeadlines } from './deadlines.ts';
-import { answerHeaders, dialAnswer, proxyError, rawAnswer, type Answer } from './http-answers.ts';
-import { passedOn, values, type Forwarded } from './http-requests.ts';
+import { answerHeaders, dialAnswer, proxyError, rawAnswer, reasonOf, type Answer } from './http-answers.ts';
+import { passedOn, passedReason, values, type Forwarded } from './http-requests.ts';
 import { HEADER_BYTES_MAX, INTERIMS_MAX } from './limits.ts';
 import type { Dial, Serving } from './tunnels.ts';
 
@@ -16,7 +17,7 @@ export interface Passed {
 }
 
 /** What forwarding works with. */
-export interface Forwarding extends Pick<Serving, 'limits'> {
+export interface Forwarding extends Pick<Serving, 'limits' | 'log'> {
   readonly dial: Dial;
   readonly guests: Guests;
   /** This proxy's name in `Via`. */
@@ -29,6 +30,12 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
+/** The smallest status of an answer. Source: RFC 9110, 15. A parser takes three digits, Node writes none below. */
+const STATUS_MIN = 100;
+
+/** Headers that an answer without a body must not have (RFC 9110, 8.6 and RFC 9112, 6.1), or its reader waits for one. */
+const WITHOUT_BODY = ['content-length', 'transfer-encoding'] as const;
+
 const INCOMPLETE = proxyError(502, 'http_response_incomplete', 'The target closed the connection before it answered.');
 const BROKEN = proxyError(502, 'http_protocol_error', 'The target answered with something that is not HTTP.');
 
@@ -36,7 +43,7 @@ const BROKEN = proxyError(502, 'http_protocol_error', 'The target answered with 
 export function answer({ request, response }: Exchange, said: Answer, guests: Guests): void {
   if (response.headersSent || response.destroyed) return reset(request.socket);
   if (!hasBody(request)) {
-    response.writeHead(said.status, answerHeaders(said)).end(`${said.message}\n`);
+    response.writeHead(said.status, reasonOf(said.status), answerHeaders(said)).end(`${said.message}\n`);
     return undefined;
   }
   request.resume();
@@ -66,9 +73,11 @@ export function createForward(forwarding: Forwarding): { readonly passed: Readon
   };
 }
 
-function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests, pseudonym }: Forwarding, passed: Passed): void {
+/** Beyond this no byte of the target is trusted: whatever it sets off ends this exchange alone. */
+function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests, pseudonym, log }: Forwarding, passed: Passed): void {
   const { request, response } = exchange;
   let interims = 0;
+  let isAnswered = (): boolean => false;
   response.once('close', () => {
     if (response.writableFinished) stream.destroy();
     else reset(stream);
@@ -84,24 +93,26 @@ function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests
     answer(exchange, { status: 400, message: 'The request has a character that must not be sent on.' }, guests);
     return reset(stream);
   }
-  outgoing.on('error', (error: NodeJS.ErrnoException) => fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE));
-  outgoing.on('upgrade', () => fail(BROKEN)); // nobody asked for one
-  outgoing.on('information', (interim) => {
+  outgoing.on('error', contained((error: NodeJS.ErrnoException) => {
+    if (isAnswered()) reset(stream); // what came after a whole answer is nobody's
+    else fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE);
+  }, broke));
+  outgoing.on('upgrade', contained(() => fail(BROKEN), broke)); // nobody asked for one
+  outgoing.on('information', contained((interim: InformationEvent) => {
     interims += 1;
-    if (interims > INTERIMS_MAX) fail(BROKEN);
-    else if (request.httpVersion === '1.1' && !response.headersSent) inform(response, interim.statusCode, passedOn(interim.rawHeaders, interim.httpVersion, pseudonym));
-  });
-  outgoing.on('response', (incoming) => {
+    if (interims > INTERIMS_MAX || interim.statusCode === 101) fail(BROKEN);
+    else if (request.httpVersion === '1.1' && !response.headersSent) inform(response, interim.statusCode, passedOn(interim.rawHeaders, interim.httpVersion, pseudonym, WITHOUT_BODY));
+  }, broke));
+  outgoing.on('response', contained((incoming: IncomingMessage) => {
+    const status = incoming.statusCode ?? 0;
+    if (status < STATUS_MIN) return fail(BROKEN);
     response.sendDate = false;
-    try {
-      response.writeHead(incoming.statusCode ?? 0, incoming.statusMessage ?? '', passedOn(incoming.rawHeaders, incoming.httpVersion, pseudonym));
-    } catch { // a status under 100
-      return fail(BROKEN);
-    }
-    incoming.on('error', () => fail(INCOMPLETE));
+    response.writeHead(status, passedReason(incoming.statusMessage), passedOn(incoming.rawHeaders, incoming.httpVersion, pseudonym, status === 204 ? WITHOUT_BODY : []));
+    isAnswered = () => incoming.complete;
+    incoming.on('error', contained(() => fail(INCOMPLETE), broke));
     incoming.on('data', (chunk: Buffer) => { passed.down += chunk.length; });
-    return incoming.pipe(response);
-  });
+    incoming.pipe(response);
+  }, broke));
   request.on('error', () => reset(stream));
   request.on('data', (chunk: Buffer) => { passed.up += chunk.length; });
   request.pipe(outgoing);
@@ -111,6 +122,12 @@ function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests
     reset(stream);
     answer(exchange, said, guests);
   }
+
+  function broke(error: unknown): void {
+    log.warn({ error }, 'an answer through the HTTP proxy broke off');
+    reset(stream);
+    reset(request.socket);
+  }
 }
 
 /** Our word comes first: host and framing are those that were judged. */
@@ -119,7 +136,7 @@ function headersOf(request: IncomingMessage, { authority }: Forwarded, pseudonym
   return ['Host', authority, ...passedOn(request.rawHeaders, request.httpVersion, pseudonym, ['host']), ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []), 'Connection', 'close'];
 }
 
-/** Passes an interim answer on; 101 cannot come here. */
+/** Passes an interim answer on; 101 does not come here. */
 function inform(response: ServerResponse, status: number, headers: string[]): void {
   if (status === 100) response.writeContinue();
   else response.writeInformation(status, headers);

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { contained } from '../streams/contained.ts';
 import { reset } from '../streams/reset.ts';
 import { createCounters, type BlockReason } from './counters.ts';
 import { createGuests } from './guests.ts';
@@ -36,7 +37,7 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
   const busy = new WeakSet<Socket>();
   const guests = createGuests(limits, counters, (socket) => (busy.has(socket) ? reset(socket) : guests.dismiss(socket, rawAnswer(SLOW))));
   const dial = createDial(serving, counters);
-  const { forward, passed } = createForward({ limits, dial, guests, pseudonym });
+  const { forward, passed } = createForward({ limits, log, dial, guests, pseudonym });
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
@@ -96,6 +97,11 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
     log.debug({ client: clientAddress(socket), reason }, 'an HTTP proxy client was turned away');
   }
 
+  function broke(error: unknown, socket: Socket): void {
+    log.warn({ error }, 'a request to the HTTP proxy broke off');
+    reset(socket);
+  }
+
   function server(): Server {
     const made = createServer({
       noDelay: true, maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: limits.handshakeMsMax + NODE_HEADERS_MS, requestTimeout: 0,
@@ -103,8 +109,10 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
     });
     made.maxHeadersCount = 0; // Node would drop what is beyond and serve the rest: the lines are counted by us
     Object.assign(made, { httpAllowHalfOpen: true }); // a client that has said all may still hear the answer
-    return made.on('connection', (socket) => void guests.enter(socket)).on('request', onRequest).on('checkContinue', onRequest)
-      .on('connect', (request, socket, head) => onConnect(request, socket as Socket, head)).on('clientError', (error, socket) => onClientError(error, socket as Socket));
+    const asked = contained(onRequest, (error, request) => broke(error, request.socket));
+    return made.on('connection', (socket) => void guests.enter(socket)).on('request', asked).on('checkContinue', asked)
+      .on('connect', contained((request, socket, head) => onConnect(request, socket as Socket, head), (error, _request, socket) => broke(error, socket as Socket)))
+      .on('clientError', contained((error, socket) => onClientError(error, socket as Socket), (error, _problem, socket) => broke(error, socket as Socket)));
   }
 
   return { servers: Array.from({ length: count }, server), counters, guests, passed };

@@ -74,10 +74,15 @@ export function readForwarded(head: RequestHead, pseudonym: string): Forwarded |
 export function passedOn(rawHeaders: readonly string[], httpVersion: string, pseudonym: string, also: readonly string[] = []): string[] {
   const named = values({ rawHeaders }, 'connection').flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase()));
   const dropped = new Set([...HOP_BY_HOP, ...named, ...also]);
-  dropped.delete('content-length');
+  if (!also.includes('content-length')) dropped.delete('content-length');
   dropped.delete('via');
   const kept = pairs(rawHeaders).filter(([name]) => !dropped.has(name.toLowerCase()));
   return [...kept, ['Via', `${httpVersion} ${pseudonym}`] as const].flat();
+}
+
+/** A target's reason phrase as Node writes it: parsers take any octet but line ends, and a writer throws at a control character. Source: RFC 9112, 4. */
+export function passedReason(phrase: string | undefined): string {
+  return (phrase ?? '').replaceAll(/[^\t\u0020-\u007e\u0080-\u00ff]/gu, ' ');
 }
 
 /** All values of a header. `name` in lower case. */

@@ -1,5 +1,7 @@
 /** A SOCKS5 server: greeting, login, request, dial, and only then the reply. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { contained } from '../streams/contained.ts';
+import { reset } from '../streams/reset.ts';
 import { createCounters, type BlockReason, type ProxyCounters } from './counters.ts';
 import { createGuests, type Guests } from './guests.ts';
 import { clientAddress, type Admission, type Credentials } from './ports.ts';
@@ -37,8 +39,14 @@ export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
     let read: (bytes: Buffer) => number | null = greeting;
     let held: Buffer = NO_BYTES;
     let username = '';
-    socket.on('data', take);
+    const heard = contained(take, broke);
+    socket.on('data', heard);
     socket.on('end', leave);
+
+    function broke(error: unknown): void {
+      serving.log.warn({ error }, 'a request to the SOCKS5 proxy broke off');
+      reset(socket);
+    }
 
     /** The one listener of the handshake. What is not enough for a message is held; a message has 513 bytes at most. */
     function take(chunk: Buffer): void {
@@ -91,7 +99,7 @@ export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
       const { message: { host, port } } = asked;
       const refusal = refusalOf(asked.message);
       if (refusal !== null || host === null) return end(refusal === REPLY.general ? 'malformed' : 'unsupported', replyOf(refusal ?? REPLY.general));
-      socket.off('data', take);
+      socket.off('data', heard);
       socket.off('end', leave);
       guests.admit(socket);
       openTunnel(socket, { username, host, port }, bytes.subarray(asked.bytes), ANSWERS, work);
@@ -101,7 +109,7 @@ export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
     function end(reason: BlockReason, lastWord: Buffer | string): null {
       counters.blocked[reason] += 1;
       serving.log.debug({ client: clientAddress(socket), reason }, 'a SOCKS5 client was turned away');
-      socket.off('data', take);
+      socket.off('data', heard);
       guests.dismiss(socket, lastWord);
       return null;
     }
