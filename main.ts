@@ -66,7 +66,7 @@ import { createTree, type Tree } from './supervisors/tree.ts';
 import { createUnwind, type Unwind } from './supervisors/unwind.ts';
 import { startCoordination } from './supervisors/vpn/coordination.ts';
 import { openBroker } from './transport/brokers/adapters.ts';
-import { monotonicMs, systemClock } from './transport/clock.ts';
+import { createLeaseClock, monotonicMs, systemClock } from './transport/clock.ts';
 import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
 import { createGuard } from './transport/guard/guard.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
@@ -124,6 +124,7 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
 
 async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<RunningAdmin> {
   const clock = systemClock;
+  const leaseClockMs = createLeaseClock();
 
   const tracing = await createTracing({ variables: config.tracing, version: packageFile.version, instance: config.ADMIN_NAME, log });
   unwind.add('traces', () => tracing.close());
@@ -163,7 +164,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   });
   const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded', port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
     clock, log, monotonicMs, relayMapUrls: () => agentSettings.derp_map_urls, adminUrls: () => urls, upgrade: createTunnelGate(tunnels, 'mesh'), send: (node, frame) => void sessions.sendToNode(node, frame),
-    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), store: (...said) => storeGateway(pool, adminId, ...said),
+    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), isFresh: (cluster) => tree.held.isFresh(cluster), store: (...said) => storeGateway(pool, adminId, ...said),
   });
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
@@ -184,7 +185,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const passwords = createPasswords();
   const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway, bus, clock, log, monotonicMs,
+    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway, bus, clock, log, leaseClockMs,
     settings: {
       unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
@@ -193,7 +194,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const observer = await startMeshObserver(config, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
   agentSettings.mesh = vpn.kind === 'netmaker' ? { mode: 'netmaker' } : { mode: 'embedded', observers: [...observer.observers] };
   unwind.add('the observer', () => observer.close());
-  const publishing = createPublishing(config, database, committer, adminId, tree, log);
+  const publishing = createPublishing(config, database, committer, adminId, tree, leaseClockMs, log);
   unwind.add('leases', () => tree.ownership.stop());
   unwind.add('the gateway', () => gateway.close());
   unwind.add('commits', () => committer.drained());
@@ -253,7 +254,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   // Life.
   await tree.ownership.start();
   unwind.add('coordination of networks', startCoordination({
-    manager: vpn, rows: vpnRows, leaseMs: VPN_LEASE_MS, clock, monotonicMs, random: Math.random, log, listen: () => database.listen(vpn.kind === 'netmaker' ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], clock),
+    manager: vpn, rows: vpnRows, leaseMs: VPN_LEASE_MS, clock, monotonicMs, leaseClockMs, random: Math.random, log, listen: () => database.listen(vpn.kind === 'netmaker' ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], clock),
     sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
   }));
   const meshChanges = watchMeshes(database, tree, relay);
@@ -331,13 +332,13 @@ interface Publishing {
 }
 
 /** The channels by which events leave, and the ear that wakes them. */
-function createPublishing(config: AdminConfig, database: Database, committer: GroupCommitter, adminId: string, { directory }: Tree, log: Log): Publishing {
+function createPublishing(config: AdminConfig, database: Database, committer: GroupCommitter, adminId: string, { directory }: Tree, leaseClockMs: () => number, log: Log): Publishing {
   const { pool } = database;
   const clock = systemClock;
   const leases = channelLeases(pool, adminId);
   const channelPorts = (name: string) => ({
     lease: { claim: () => leases.claim(name), renew: (epoch: number) => leases.renew(name, epoch), release: (epoch: number) => leases.release(name, epoch) },
-    leaseMs: CHANNEL_LEASE_MS, clock, monotonicMs, random: Math.random, log,
+    leaseMs: CHANNEL_LEASE_MS, clock, leaseClockMs, random: Math.random, log,
   });
   const webhooks = createWebhooksChannel({
     ...channelPorts(WEBHOOKS_CHANNEL), directory,

@@ -35,7 +35,8 @@ export interface TreePorts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
-  readonly monotonicMs: () => number;
+  /** By which leases run out: runs on while this machine is suspended. */
+  readonly leaseClockMs: () => number;
   /** Lets a test put a fault into a behaviour. */
   readonly kinds?: (table: KindTable) => KindTable;
 }
@@ -55,12 +56,12 @@ export interface Tree {
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
   const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer, gateway } = ports;
-  const held = createHeldLeases(ports.leaseMs, ports.monotonicMs);
+  const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
   const mesh = createMeshWatcher({ rows: ports.meshRows, held, clock, log, tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }) });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
   const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes: mesh, gateway, log });
-  const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, monotonicMs: ports.monotonicMs });
+  const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, leaseClockMs: ports.leaseClockMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
   });

@@ -22,7 +22,7 @@ export interface EffectPorts {
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
-  /** Runs while this admin holds the lease behind an actor, by its own monotonic clock: now, when the lease is renewed, or never. */
+  /** Runs while this admin holds the lease behind an actor, by its own lease clock: now, when the lease is renewed, or never. */
   whenOwned(address: Address, run: () => void): void;
   /** Starts an actor from its rows if it is not there. */
   revive(address: Address): void;

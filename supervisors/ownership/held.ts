@@ -1,4 +1,4 @@
-/** Leases that this admin holds, by its own monotonic clock, which goes on while the process is paused. */
+/** Leases that this admin holds, by a clock of its own that goes on while the process is paused, and while its machine is suspended. */
 import type { Lease } from '../../actors/kit/behaviour.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 
@@ -11,7 +11,7 @@ export interface HeldLeases {
   isFresh(cluster: ClusterId): boolean;
   /** Runs at once while the lease is fresh, else when it is renewed; never when it is lost. */
   whenFresh(cluster: ClusterId, run: () => void): void;
-  /** Granted or renewed by a request that was sent at `sentAtMs` (monotonic). */
+  /** Granted or renewed by a request that was sent at `sentAtMs` of the lease clock. */
   hold(cluster: ClusterId, epoch: number, sentAtMs: number): void;
   lose(cluster: ClusterId): void;
   all(): readonly { readonly cluster: ClusterId; readonly epoch: number }[];
@@ -21,10 +21,10 @@ export interface HeldLeases {
 const NO_EPOCH = -1;
 
 /** Nothing is held at first. `leaseMs` must be what the database grants. */
-export function createHeldLeases(leaseMs: number, monotonicMs: () => number): HeldLeases {
+export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): HeldLeases {
   const held = new Map<ClusterId, { readonly lease: Lease; readonly untilMs: number }>();
   const waiting = new Map<ClusterId, (() => void)[]>();
-  const isFresh = (cluster: ClusterId): boolean => (held.get(cluster)?.untilMs ?? 0) > monotonicMs();
+  const isFresh = (cluster: ClusterId): boolean => (held.get(cluster)?.untilMs ?? 0) > leaseClockMs();
   return {
     leaseOf: (cluster) => held.get(cluster)?.lease ?? { cluster, epoch: NO_EPOCH },
     holds: (cluster) => held.has(cluster),

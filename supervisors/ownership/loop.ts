@@ -36,7 +36,8 @@ export interface OwnershipPorts {
   readonly loader: Loader;
   readonly clock: Clock;
   readonly log: Log;
-  monotonicMs(): number;
+  /** By which leases run out: runs on while this machine is suspended. */
+  leaseClockMs(): number;
 }
 
 /** The running loop. */
@@ -58,14 +59,14 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   const { adminId, leases, held, directory, loader, clock, log } = ports;
   let stopped = false;
   let degraded = false;
-  let succeededAtMs = ports.monotonicMs();
+  let succeededAtMs = ports.leaseClockMs();
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
   /** Held, and their actors are not all here: reading their rows failed. */
   const unsettled = new Set<ClusterId>();
 
   async function compare(): Promise<void> {
-    const sentAtMs = ports.monotonicMs();
+    const sentAtMs = ports.leaseClockMs();
     await leases.checkIn();
     const before = held.all(); // not those that are created while the renewal is under way
     const renewed = await leases.renew(adminId, before);
@@ -77,10 +78,10 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     measure(roomy, free);
     const assigned = assign(free, roomy);
     const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
-    const claimedAtMs = ports.monotonicMs();
+    const claimedAtMs = ports.leaseClockMs();
     gained(await leases.claim(adminId, mine), claimedAtMs);
     await settle();
-    succeededAtMs = ports.monotonicMs();
+    succeededAtMs = ports.leaseClockMs();
   }
 
   function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
@@ -128,15 +129,15 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
 
   return {
     isDegraded: () => degraded,
-    quietMs: () => ports.monotonicMs() - succeededAtMs,
+    quietMs: () => ports.leaseClockMs() - succeededAtMs,
     async start() {
-      const sentAtMs = ports.monotonicMs();
+      const sentAtMs = ports.leaseClockMs();
       gained(await leases.retake(adminId), sentAtMs);
       await compare();
       schedule();
     },
     created(cluster, epoch) {
-      held.hold(cluster, epoch, ports.monotonicMs());
+      held.hold(cluster, epoch, ports.leaseClockMs());
     },
     async stop() {
       stopped = true;

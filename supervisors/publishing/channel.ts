@@ -36,7 +36,8 @@ export interface ChannelPorts {
   readonly lease: ChannelLease;
   readonly leaseMs: number;
   readonly clock: Clock;
-  readonly monotonicMs: () => number;
+  /** By which the lease runs out: runs on while this machine is suspended. */
+  readonly leaseClockMs: () => number;
   /** Jitter of waits, from 0 to 1. */
   readonly random: () => number;
   readonly log: Log;
@@ -50,7 +51,7 @@ export interface ChannelPorts {
 export interface Channel {
   /** There may be work. */
   poke(): void;
-  /** Whether this admin serves it, by its own monotonic clock: one that was paused must not go on (O1). */
+  /** Whether this admin serves it, by its own lease clock: one that was paused or suspended must not go on (O1). */
   holds(): boolean;
   /** Tries for the lease once, then goes on by itself. */
   start(): Promise<void>;
@@ -60,7 +61,7 @@ export interface Channel {
 
 /** A channel, not started. */
 export function createChannel(ports: ChannelPorts): Channel {
-  const { name, lease, leaseMs, clock, monotonicMs, log } = ports;
+  const { name, lease, leaseMs, clock, leaseClockMs, log } = ports;
   let epoch: number | null = null;
   let heldUntilMs = 0;
   let stopped = false;
@@ -72,7 +73,7 @@ export function createChannel(ports: ChannelPorts): Channel {
   let renewing: Promise<void> = Promise.resolve();
   let running: Promise<void> = Promise.resolve();
 
-  const holds = (): boolean => epoch !== null && monotonicMs() < heldUntilMs;
+  const holds = (): boolean => epoch !== null && leaseClockMs() < heldUntilMs;
 
   function lose(): void {
     if (epoch === null) return;
@@ -101,7 +102,7 @@ export function createChannel(ports: ChannelPorts): Channel {
   /** A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is taken up under a new epoch. */
   async function hold(): Promise<void> {
     if (epoch !== null && holds()) {
-      const renewedAtMs = monotonicMs();
+      const renewedAtMs = leaseClockMs();
       if (!(await lease.renew(epoch))) lose();
       else if (holds()) {
         heldUntilMs = renewedAtMs + leaseMs;
@@ -109,7 +110,7 @@ export function createChannel(ports: ChannelPorts): Channel {
       }
     }
     if (stopped) return;
-    const claimedAtMs = monotonicMs();
+    const claimedAtMs = leaseClockMs();
     const claimed = await lease.claim();
     if (claimed === null) return lose();
     epoch = claimed;

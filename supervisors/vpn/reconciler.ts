@@ -29,7 +29,10 @@ export interface ReconcilerPorts {
   readonly rows: VpnRows;
   readonly leaseMs: number;
   readonly clock: Clock;
+  /** For how long something takes. */
   readonly monotonicMs: () => number;
+  /** For how long the lease holds: runs on while this machine is suspended. */
+  readonly leaseClockMs: () => number;
   /** Jitter of waits, from 0 to 1. */
   readonly random: () => number;
   readonly log: Log;
@@ -50,7 +53,7 @@ class LeaseLost extends Error {
 }
 
 /** A reconciler, not started. */
-export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, random, log }: ReconcilerPorts): Reconciler {
+export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, leaseClockMs, random, log }: ReconcilerPorts): Reconciler {
   let epoch: number | null = null;
   let heldUntilMs = 0;
   let stopped = false;
@@ -115,15 +118,15 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, r
   }
 
   async function isHeld(): Promise<boolean> {
-    if (epoch !== null && monotonicMs() < heldUntilMs) return true;
-    const claimedAtMs = monotonicMs();
+    if (epoch !== null && leaseClockMs() < heldUntilMs) return true;
+    const claimedAtMs = leaseClockMs();
     epoch = await rows.lease.claim();
     heldUntilMs = claimedAtMs + leaseMs;
     return epoch !== null;
   }
 
   async function keep(): Promise<void> {
-    const nowMs = monotonicMs();
+    const nowMs = leaseClockMs();
     if (stopped || epoch === null || nowMs >= heldUntilMs) throw new LeaseLost('the right to reconcile ran out');
     if (heldUntilMs - nowMs > leaseMs * 2 / 3) return;
     if (!(await rows.lease.renew(epoch))) {

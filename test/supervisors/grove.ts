@@ -21,7 +21,7 @@ import { createSshLogins } from '../../persistence/ssh/verifier.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { KindTable } from '../../supervisors/kinds.ts';
 import { createTree, type Tree } from '../../supervisors/tree.ts';
-import { monotonicMs, systemClock } from '../../transport/clock.ts';
+import { createLeaseClock, systemClock } from '../../transport/clock.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import { HEALTHY, keyRecord, PORTS, REGISTRATION, SETTINGS } from '../actors/world.ts';
@@ -77,6 +77,7 @@ export interface GroveOptions {
   readonly loader?: (real: Loader) => Loader;
   readonly log?: Log;
   readonly clock?: Clock;
+  readonly leaseClockMs?: () => number;
 }
 
 export interface Grove {
@@ -138,7 +139,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const tree = createTree({
     adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), tracer: createTracer(null), meshRows: { read: (clusters) => readMeshes(database.pool, clusters) }, gateway: { become: () => {} }, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
-    leases: { ...leases, checkIn: () => registry.checkIn() }, monotonicMs, ...(options.kinds !== undefined && { kinds: options.kinds }),
+    leases: { ...leases, checkIn: () => registry.checkIn() }, leaseClockMs: options.leaseClockMs ?? createLeaseClock(), ...(options.kinds !== undefined && { kinds: options.kinds }),
   });
   let isStopped = false;
   const stop = async (): Promise<void> => {

@@ -4,6 +4,8 @@ import * as fc from 'fast-check';
 import { LEASE_MS } from '../../persistence/leases.ts';
 import { assign } from '../../supervisors/ownership/assignment.ts';
 import { createHeldLeases } from '../../supervisors/ownership/held.ts';
+import type { NodeState } from '../../actors/node/state.ts';
+import { createLeaseClock } from '../../transport/clock.ts';
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import { CLUSTER, OTHER_CLUSTER, result, session } from '../actors/world.ts';
 import { until } from '../support/until.ts';
@@ -102,6 +104,32 @@ test('an owner that stops renewing is replaced within 5 s; when it wakes it writ
   other.connect(node, 7, [execution]);
   other.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'results-arrived', session: 7 as SessionId, results: [result(1, { execution })] } });
   await until('the result is stored', async () => (await other.statusOf(execution)) === 'completed');
+});
+
+test('an owner whose machine was suspended beyond its lease delivers nothing when it wakes: what another owns by then, it does not even know of (O1, O2)', async (t) => {
+  const clock = createFreezableClock();
+  let suspendedMs = 0;
+  const leaseClockMs = createLeaseClock({ monotonicMs: () => performance.now() - suspendedMs, bootMs: () => performance.now(), wallMs: () => Date.now() });
+  const suspended = await plantGrove(t, { clock, leaseClockMs });
+  const { cluster, nodes: [node] } = await suspended.plant(1);
+  if (node === undefined) throw new Error('no node');
+  suspended.connect(node, 1);
+  await until('the agent is welcome', () => suspended.sessions.frames.length === 1);
+  const other = await plantGrove(t, { connection: suspended.connection });
+
+  clock.freeze();
+  const frozenMs = performance.now();
+  await until('the other owns it', () => other.tree.held.holds(cluster));
+  await other.run([{ node, cluster }]);
+  suspendedMs = performance.now() - frozenMs;
+  suspended.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'rescan' } });
+  await until('it wants to deliver what it read', () => [...suspended.tree.directory.residents('node')].some(({ state }) => (state as NodeState).session?.delivered.size === 1));
+
+  t.deepEqual([suspended.tree.held.holds(cluster), suspended.tree.held.isFresh(cluster)], [true, false]);
+  t.deepEqual(suspended.sessions.frames.map(({ frame }) => frame.type), ['welcome']);
+  clock.thaw();
+  await until('it lets go', () => !suspended.tree.held.holds(cluster));
+  t.deepEqual(suspended.sessions.frames.map(({ frame }) => frame.type), ['welcome']);
 });
 
 test('a drain gives the clusters back at once', async (t) => {

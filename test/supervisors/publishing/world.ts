@@ -31,7 +31,7 @@ export function channelWorld() {
   const clock = createFakeClock();
   const log = recordingLog();
   const row: LeaseRow = { holder: null, epoch: 0, isAway: false, delayMs: 0, calls: [] };
-  let monotonicMs = 5_000;
+  let leaseClockMs = 5_000;
 
   async function called(what: string): Promise<void> {
     row.calls.push(what);
@@ -56,7 +56,7 @@ export function channelWorld() {
       if (row.epoch === epoch) row.holder = null;
     },
   };
-  const ports: Omit<ChannelPorts, 'lost' | 'name' | 'work'> = { lease, leaseMs: LEASE_MS, clock, monotonicMs: () => monotonicMs, random: () => 1, log };
+  const ports: Omit<ChannelPorts, 'lost' | 'name' | 'work'> = { lease, leaseMs: LEASE_MS, clock, leaseClockMs: () => leaseClockMs, random: () => 1, log };
 
   return {
     clock, log, row, ports,
@@ -64,14 +64,14 @@ export function channelWorld() {
     pass: async (ms: number): Promise<void> => {
       await settled();
       for (let passedMs = 0; passedMs < ms; passedMs += STEP_MS) {
-        monotonicMs += STEP_MS;
+        leaseClockMs += STEP_MS;
         clock.pass(STEP_MS);
         await settled();
       }
     },
     /** The process stands still, and no timer fires. */
     pause: (ms: number): void => {
-      monotonicMs += ms;
+      leaseClockMs += ms;
     },
   };
 }

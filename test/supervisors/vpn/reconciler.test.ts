@@ -29,7 +29,7 @@ function rig(t: ExecutionContext, more: Partial<VpnManager> = {}, rows: Partial<
   } as VpnManager;
   const lease = { claim: async () => 1, renew: async () => true, release: async () => void calls.push('released') };
   const stored = { moves: async () => [], wanted: async () => ({ networks: [{ ...NETWORK, nodes: [] }], gone: [] }), lease, ...rows } as unknown as VpnRows;
-  const reconciler = createReconciler({ manager, rows: stored, leaseMs: VPN_LEASE_MS, clock, monotonicMs: () => clock.nowMs(), random: () => 1, log });
+  const reconciler = createReconciler({ manager, rows: stored, leaseMs: VPN_LEASE_MS, clock, monotonicMs: () => clock.nowMs(), leaseClockMs: () => clock.nowMs(), random: () => 1, log });
   t.teardown(() => reconciler.stop());
   /** Lets time pass whenever the reconciler waits for nothing else. */
   const rest = async (ms: number): Promise<void> => {
@@ -105,7 +105,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   await world.enter(one, node);
   const clock = createFakeClock();
   const log = recordingLog();
-  const make = (rows: VpnRows): Reconciler => createReconciler({ manager: world.manager, rows, leaseMs: VPN_LEASE_MS, clock, monotonicMs: () => clock.nowMs(), random: () => 1, log });
+  const make = (rows: VpnRows): Reconciler => createReconciler({ manager: world.manager, rows, leaseMs: VPN_LEASE_MS, clock, monotonicMs: () => clock.nowMs(), leaseClockMs: () => clock.nowMs(), random: () => 1, log });
   const [first, second] = [make(world.rowsOf(v7())), make(world.rowsOf(v7()))];
   t.teardown(() => second.stop());
   const holder = async () => (await world.sql<{ admin_id: string | null; epoch: string }>('select admin_id, epoch from vpn_lease'))[0];

@@ -49,6 +49,8 @@ export interface GatewayPorts extends AdvertisementPorts {
   readonly peersMax: number;
   /** The epoch under which this admin owns a cluster now; null: it does not. */
   epochOf(cluster: ClusterId): number | null;
+  /** Whether that is still so by the lease clock: one that was paused or suspended asks nobody for anything (O1). */
+  isFresh(cluster: ClusterId): boolean;
   /** To the live session of a node, if there is one. */
   send(node: NodeId, frame: AdminFrameBody): void;
   /** Takes over tunnels that come in over the mesh. */
@@ -188,7 +190,8 @@ export function createGateway(ports: GatewayPorts): Gateway {
 
   function wantsTry(publicKey: string): void {
     const node = now.peers.get(publicKey)?.node ?? null;
-    if (node === null || member === null) return;
+    const cluster = node === null ? undefined : now.ofNode.get(node)?.cluster;
+    if (node === null || cluster === undefined || member === null || !ports.isFresh(cluster)) return;
     ports.send(node, { type: 'mesh-try', public_key: keys.publicKey, in_ms: TRY_IN_MS });
     member.tryDirect(publicKey, TRY_IN_MS);
   }

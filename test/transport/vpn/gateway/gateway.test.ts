@@ -40,7 +40,7 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, host, refused, wallPr
     holdApart: async () => made.isThere,
     async remove() { order.push('no wall'); },
   };
-  const made: { refused: string | undefined; database: boolean; isThere: boolean } = { refused, database: true, isThere: true };
+  const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = { refused, database: true, isThere: true, isFresh: true };
   const gateway: Gateway = createGateway({
     clock, log, monotonicMs: () => clock.nowMs(), keys: { privateKey: 'private', publicKey: OWN }, wall, host: host ?? null, peersMax,
     open: isEnabled ? async (wanted, ports): Promise<CreatedMember> => {
@@ -51,6 +51,7 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, host, refused, wallPr
       return { ok: true, member: one };
     } : null,
     epochOf: (cluster) => owned.get(cluster) ?? null,
+    isFresh: (cluster) => owned.has(cluster) && made.isFresh,
     async store(cluster, epoch, place) {
       if (!made.database) throw new Error('away');
       stored.push({ cluster, epoch, place });
@@ -225,12 +226,15 @@ test('a node is reached through the mesh while its handshake is young and its cl
   t.is(gateway.urlFor(nodeId(1, 2)), null);
 });
 
-test('both sides of a pair try at once', async (t) => {
-  const { gateway, owned, members, sent, pass } = rig(t);
+test('both sides of a pair try at once, unless the lease ran out: then another admin may be the gateway (O1)', async (t) => {
+  const { gateway, owned, members, made, sent, pass } = rig(t);
   owned.set(clusterId(1), 1);
   gateway.become(mesh(1, [member(1, 2)]));
   await pass(20);
 
+  made.isFresh = false;
+  members[0]?.ports.wantsTry(key(258));
+  made.isFresh = true;
   members[0]?.ports.wantsTry(key(258));
   members[0]?.ports.wantsTry(key(3));
 
