@@ -6,6 +6,7 @@ export type RefusalCode =
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'
+  | 'method_not_allowed'
   | 'conflict'
   | 'idempotency_conflict'
   | 'payload_too_large'
@@ -44,3 +45,14 @@ export function refuse(code: RefusalCode, message: string, details?: Refusal['de
 
 /** The database, an owner or a node can't be reached just now. */
 export const UNAVAILABLE: Refusal = { code: 'service_unavailable', message: 'The service cannot do this right now. Try again shortly.', retryAfterSeconds: 1 };
+
+/** What passes by itself, and so carries a time after which to try again, always. Source: contract.md, 1. */
+const PASSING: ReadonlySet<RefusalCode> = new Set(['rate_limited', 'service_unavailable', 'degraded_mode']);
+
+/** That time, in seconds, where whoever refuses knows no better: a session, a lease and a database are back within so long, or not soon. */
+export const RETRY_AFTER_SECONDS = 5;
+
+/** Seconds to wait before trying again; undefined for what stays refused however long one waits. */
+export function retryAfterSecondsOf({ code, retryAfterSeconds }: Refusal): number | undefined {
+  return retryAfterSeconds ?? (PASSING.has(code) ? RETRY_AFTER_SECONDS : undefined);
+}

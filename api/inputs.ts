@@ -1,5 +1,6 @@
 /** The pieces that inputs are made of. Each refuses what the database could not hold, so that nothing ends as a 500. */
 import { z } from 'zod';
+import { Uuid } from '../transport/protocol/ids.ts';
 
 /** Largest value of the integer columns: PostgreSQL's `int`. */
 export const INTEGER_MAX = 2_147_483_647;
@@ -31,3 +32,8 @@ export const positiveInteger = z.int().min(1).max(INTEGER_MAX);
 
 /** No input at all. */
 export const nothing = z.strictObject({});
+
+/** Ids as clients may write them, in either case; what comes out is as this system writes them. */
+export const NodeIdInput = Uuid.brand<'NodeId'>();
+export const CommandIdInput = Uuid.brand<'CommandId'>();
+export const ExecutionIdInput = Uuid.brand<'ExecutionId'>();

@@ -77,7 +77,7 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
   if (typeof kind === 'object') return z.enum(kind);
   switch (kind) {
     case 'text': return storableText(FILTER_TEXT_MAX).min(1);
-    case 'uuid': return z.uuid().overwrite((text) => text.toLowerCase());
+    case 'uuid': return z.guid('must be a UUID').overwrite((text) => text.toLowerCase());
     case 'integer': return fromText(integerOf, z.int().min(-INTEGER_MAX).max(INTEGER_MAX));
     case 'boolean': return fromText(booleanOf, z.boolean());
     case 'time': return timeText.transform((text) => timeMs(text, op));

@@ -17,10 +17,10 @@ export class Malformed {
   }
 }
 
-/** The parsed input of an operation, or which field is wrong and why. Undefined and null count as an empty object. */
+/** The parsed input of an operation, or which field is wrong and why. No input at all counts as an empty object; null does not. */
 export function parse<O extends AnyOperation>(operation: O, rawInput: unknown): Result<z.output<O['input']>> {
   if (rawInput instanceof Malformed) return { ok: false, refusal: rawInput.refusal };
-  const parsed = operation.input.safeParse(rawInput ?? {});
+  const parsed = operation.input.safeParse(rawInput === undefined ? {} : rawInput);
   if (parsed.success) return ok(parsed.data as z.output<O['input']>);
 
   const { issues } = parsed.error;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { TARGET_FILTERS, type FilterField } from '../actors/filters.ts';
 import type { Targeting } from '../actors/targeting.ts';
 import { ClusterName } from '../transport/protocol/cluster-names.ts';
-import { Uuid } from '../transport/protocol/ids.ts';
+import { NodeIdInput } from './inputs.ts';
 import { parameterSchema, parametersOf, timeText } from './list-input.ts';
 
 /** Most nodes and clusters that one targeting names. A body of 1 MiB holds no more ids. */
@@ -19,7 +19,7 @@ function filtersOf(fields: Readonly<Record<string, FilterField>>) {
 /** A targeting: unknown keys are refused, names and ids deduplicated, and only the list that belongs to the type may be given. */
 export const targetingInput: z.ZodType<Targeting, Targeting> = z.strictObject({
   type: z.enum(['all', 'nodes', 'clusters']),
-  node_ids: z.array(Uuid.brand<'NodeId'>()).min(1).max(TARGET_NODES_MAX).optional().describe('Required when type is nodes.'),
+  node_ids: z.array(NodeIdInput).min(1).max(TARGET_NODES_MAX).optional().describe('Required when type is nodes.'),
   cluster_names: z.array(ClusterName).min(1).max(TARGET_CLUSTERS_MAX).optional().describe('Required when type is clusters.'),
   cluster_filters: filtersOf(TARGET_FILTERS.cluster_filters).optional(),
   node_filters: filtersOf(TARGET_FILTERS.node_filters).optional(),

@@ -3,7 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
-import { errorBody, sendJson, sendRefusal } from '../rest/answers.ts';
+import { sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import { createMcpServer, type Asking } from './server.ts';
@@ -45,7 +45,7 @@ export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount 
       const asking: Asking = { caller, shows: admitted.ok ? 'all' : offersPublicTools ? 'public' : 'none' };
       return answer(request, reply, asking);
     });
-    app.route({ method: ['GET', 'DELETE', 'PUT', 'PATCH'], url: MCP_PATH, handler: (request, reply) => sendJson(reply.header('allow', 'POST'), 405, errorBody(NO_SESSIONS, request.id)) });
+    app.route({ method: ['GET', 'DELETE', 'PUT', 'PATCH'], url: MCP_PATH, handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS) });
     app.addHook('preClose', () => handler.close());
 
     async function answer(request: FastifyRequest, reply: FastifyReply, asking: Asking): Promise<void> {
@@ -57,7 +57,7 @@ export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount 
   };
 }
 
-const NO_SESSIONS = refuse('bad_request', 'MCP here has no sessions and no streams: POST only.').refusal;
+const NO_SESSIONS = refuse('method_not_allowed', 'MCP here has no sessions and no streams: POST only.', { method: ['must be POST'] }).refusal;
 
 function refusalOf(request: FastifyRequest, allowedHosts: ReadonlySet<string>): Refusal | null {
   const { origin } = request.headers;

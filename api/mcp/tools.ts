@@ -1,6 +1,6 @@
 /** Operations as MCP tools: the same name, input and refusals as on the other surfaces. */
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
-import type { Refusal, Result } from '../../actors/refusal.ts';
+import { retryAfterSecondsOf, type Refusal, type Result } from '../../actors/refusal.ts';
 import type { AnyOperation } from '../operation.ts';
 import { inputSchema, outputSchema, type JsonSchema } from '../schemas.ts';
 
@@ -29,7 +29,9 @@ export function toolResult(operation: AnyOperation, result: Result<unknown>, req
   return { content: [{ type: 'text', text: JSON.stringify(result.value) }], structuredContent: result.value };
 }
 
-function refused({ code, message, details, retryAfterSeconds }: Refusal, requestId: string): CallToolResult {
+function refused(refusal: Refusal, requestId: string): CallToolResult {
+  const { code, message, details } = refusal;
+  const retryAfterSeconds = retryAfterSecondsOf(refusal);
   const error = { code, message, details: details ?? null, request_id: requestId, ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
   const text = `${code}: ${message}${details === undefined ? '' : ` ${JSON.stringify(details)}`}`;
   return { isError: true, content: [{ type: 'text', text }], structuredContent: { error } };

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
 import type { AliasResource } from '../../actors/resources.ts';
 import { AliasName } from '../../transport/protocol/cluster-names.ts';
-import { NodeId, Uuid } from '../../transport/protocol/ids.ts';
+import { Uuid } from '../../transport/protocol/ids.ts';
+import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
@@ -16,7 +17,7 @@ export const create_alias = operation({
   summary: 'Give a node a name, unique in its cluster.',
   rest: { method: 'POST', path: '/nodes/:node_id/aliases', status: 201 },
   creates: true,
-  input: z.strictObject({ node_id: NodeId, name: AliasName }),
+  input: z.strictObject({ node_id: NodeIdInput, name: AliasName }),
   output: AliasView,
   handle: ({ node_id, name }, call) => {
     const id = call.ports.newId();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
 import { isTerminal } from '../../actors/resources.ts';
-import { ExecutionId } from '../../transport/protocol/ids.ts';
+import { ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
@@ -25,7 +25,7 @@ export const get_command_execution = operation({
   kind: 'query',
   summary: 'Get an execution, with its output.',
   rest: { method: 'GET', path: '/command_executions/:id', status: 200 },
-  input: z.strictObject({ id: ExecutionId }),
+  input: z.strictObject({ id: ExecutionIdInput }),
   output: ExecutionView,
   handle: ({ id }, { ports }) => found(ports.reads.get('command_executions', id)),
 });
@@ -36,7 +36,7 @@ export const cancel_command_execution = operation({
   summary: 'Cancel an execution. One that the agent has is cancelled once the agent confirms that its processes are gone; until then the answer is 202.',
   rest: { method: 'POST', path: '/command_executions/:id/cancel', status: 200, acceptedWhen: ({ status }) => !isTerminal(status) },
   hints: { destructive: true, idempotent: false },
-  input: z.strictObject({ id: ExecutionId }),
+  input: z.strictObject({ id: ExecutionIdInput }),
   output: ExecutionView,
   handle: async ({ id }, call) => {
     const { reads } = call.ports;
@@ -54,7 +54,7 @@ export const delete_command_execution = operation({
   kind: 'mutation',
   summary: 'Delete a finished execution.',
   rest: { method: 'DELETE', path: '/command_executions/:id', status: 204 },
-  input: z.strictObject({ id: ExecutionId }),
+  input: z.strictObject({ id: ExecutionIdInput }),
   output: z.null(),
   handle: ({ id }, { ports }) => ports.records.deleteExecution(id),
 });

@@ -4,9 +4,9 @@ import type { CommandMessage } from '../../actors/command/messages.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';
-import { CommandId, type ExecutionId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
-import { instantMs, positiveInteger, storableText } from '../inputs.ts';
+import { CommandIdInput, instantMs, positiveInteger, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
@@ -58,7 +58,7 @@ export const get_command = operation({
   kind: 'query',
   summary: 'Get a command, with how many of its executions are in each state.',
   rest: { method: 'GET', path: '/commands/:id', status: 200 },
-  input: z.strictObject({ id: CommandId }),
+  input: z.strictObject({ id: CommandIdInput }),
   output: CommandView,
   handle: ({ id }, { ports }) => found(ports.reads.get('commands', id)),
 });
@@ -69,7 +69,7 @@ export const cancel_command = operation({
   summary: 'Cancel every execution of a command that is not finished.',
   rest: { method: 'POST', path: '/commands/:id/cancel', status: 202 },
   hints: { destructive: true, idempotent: true },
-  input: z.strictObject({ id: CommandId }),
+  input: z.strictObject({ id: CommandIdInput }),
   output: CommandView,
   handle: ({ id }, call) => askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker })),
 });
@@ -79,7 +79,7 @@ export const delete_command = operation({
   kind: 'mutation',
   summary: 'Delete a command and its executions, once all are finished.',
   rest: { method: 'DELETE', path: '/commands/:id', status: 204 },
-  input: z.strictObject({ id: CommandId }),
+  input: z.strictObject({ id: CommandIdInput }),
   output: z.null(),
   handle: ({ id }, call) => askCommand<null>(id, call, (asker) => ({ type: 'delete', asker })),
 });

@@ -1,6 +1,6 @@
 /** What is wrong with a node. */
 import { z } from 'zod';
-import { NodeId } from '../../transport/protocol/ids.ts';
+import { NodeIdInput } from '../inputs.ts';
 import { operation } from '../operation.ts';
 import { DiagnosisView } from '../views/diagnosis.ts';
 
@@ -10,7 +10,7 @@ export const get_node_diagnostics = operation({
   summary: 'Diagnose a node: network and VPN first, then the services of its agent. Asked live; a node that is away answers with its last report. Never changes its status.',
   rest: { method: 'GET', path: '/nodes/:id/diagnostics', status: 200 },
   hints: { destructive: false, idempotent: true, openWorld: true },
-  input: z.strictObject({ id: NodeId }),
+  input: z.strictObject({ id: NodeIdInput }),
   output: DiagnosisView,
   handle: ({ id }, { ports }) => ports.nodeDiagnoses.get(id),
 });

@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import type { AgentMetrics, Attempted, HostMetrics, MeasuredNode } from '../../actors/node-metrics.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import { NodeId } from '../../transport/protocol/ids.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { NodeIdInput } from '../inputs.ts';
 import { operation, type Call } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
 import { AgentMetricsView, HostMetricsView, NodeMetricsView } from '../views/node-metrics.ts';
 
-const input = z.strictObject({ node_id: NodeId });
+const input = z.strictObject({ node_id: NodeIdInput });
 
 export const get_node_metrics = operation({
   name: 'get_node_metrics',

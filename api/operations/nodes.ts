@@ -5,7 +5,8 @@ import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
-import { NodeId } from '../../transport/protocol/ids.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
@@ -27,7 +28,7 @@ export const get_node = operation({
   kind: 'query',
   summary: 'Get a node.',
   rest: { method: 'GET', path: '/nodes/:id', status: 200 },
-  input: z.strictObject({ id: NodeId }),
+  input: z.strictObject({ id: NodeIdInput }),
   output: NodeView,
   handle: ({ id }, { ports }) => found(ports.reads.get('nodes', id)),
 });
@@ -38,7 +39,7 @@ export const delete_node = operation({
   needsCapacity: true,
   summary: 'Delete a node: its open executions are dropped, its token is revoked and its session ends at once.',
   rest: { method: 'DELETE', path: '/nodes/:id', status: 204 },
-  input: z.strictObject({ id: NodeId }),
+  input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
   handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'delete', asker })),
 });
@@ -50,7 +51,7 @@ export const change_node_cluster = operation({
   summary: 'Move a node to another cluster. Clears its recovery key.',
   rest: { method: 'POST', path: '/nodes/:id/change_cluster', status: 200 },
   hints: { destructive: true, idempotent: true },
-  input: z.strictObject({ id: NodeId, cluster_name: ClusterName }),
+  input: z.strictObject({ id: NodeIdInput, cluster_name: ClusterName }),
   output: NodeView,
   handle: async ({ id, cluster_name }, call) => {
     const to = await call.ports.reads.clusterId(cluster_name);
@@ -66,7 +67,7 @@ export const create_node_recovery_key = operation({
   summary: 'Create or replace the recovery key of a node. It is shown this once.',
   rest: { method: 'POST', path: '/nodes/:id/recovery_key', status: 201 },
   creates: true,
-  input: z.strictObject({ id: NodeId }),
+  input: z.strictObject({ id: NodeIdInput }),
   output: RecoveryKeyView,
   handle: ({ id }, call) => {
     const key = call.ports.vault.newSecret();
@@ -81,7 +82,7 @@ export const delete_node_recovery_key = operation({
   needsCapacity: true,
   summary: 'Remove the recovery key of a node.',
   rest: { method: 'DELETE', path: '/nodes/:id/recovery_key', status: 204 },
-  input: z.strictObject({ id: NodeId }),
+  input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
   handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'clear-recovery-key', asker })),
 });

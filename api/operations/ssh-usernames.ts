@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import type { SshUsernameResource } from '../../actors/resources.ts';
-import { NodeId, Uuid } from '../../transport/protocol/ids.ts';
-import { storableText } from '../inputs.ts';
+import { Uuid } from '../../transport/protocol/ids.ts';
+import { NodeIdInput, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
@@ -30,7 +30,7 @@ export const create_ssh_username = operation({
   rest: { method: 'POST', path: '/nodes/:node_id/ssh_usernames', status: 201 },
   creates: true,
   input: z.strictObject({
-    node_id: NodeId,
+    node_id: NodeIdInput,
     username: z.string().min(USERNAME_CHARS_MIN).max(USERNAME_CHARS_MAX).regex(USERNAME, 'must begin with a-z or _, and have only a-z, 0-9, _ and - then'),
     password: storableText(PASSWORD_CHARS_MAX).min(PASSWORD_CHARS_MIN).nullish().describe('Without one only keys open it.'),
     public_keys: publicKeys(PUBLIC_KEYS_MAX).nullish().describe('Keys can be added later as well.'),

@@ -1,6 +1,6 @@
 /** Results as HTTP: envelopes, statuses and error bodies. Source: contract.md, 1. */
 import type { FastifyReply } from 'fastify';
-import type { Refusal, RefusalCode } from '../../actors/refusal.ts';
+import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import type { Pagination } from '../call.ts';
 
 /** Refusal codes as HTTP statuses. Exhaustive: a new code does not compile until it has a row here. */
@@ -9,6 +9,7 @@ export const HTTP_STATUS = {
   unauthorized: 401,
   forbidden: 403,
   not_found: 404,
+  method_not_allowed: 405,
   conflict: 409,
   idempotency_conflict: 409,
   payload_too_large: 413,
@@ -32,10 +33,11 @@ export function sendData(reply: FastifyReply, status: number, data: unknown, pag
   return sendJson(reply, status, { data, meta });
 }
 
-/** Sends `{error, meta}` with the status of its code. */
+/** Sends `{error, meta}` with the status of its code. What passes by itself says when to try again. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   if (refusal.code === 'unauthorized' && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
-  if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', String(refusal.retryAfterSeconds));
+  const retryAfterSeconds = retryAfterSecondsOf(refusal);
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   return sendJson(reply, HTTP_STATUS[refusal.code], errorBody(refusal, reply.request.id));
 }
 

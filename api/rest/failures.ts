@@ -3,20 +3,22 @@ import type { Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable, type Log } from '../../actors/kit/ports.ts';
-import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import { refuse, RETRY_AFTER_SECONDS, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { INTERNAL_ERROR } from '../call.ts';
 import { errorBody, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
+import { endLingering } from './lingering.ts';
+import { answerUnrouted } from './methods.ts';
 import { recordOf } from './request-records.ts';
 
-const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
+const LONG_PARAMETER = refuse('not_found', 'No such route: a part of the path is too long.').refusal;
 const TOO_LARGE = refuse('payload_too_large', 'The body is larger than this service takes.').refusal;
 const NOT_JSON = refuse('unsupported_media_type', 'The body must be JSON: Content-Type: application/json.').refusal;
 const MALFORMED = refuse('bad_request', 'The request is malformed.').refusal;
 
 /** Answers every failure of the framework and every throw below it. */
 export function answerFailures(app: FastifyInstance, log: Log): void {
-  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, NO_ROUTE));
+  answerUnrouted(app);
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, log));
 }
 
@@ -32,15 +34,23 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
   switch ((error as { readonly statusCode?: unknown } | null)?.statusCode) {
     case 400: return MALFORMED;
-    case 404: case 414: return NO_ROUTE; // 414: a path parameter longer than is matched
+    case 404: case 414: return LONG_PARAMETER; // 414: a path parameter longer than is matched
     case 413: return TOO_LARGE;
     case 415: return NOT_JSON;
     default: return INTERNAL_ERROR;
   }
 }
 
-/** Statuses of requests that Node's parser gave up on. Others are 400. */
-const PARSER_STATUS: Readonly<Record<string, string>> = { ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout', HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large' };
+/** All headers of a request with its path and query, in bytes: three lists of 500 ids with room to spare (IN_VALUES_MAX). Beyond it 400. */
+export const HEADER_BYTES_MAX = 65_536;
+
+/** What Node's parser gave up on, by its code, and what a client can do about it. A slow one may try again, as agents on bad lines do; all others are 400. */
+const UNREADABLE: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: refuse('bad_request', 'The headers of the request, with its path and query, are too large.', { headers: [`must be at most ${HEADER_BYTES_MAX} bytes in all`] }).refusal,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: refuse('bad_request', 'The request is malformed.', { body: ['must not have so many chunk extensions'] }).refusal,
+  ERR_HTTP_REQUEST_TIMEOUT: refuse('service_unavailable', 'The request did not arrive in time. Send it again.').refusal,
+};
+const NO_HTTP = refuse('bad_request', 'This is no HTTP/1.1 request that can be read.', { request: ['must be HTTP/1.1'] }).refusal;
 
 /** Answers what is not HTTP, came too slowly or has too many headers, and closes the connection. */
 export function answerBrokenHttp(error: Error & { readonly code?: string }, socket: Socket): void {
@@ -48,7 +58,9 @@ export function answerBrokenHttp(error: Error & { readonly code?: string }, sock
     socket.destroy();
     return;
   }
+  const refusal = UNREADABLE[error.code ?? ''] ?? NO_HTTP;
   const requestId = randomUUID();
-  const body = JSON.stringify(errorBody(MALFORMED, requestId));
-  socket.end(`HTTP/1.1 ${PARSER_STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  const body = JSON.stringify(errorBody(refusal, requestId));
+  const status = refusal.code === 'service_unavailable' ? `503 Service Unavailable\r\nretry-after: ${RETRY_AFTER_SECONDS}` : '400 Bad Request';
+  endLingering(socket, `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

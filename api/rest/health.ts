@@ -1,5 +1,6 @@
 /** Health routes: no credential, no envelope. Source: spec.md, health routes. */
 import type { FastifyInstance } from 'fastify';
+import { RETRY_AFTER_SECONDS } from '../../actors/refusal.ts';
 import type { SubsystemCheck } from '../operation.ts';
 import { sendJson } from './answers.ts';
 
@@ -23,7 +24,9 @@ export function offerHealth(app: FastifyInstance, routes: HealthRoutes): void {
   const offer = (path: string, check: () => Promise<readonly SubsystemCheck[]>): void => {
     app.get(path, async (_request, reply) => {
       const checks = await check();
-      return sendJson(reply, checks.every(({ healthy }) => healthy) ? 200 : 503, checks);
+      const isHealthy = checks.every(({ healthy }) => healthy);
+      if (!isHealthy) reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+      return sendJson(reply, isHealthy ? 200 : 503, checks);
     });
   };
 

@@ -21,7 +21,6 @@ export function offerOperations(app: FastifyInstance, operations: readonly AnyOp
     app.route({
       method: rest.method,
       url: API_PREFIX + rest.path,
-      exposeHeadRoute: false,
       config: { operation: operation.name },
       onRequest: (request, reply, next) => {
         const caller = callerOf(request, 'rest');
@@ -56,11 +55,11 @@ function queryInput({ query, params }: FastifyRequest): unknown {
 
 /** Other methods take theirs from the path and the body, and no query. */
 function bodyInput(pathFields: readonly string[]): (request: FastifyRequest) => unknown {
-  return ({ query, params, body = null }) => {
+  return ({ query, params, body }) => {
     const stray = Object.keys(query as object);
     if (stray.length > 0) return malformed('bad_request', 'This route takes no query parameters.', stray);
-    if (body === null) return params;
-    if (typeof body !== 'object' || Array.isArray(body)) return new Malformed(refuse('validation_failed', 'Validation failed', { input: ['must be an object'] }).refusal);
+    if (body === undefined) return params;
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return new Malformed(refuse('validation_failed', 'Validation failed', { input: ['must be a JSON object'] }).refusal);
     const doubled = pathFields.filter((field) => Object.hasOwn(body, field));
     return doubled.length > 0 ? malformed('validation_failed', 'Validation failed', doubled) : { ...body, ...params as object };
   };

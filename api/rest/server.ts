@@ -17,9 +17,10 @@ import { sendRefusal } from './answers.ts';
 import { offerDiscovery } from './discovery.ts';
 import { offerDiagnoses } from './diagnoses.ts';
 import { offerEnrollment } from './enroll.ts';
-import { answerBrokenHttp, answerFailures, sendFailure } from './failures.ts';
+import { answerBrokenHttp, answerFailures, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
 import { offerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
+import { lingerAfterAnswers } from './lingering.ts';
 import { offerNodeMetrics } from './node-metrics.ts';
 import { offerRecordings, type RecordingLimits } from './recordings.ts';
 import { timeRequests } from './request-timing.ts';
@@ -37,8 +38,7 @@ const CONNECTION_IDLE_MS_MAX = 120_000;
 /** Idle time between two requests of a connection, in ms. Above the usual 60 s of load balancers, so that they close first. */
 const KEEP_ALIVE_MS = 72_000;
 
-/** All headers of a request, in bytes and in number. */
-const HEADER_BYTES_MAX = 16_384;
+/** Headers of a request, in number: Node forgets those beyond it, without a word. */
 const HEADERS_MAX = 100;
 
 /** Longest path parameter that is matched, in characters; longer ones are an unknown route. */
@@ -117,11 +117,13 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
 
   app.addHook('onRequest', (request, reply, next) => {
     mark(request, reply, records);
-    if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
+    if (request.raw.rawHeaders.length >= 2 * HEADERS_MAX) sendRefusal(reply, TOO_MANY_HEADERS);
+    else if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
     else next();
   });
   timeRequests(app, Object.values(catalogue), ports.adminMetrics.requests, TIMED_BY_CALL);
   tellRequests(app, records);
+  lingerAfterAnswers(app);
   answerFailures(app, log);
   readJsonBodies(app);
   offerHealth(app, ports);
@@ -165,6 +167,7 @@ function mark(request: FastifyRequest, reply: FastifyReply, records: RequestReco
   reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
 }
 
+const TOO_MANY_HEADERS = refuse('bad_request', 'The request has too many headers.', { headers: [`must be fewer than ${HEADERS_MAX}`] }).refusal;
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
 
 function createApp(settings: ApiSettings, log: Log, records: RequestRecords): FastifyInstance {

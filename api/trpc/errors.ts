@@ -1,7 +1,7 @@
 /** Refusals as tRPC errors, and every tRPC error as what clients see. Nothing of a cause or a stack leaves. */
 import { TRPCError, type TRPC_ERROR_CODE_KEY } from '@trpc/server';
 import { getHTTPStatusCodeFromError } from '@trpc/server/http';
-import type { Refusal, RefusalCode } from '../../actors/refusal.ts';
+import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import { INTERNAL_ERROR } from '../call.ts';
 
 /** Refusal codes as tRPC's. Their HTTP statuses are those of contract.md 1. Exhaustive: a new code does not compile until it has a row here. */
@@ -10,6 +10,7 @@ export const TRPC_CODES = {
   unauthorized: 'UNAUTHORIZED',
   forbidden: 'FORBIDDEN',
   not_found: 'NOT_FOUND',
+  method_not_allowed: 'METHOD_NOT_SUPPORTED',
   conflict: 'CONFLICT',
   idempotency_conflict: 'CONFLICT',
   payload_too_large: 'PAYLOAD_TOO_LARGE',
@@ -27,7 +28,7 @@ export const TRPC_CODES = {
 
 /** What tRPC itself refuses, in our codes. */
 const REFUSAL_CODES: Partial<Record<TRPC_ERROR_CODE_KEY, RefusalCode>> = {
-  PARSE_ERROR: 'bad_request', BAD_REQUEST: 'bad_request', METHOD_NOT_SUPPORTED: 'bad_request', NOT_FOUND: 'not_found', UNAUTHORIZED: 'unauthorized', FORBIDDEN: 'forbidden',
+  PARSE_ERROR: 'bad_request', BAD_REQUEST: 'bad_request', METHOD_NOT_SUPPORTED: 'method_not_allowed', NOT_FOUND: 'not_found', UNAUTHORIZED: 'unauthorized', FORBIDDEN: 'forbidden',
   PAYLOAD_TOO_LARGE: 'payload_too_large', UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type', UNPROCESSABLE_CONTENT: 'validation_failed', TOO_MANY_REQUESTS: 'rate_limited',
 };
 
@@ -72,7 +73,7 @@ export function errorShape(error: TRPCError, path: string | undefined, numericCo
       path: path ?? null,
       details: refusal.details ?? null,
       request_id: refused?.requestId ?? null,
-      retry_after_seconds: refusal.retryAfterSeconds ?? null,
+      retry_after_seconds: retryAfterSecondsOf(refusal) ?? null,
     },
   };
 }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Log } from '../../actors/kit/ports.ts';
+import { retryAfterSecondsOf } from '../../actors/refusal.ts';
 import { BodyRefused, parseJson } from '../rest/json-body.ts';
 import { bearerOf, callerOf } from '../rest/requests.ts';
 import type { TrpcContext } from './context.ts';
@@ -71,7 +72,7 @@ function readable(request: FastifyRequest): void {
 
 function headersOf(requestId: string, causes: readonly unknown[]): Record<string, string> {
   const refusals = causes.flatMap((cause) => cause instanceof Refused ? [cause.refusal] : []);
-  const wait = Math.max(0, ...refusals.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0));
+  const wait = Math.max(0, ...refusals.map((refusal) => retryAfterSecondsOf(refusal) ?? 0));
   return {
     'x-request-id': requestId,
     ...(refusals.some(({ code }) => code === 'unauthorized') && { 'www-authenticate': 'Bearer' }),

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EVENT_TYPES } from '../../actors/events.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
-import { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import { CommandIdInput, ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { detailsOf } from '../parse.ts';
 import type { Subscriber, Tracked } from '../feeds/subscription.ts';
@@ -27,8 +27,8 @@ const nodeFilters = listInput('nodes');
 /** Filters as in `list_nodes`; pages and order are those of a list. */
 type NodesInput = (Omit<z.input<typeof nodeFilters>, 'page' | 'page_size' | 'sort'> & Resume) | void;
 
-const CommandInput = z.strictObject({ id: CommandId, ...Resumable.shape });
-const TailInput = z.strictObject({ id: ExecutionId, ...Resumable.shape });
+const CommandInput = z.strictObject({ id: CommandIdInput, ...Resumable.shape });
+const TailInput = z.strictObject({ id: ExecutionIdInput, ...Resumable.shape });
 const EventsInput = z.strictObject({ types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(), ...Resumable.shape });
 
 /** `nodes.watch`, `commands.watch`, `executions.tail` and `events.watch`. */

@@ -200,7 +200,7 @@ test('a raw route takes the id of a node and no query', async (t) => {
     const { status, body } = await request('GET', path, BY_METRICS_KEY);
     t.deepEqual([status, body?.error?.code, Object.keys(body?.error?.details as object)], [400, 'bad_request', [field]]);
   }
-  t.is((await request('POST', `/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY)).status, 404);
+  t.is((await request('POST', `/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY)).status, 405);
 });
 
 test('a raw route answers with the exposition as it is, and a client that goes away ends its scrape', async (t) => {
