@@ -27,6 +27,7 @@ import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createDatabaseInspection } from './persistence/inspection.ts';
 import { healthCounts } from './persistence/health.ts';
+import { watchIncarnation } from './persistence/incarnation.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { meshMemberLookUp } from './persistence/mesh/member-look-up.ts';
@@ -70,7 +71,7 @@ import { createLeaseClock, monotonicMs, systemClock } from './transport/clock.ts
 import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
 import { createGuard } from './transport/guard/guard.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
-import { startProxies, type Proxies } from './transport/proxies/proxies.ts';
+import { portsOf, startProxies, type Proxies } from './transport/proxies/proxies.ts';
 import { createAgentRequests } from './transport/reach/agent-requests.ts';
 import { createReach, type Reach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
@@ -107,6 +108,8 @@ export interface RunningAdmin {
   readonly tree: Tree;
   /** Null: they are switched off. */
   readonly proxies: Proxies | null;
+  /** Resolves when the database was set back, restored or promoted beneath it: it is to be stopped and started anew. */
+  readonly setBack: Promise<void>;
   /** Stops in order: agents are told to come back, requests in flight end, leases are released. Bounded. */
   stop(): Promise<void>;
 }
@@ -138,6 +141,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('database connections', () => database.close());
   const { orm, pool } = database;
   await database.migrate();
+  const incarnation = await watchIncarnation(pool, config.ADMIN_NAME);
   await checkEncryptionKey(orm, vault);
   const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
   const adminId = await registry.checkIn();
@@ -146,7 +150,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const bus = createBus(log);
   const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
   const loader = createLoader(pool);
-  const leases = { ...createLeases(pool), checkIn: () => registry.checkIn() };
+  const leases = { ...createLeases(pool), checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
   const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
   const vpnRows = createVpnRows(pool, adminId);
   const vpn = openVpn(config, { hosts: vpnRows, embedded: createEmbeddedVpnRows(database) });
@@ -265,7 +269,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
 
-  return { url, tree, proxies, stop: () => unwind.run() };
+  return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }
 
 /** Networks are read when their rows say that they changed, and the relay sees who is still let in (E5). */
@@ -392,9 +396,4 @@ async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Pr
   if (problem === null) return proxies;
   await proxies.close(0);
   throw new Error(problem);
-}
-
-function portsOf(proxies: Proxies | null): { readonly http: number; readonly socks5: number } | null {
-  const [http, socks5] = [proxies?.http.port ?? null, proxies?.socks5.port ?? null];
-  return http === null || socks5 === null ? null : { http, socks5 };
 }

@@ -10,6 +10,7 @@ import { createLog } from '../log.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { EXIT_BAD_SETTINGS, runUntilSignalled } from './lifetime.ts';
+import { startRenewed } from './renewal.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet
 
@@ -76,16 +77,14 @@ async function serve(): Promise<void> {
   const log = createLog('edge-admin', config.LOG_LEVEL);
   keepCompiledCode(config.DATA_DIR);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
-  await runUntilSignalled({
-    log,
-    describe: (error) => `edge-admin: ${startProblem(error, config)}`,
-    start: async () => {
-      const admin = await startAdmin(config, log);
-      flushCompileCache();
-      log.info({ url: admin.url }, 'edge-admin is ready');
-      return admin;
-    },
-  });
+  const describe = (error: unknown): string => `edge-admin: ${startProblem(error, config)}`;
+  const start = async () => {
+    const admin = await startAdmin(config, log);
+    flushCompileCache();
+    log.info({ url: admin.url }, 'edge-admin is ready');
+    return admin;
+  };
+  await runUntilSignalled({ log, describe, start: () => startRenewed(start, describe, log) });
 }
 
 /** Compiled code is kept in DATA_DIR, not in the shared temporary directory where others could leave theirs: the next start costs 40 % less (measured), which counts after a crash. */

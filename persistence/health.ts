@@ -1,5 +1,6 @@
 /** What the rows say of the admins and of who owns what, by the database's clock. */
 import type { Pool } from 'pg';
+import { aheadBy } from './incarnation.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 
 /** Counts for health. Each call is one statement, and rejects with DatabaseUnavailable when the database is away. */
@@ -7,6 +8,7 @@ export interface HealthCounts {
   /** Null: this admin is not registered. */
   registrationAgeMs(): Promise<number | null>;
   unrecordedClusters(): Promise<number>;
+  eventsLieBehind(): Promise<boolean>;
   admins(silentMsMin: number, forgottenMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
 }
@@ -24,6 +26,7 @@ export function healthCounts(pool: Pool, adminId: string): HealthCounts {
     async unrecordedClusters() {
       return (await one<{ count: number }>(sql`select count(*)::int as count from cluster c where not exists (select from cluster_ownership o where o.cluster_id = c.id)`))?.count ?? 0;
     },
+    eventsLieBehind: async () => await aheadBy(pool) > 0,
     async admins(silentMsMin, forgottenMs) {
       const counts = await one<{ total: number; silent: number }>(sql`
         select count(*)::int as total, (count(*) filter (where last_checked_in < clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as silent

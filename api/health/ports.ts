@@ -9,6 +9,8 @@ export interface HealthRows {
   registrationAgeMs(): Promise<number | null>;
   /** Clusters that have no record of ownership at all. */
   unrecordedClusters(): Promise<number>;
+  /** What is stored next would lie behind a place that is stored in the order of events already, so that nobody reads it (V4). */
+  eventsLieBehind(): Promise<boolean>;
   /** Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for `forgottenMs` counts no more. */
   admins(silentMsMin: number, forgottenMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   /** Clusters, and those of them that no live admin owns. */

@@ -16,7 +16,13 @@ const BACKLOG_COUNTED_MAX = 100_000;
 /** All of them, in a fixed order. */
 export function subsystems({ rows, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
   return [
-    { name: 'database', check: () => rows.ping() },
+    {
+      name: 'database',
+      async check() {
+        await rows.ping();
+        if (await rows.eventsLieBehind()) throw new HealthProblem('events are stored behind what was published: start this admin again');
+      },
+    },
     {
       name: 'peer_membership',
       async check() {

@@ -23,7 +23,7 @@ export async function wordEvents(events: readonly DomainEvent[]): Promise<readon
   return worded;
 }
 
-/** Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). */
+/** Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction is asked for once, not by the default once a row. */
 export async function insertEvents(client: Pick<PoolClient, 'query'>, events: readonly DomainEvent[]): Promise<void> {
   await insertWordedEvents(client, await wordEvents(events));
 }
@@ -45,8 +45,8 @@ export async function insertWordedEvents(client: Pick<PoolClient, 'query'>, even
   }
   await client.query({
     name: 'insert-events',
-    text: `insert into event (id, type, subject, time, data)
-      select id, type, subject, to_timestamp(at / 1000.0), data::json from unnest($1::uuid[], $2::text[], $3::uuid[], $4::float8[], ${jsonTextsOf('$5')}) with ordinality as v(id, type, subject, at, data, n) order by n`,
+    text: `insert into event (txid, id, type, subject, time, data)
+      select (select event_transaction()), id, type, subject, to_timestamp(at / 1000.0), data::json from unnest($1::uuid[], $2::text[], $3::uuid[], $4::float8[], ${jsonTextsOf('$5')}) with ordinality as v(id, type, subject, at, data, n) order by n`,
     values: [plainArray(ids), plainArray(types), plainArray(subjects), plainArray(times), joinedTexts(texts)],
   });
 }

@@ -36,7 +36,7 @@ async function createWebhook(em: EntityManager, write: Extract<WebhookWrite, { k
   await em.execute('select 1 from event_channel where name = ? for update', [WEBHOOKS_CHANNEL]);
   const count = await em.count(Webhook);
   if (count >= WEBHOOKS_MAX) throw new GuardRefused({ code: 'conflict', message: `There are ${WEBHOOKS_MAX} webhooks already. Delete some first.` });
-  if (count === 0) await em.execute('update event_channel set txid = pg_current_xact_id(), seq = 0 where name = ?', [WEBHOOKS_CHANNEL]);
+  if (count === 0) await em.execute('update event_channel set txid = event_transaction(), seq = 0 where name = ?', [WEBHOOKS_CHANNEL]);
   const at = new Date(write.atMs);
   await em.execute('insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values (?, ?, ?::text[], ?, ?, ?, ?)',
     [write.id, write.url, `{${write.subscribedEvents.join(',')}}`, write.sealedSecret, write.sealedHeaders, at, at]);

@@ -2,6 +2,7 @@
 import { Admin } from './admin.ts';
 import { Cluster, ClusterOwnership } from './cluster.ts';
 import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
+import { DatabaseIncarnation } from './incarnation.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
@@ -16,4 +17,4 @@ import { VpnHost, VpnLease } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];

@@ -14,7 +14,7 @@ export const Webhook = defineEntity({
     subscribedEvents: p.array().columnType('text[]').$type<readonly EventType[]>(),
     sealedSecret: p.text(),
     sealedHeaders: p.text(),
-    txid: p.string().columnType('xid8').defaultRaw('pg_current_xact_id()'),
+    txid: p.string().columnType('xid8').defaultRaw('event_transaction()'),
     ...dates,
   },
 });

@@ -4,7 +4,7 @@ import type { EventType, StoredEvent } from '../../actors/events.ts';
 import { iso } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
-/** `<txid>-<seq>`: the transaction that wrote an event, and its place there. */
+/** `<txid>-<seq>`: the transaction that wrote an event (by `event_transaction()`, which goes on where a restored database has other transaction ids), and its place there. */
 const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
 
 interface EventRow {
@@ -19,12 +19,13 @@ interface EventRow {
 
 /**
  * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still running here are read,
- * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end.
+ * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end, and so
+ * does one that lies ahead: it was given before the database was set back.
  */
 export async function eventsAfter(pool: Pool, cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
   const place = cursorPlace(cursor);
   const settled = await settledBefore(pool);
-  if (cursor === null || place === null) return { events: [], cursor: eventCursor(settled, '0') };
+  if (cursor === null || place === null || BigInt(place.txid) > BigInt(settled)) return { events: [], cursor: eventCursor(settled, '0') };
   const rows = await rowsOf<EventRow>(pool, 'reading events', sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
     where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`);
@@ -40,9 +41,9 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
 export async function settledBefore(pool: Pool | PoolClient): Promise<string> {
   const [row] = await rowsOf<{ id: string }>(pool, 'reading events', sql`
     with now as materialized (select pg_current_snapshot() as snapshot)
-    select coalesce(
+    select ((select xid_base from database_incarnation) + coalesce(
       (select running from now, pg_snapshot_xip(snapshot) as running where exists (select from pg_stat_activity a where a.datname = current_database() and a.backend_xid = running::xid) order by running limit 1),
-      (select pg_snapshot_xmax(snapshot) from now))::text as id`);
+      (select pg_snapshot_xmax(snapshot) from now))::text::bigint)::text as id`);
   if (row === undefined) throw new Error('A statement without a condition gave no row.');
   return row.id;
 }

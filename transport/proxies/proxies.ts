@@ -56,6 +56,12 @@ export interface Proxies {
   close(drainMsMax?: number): Promise<void>;
 }
 
+/** The ports of both; null unless both listen. */
+export function portsOf(proxies: Proxies | null): { readonly http: number; readonly socks5: number } | null {
+  const [http, socks5] = [proxies?.http.port ?? null, proxies?.socks5.port ?? null];
+  return http === null || socks5 === null ? null : { http, socks5 };
+}
+
 const LIMITS: ProxyLimits = {
   handshakeMsMax: HANDSHAKE_MS_MAX, connectMsMax: CONNECT_MS_MAX, idleMsMax: IDLE_MS_MAX, lifeMsMax: LIFE_MS_MAX,
   connectionsMax: CONNECTIONS_MAX, keepAliveMsMax: KEEP_ALIVE_MS_MAX,

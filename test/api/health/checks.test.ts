@@ -12,7 +12,7 @@ const failing = (error: unknown) => async () => { throw error; }; // eslint-disa
 function ports(more: Partial<HealthPorts> = {}): HealthPorts {
   return {
     rows: {
-      ping: () => Promise.resolve(), registrationAgeMs: () => Promise.resolve(800), unrecordedClusters: () => Promise.resolve(0),
+      ping: () => Promise.resolve(), registrationAgeMs: () => Promise.resolve(800), unrecordedClusters: () => Promise.resolve(0), eventsLieBehind: () => Promise.resolve(false),
       admins: () => Promise.resolve({ total: 2, silent: 0 }), clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
     },
     leasesQuietMs: () => 900, isDegraded: () => false,
@@ -83,6 +83,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
   const { rows } = ports();
   const cases: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
     [{ rows: { ...rows, ping: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [{ rows: { ...rows, eventsLieBehind: () => Promise.resolve(true) } }, 'database', 'events are stored behind what was published: start this admin again'],
     [{ rows: { ...rows, registrationAgeMs: () => Promise.resolve(null) } }, 'peer_membership', 'this admin is not registered: its peers do not know of it'],
     [{ rows: { ...rows, registrationAgeMs: () => Promise.resolve(5_001) } }, 'peer_membership', 'this admin has not checked in in time: its peers take it for gone'],
     [{ leasesQuietMs: () => 5_001 }, 'ownership_metadata', 'leases were not renewed in time'],
