@@ -9,8 +9,8 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Variables that a started program gets besides those that are given: enough to find the commands of the system. */
-const INHERITED = ['PATH', 'HOME'];
+/** Variables that a started program gets besides those that are given: enough to find the commands of the system, and code that was compiled before. */
+const INHERITED = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'];
 
 /** One run of a program. */
 export class Program {
@@ -43,7 +43,7 @@ export class Program {
 
   /** The same with any command. */
   static run(scope: Scope, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
-    const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name] ?? '']));
+    const inherited = Object.fromEntries(INHERITED.flatMap((name) => process.env[name] === undefined ? [] : [[name, process.env[name]]]));
     const program = new Program(spawn(command, args, { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
     scope.teardown(async () => {
       program.resume();

@@ -1,0 +1,41 @@
+/**
+ * A run of the tests in namespaces of its own, so that nothing of it stays behind, however it ends: with the last process of a PID namespace's
+ * parent go all of its processes, with its mounts go its directories and named networks, and with these their interfaces.
+ */
+import { spawnSync } from 'node:child_process';
+
+/** Where the run's temporary directories are: a file system in memory that only the run sees. The empty directory below it stays. */
+const MOUNT_POINT = '/run/edge-fleet-tests';
+
+/** Variable that is set inside. */
+const INSIDE_VARIABLE = 'EDGE_TEST_NAMESPACES';
+
+/**
+ * What starts inside, as process 1: it collects what its own children left behind, which Node does not. `ip netns` keeps names in /run/netns.
+ * A shell gives its background jobs no standard input and has them ignore Ctrl-C; Node takes signals back, and reads nothing.
+ */
+const INIT = [
+  `mkdir -p /run/netns ${MOUNT_POINT}`,
+  'mount -t tmpfs -o mode=0755 tests /run/netns',
+  `mount -t tmpfs -o mode=1777 tests ${MOUNT_POINT}`,
+].join(' && ');
+
+const UNSHARE = ['unshare', '--pid', '--mount', '--fork', '--kill-child=KILL', '--mount-proc'];
+
+/**
+ * Goes on in such namespaces: this very process becomes their parent, so whoever ends it ends all. Returns why it could not, in one line,
+ * or null when it is inside already. The environment inside is this one and `env`. Needs root, Linux and unshare.
+ */
+export function enterOwnNamespaces(env: Readonly<Record<string, string>>): string | null {
+  if (process.env[INSIDE_VARIABLE] === 'yes') return null;
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined) return 'only root on Linux can make namespaces';
+  const tried = spawnSync('unshare', [...UNSHARE.slice(1), 'sh', '-c', INIT], { encoding: 'utf8' });
+  if (tried.status !== 0) return tried.error?.message ?? tried.stderr.trim().split('\n')[0] ?? 'unshare failed';
+  const path = spawnSync('sh', ['-c', 'command -v unshare'], { encoding: 'utf8' }).stdout.trim();
+  return process.execve(path, [...UNSHARE, 'sh', '-c', `${INIT} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)], {
+    ...process.env,
+    ...env,
+    [INSIDE_VARIABLE]: 'yes',
+    TMPDIR: MOUNT_POINT,
+  });
+}
