@@ -151,9 +151,11 @@ async function startSentinel(scope: Scope, masterPort: number, made: Certificate
 
 /** Starts a cluster of three nodes without a password. */
 export async function startRedisCluster(scope: Scope): Promise<readonly RedisServer[]> {
-  const nodes = await Promise.all([1, 2, 3].map(async () => startRedis(scope, 'none', ['cluster-enabled yes', `cluster-port ${await freePort()}`, 'cluster-node-timeout 1000'])));
+  const nodes = await Promise.all([1, 2, 3].map(async () => startRedis(scope, 'none', ['cluster-enabled yes', `cluster-port ${await freePort()}`, 'cluster-node-timeout 15000'])));
   await nodes[0]?.cli('--cluster', 'create', ...nodes.map(({ port }) => `127.0.0.1:${port}`), '--cluster-yes');
   await until('the cluster', async () => (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')))).every((text) => text.includes('cluster_state:ok') && text.includes('cluster_known_nodes:3')));
+  // What is published goes to the others by these links, and is lost where one is not there yet: one there and one back to each.
+  await until('the links of the cluster', async () => (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'LINKS')))).every((text) => text.split('direction').length - 1 === 2 * (nodes.length - 1)));
   return nodes;
 }
 
