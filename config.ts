@@ -1,9 +1,10 @@
 /** The admin's settings: every environment variable it knows, and what unset ones fall back to. */
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { AUTHENTICATION_SETTINGS, opennessProblems } from './settings/authentication.ts';
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
-import { bearerKey, choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './settings/relay.ts';
 import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
 import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
@@ -11,6 +12,9 @@ import type { BrokerSettings } from './transport/brokers/settings.ts';
 
 /** Default port of the admin's API. Source: contract.md 1. */
 const ADMIN_API_PORT = 44_000;
+
+/** Most further names of an admin. */
+const HOSTS_MAX = 32;
 
 /** Default ports of the proxies. Source: spec.md, proxy listeners. */
 const ADMIN_HTTP_PROXY_PORT = 43_128;
@@ -28,33 +32,17 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/u;
 /** Names of a domain (RFC 1123), lower-case, at most 253 characters in all. */
 const DOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/u;
 
-const keyFor = (what: string) => bearerKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
-
-const enforcement = (what: string) => flag().optional()
-  .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
-
 const label = (charactersMax: number) => text({ max: charactersMax, pattern: LABEL, expected: `at most ${charactersMax} lower-case letters, digits and hyphens, with a letter or digit at both ends` });
-
-const keys = {
-  MASTER_KEY: bearerKey().describe('Key with full access.'),
-  API_KEY: keyFor('REST and tRPC'),
-  METRICS_KEY: keyFor('the metrics routes, read-only'),
-  PROXY_KEY: keyFor('the proxies'),
-  MCP_KEY: keyFor('MCP'),
-  ALL_AUTH_ENABLED: flag().default(true).describe('Whether callers must show a key, where nothing more particular is set.'),
-  API_AUTH_ENABLED: enforcement('the API'),
-  METRICS_AUTH_ENABLED: enforcement('reading metrics'),
-  PROXY_AUTH_ENABLED: enforcement('a proxy'),
-  MCP_AUTH_ENABLED: enforcement('MCP'),
-  AUTH_FAILURES_PER_MINUTE_MAX: integer({ min: 1, max: 100_000 }).default(30)
-    .describe('Wrong keys that one address may show in a minute before it gets 429.'),
-};
 
 const server = {
   ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
   ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
   ADMIN_URLS: urls().optional().meta({ defaultText: 'http://HOST_NAME:PORT', description: 'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.' }),
   ADMIN_OWN_URL: url().optional().meta({ defaultText: 'the first of ADMIN_URLS', description: 'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS.' }),
+  ADMIN_ALLOWED_HOSTS: list().transform((names) => names.map((name) => name.toLowerCase()))
+    .refine((names) => names.length <= HOSTS_MAX && names.every((name) => name.length <= 253 && DOMAIN.test(name)))
+    .meta({ expected: `a comma-separated list of at most ${HOSTS_MAX} host names` }).optional()
+    .meta({ defaultText: 'none', description: 'Host names of this admin besides those of its URLs, such as that of a service in front of it: where no key is asked for it answers to no others, and web pages of these may call it.' }),
   API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
   MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 }).default(1_048_576).describe('Largest request body, in bytes; above it 413.'),
   METRICS_SCRAPE_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 }).default(5_000).describe('How long a node may take to answer with its metrics, in ms.'),
@@ -144,7 +132,7 @@ const debug = {
 
 /** The settings by theme, in the order in which they are shown. */
 export const ADMIN_SETTING_THEMES = {
-  'Keys and enforcement': keys,
+  'Keys and enforcement': AUTHENTICATION_SETTINGS,
   'API server': server,
   'This admin': identity,
   'Clusters and names': clusters,
@@ -159,7 +147,7 @@ export const ADMIN_SETTING_THEMES = {
 } as const;
 
 /** Every setting of the admin: environment variable → schema. */
-export const ADMIN_SETTINGS = { ...keys, ...server, ...identity, ...clusters, ...mesh, ...EMBEDDED_RELAY_SETTINGS, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
+export const ADMIN_SETTINGS = { ...AUTHENTICATION_SETTINGS, ...server, ...identity, ...clusters, ...mesh, ...EMBEDDED_RELAY_SETTINGS, ...storage, ...reach, ...debug, ...events, ...EVENT_BROKER_SETTINGS, ...TRACING_SETTINGS };
 
 type Read = Settings<typeof ADMIN_SETTINGS>;
 
@@ -217,9 +205,14 @@ export function gateSettings(config: AdminConfig) {
   };
 }
 
+/** What this admin is called besides ADMIN_URLS. Shape: api/web-pages.ts, OwnNames. */
+export function ownNames({ ADMIN_ALLOWED_HOSTS, ADMIN_OWN_URL, METRICS_BASE_URL }: AdminConfig) {
+  return { hosts: ADMIN_ALLOWED_HOSTS ?? [], urls: [ADMIN_OWN_URL, METRICS_BASE_URL].flatMap((url) => url ?? []) };
+}
+
 /** What no setting alone shows to be wrong. */
 function contradictions(read: Read): string[] {
-  const problems: string[] = [...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE)];
+  const problems: string[] = [...opennessProblems(read), ...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE)];
   if (read.DATABASE_URL !== undefined && read.ENCRYPTION_KEY === undefined) {
     problems.push('ENCRYPTION_KEY is not set: with DATABASE_URL it should be 32 bytes in base64 or hex, the same for all admins, as made by: openssl rand -base64 32');
   }

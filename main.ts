@@ -17,7 +17,7 @@ import { createTally } from './api/tally.ts';
 import { mountRelays } from './api/rest/relays.ts';
 import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
-import { gateSettings, type AdminConfig } from './config.ts';
+import { gateSettings, ownNames, type AdminConfig } from './config.ts';
 import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
@@ -231,8 +231,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       isDegraded: () => tree.ownership.isDegraded(),
       settings: { adminUrls: urls, metricsBaseUrl: config.METRICS_BASE_URL ?? null, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
-    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config) },
-    mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ originHosts: urls.map((url) => new URL(url).hostname), offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
+    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config), ownNames: ownNames(config) },
+    mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,

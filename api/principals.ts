@@ -5,6 +5,7 @@ import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createTally } from './tally.ts';
 import type { Scope } from './operation.ts';
 import type { RequestRecord } from './request-record.ts';
+import { FOREIGN_HOST, type WebPages } from './web-pages.ts';
 
 /** Whose key it was. `anonymous`: none was needed. */
 export type Principal = 'master' | 'api' | 'metrics' | 'mcp' | 'proxy' | 'anonymous';
@@ -19,6 +20,8 @@ export interface Caller {
   readonly credential: string | null;
   /** Remote address: failed authentication is counted by it. */
   readonly address: string;
+  /** The Host header. */
+  readonly host: string | undefined;
   readonly requestId: string;
   readonly idempotencyKey: string | null;
   /** Set by a surface that already had the gate let this caller in to this very operation: it is not asked again. */
@@ -43,7 +46,8 @@ export interface GateSettings {
 /** Lets callers in, or says why not. */
 export interface Gate {
   /**
-   * 401 `unauthorized`: no credential, or a wrong one. 403 `forbidden`: a valid one whose scope does not reach here.
+   * 401 `unauthorized`: no credential, or a wrong one. 403 `forbidden`: a valid one whose scope does not reach here, or
+   * no key is asked for and the caller uses a name that is not this admin's (web-pages.ts).
    * 429 `rate_limited`: one more wrong credential from an address that showed too many. A right one always gets in:
    * else whoever shares an address, or stands behind the same load balancer, could lock the operator out.
    */
@@ -56,7 +60,7 @@ const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** A gate with these keys. Keys are compared in constant time, as hashes (E3). */
-export function createGate(settings: GateSettings, clock: Clock): Gate {
+export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: Pick<WebPages, 'isOwnHost'>): Gate {
   const { masterKey, apiKey, metricsKey, mcpKey, proxyKey } = settings;
   const keys = ([['master', masterKey], ['api', apiKey], ['metrics', metricsKey], ['mcp', mcpKey], ['proxy', proxyKey]] as const)
     .map(([principal, key]) => ({ principal, hash: digest(key) }));
@@ -70,7 +74,7 @@ export function createGate(settings: GateSettings, clock: Clock): Gate {
 
   return {
     admit(scope, caller) {
-      if (scope === 'public' || !isEnforced(settings, scope, caller.surface)) return ok('anonymous');
+      if (scope === 'public' || !isEnforced(settings, scope, caller.surface)) return isOwnHost(caller.host) ? ok('anonymous') : FOREIGN_HOST;
       if (caller.credential === null) return UNAUTHORIZED;
 
       const principals = identify(caller.credential);

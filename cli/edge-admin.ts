@@ -7,6 +7,8 @@ import { parseArgs } from 'node:util';
 import packageFile from '../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../config.ts';
 import { createLog } from '../log.ts';
+import type { Log } from '../actors/kit/ports.ts';
+import { openSurfaces } from '../settings/authentication.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { EXIT_BAD_SETTINGS, runUntilSignalled } from './lifetime.ts';
@@ -76,6 +78,7 @@ async function serve(): Promise<void> {
   const { config } = read;
   const log = createLog('edge-admin', config.LOG_LEVEL);
   keepCompiledCode(config.DATA_DIR);
+  warnOfOpenSurfaces(config, log);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
   const describe = (error: unknown): string => `edge-admin: ${startProblem(error, config)}`;
   const start = async () => {
@@ -85,6 +88,12 @@ async function serve(): Promise<void> {
     return admin;
   };
   await runUntilSignalled({ log, describe, start: () => startRenewed(start, describe, log) });
+}
+
+/** Once, for whoever looks into the log. */
+function warnOfOpenSurfaces(config: AdminConfig, log: Log): void {
+  const open = openSurfaces(config);
+  if (open.length > 0) log.warn({}, `no key is asked for by ${open.map(({ what, host }) => `${what} (${host})`).join(', ')}: whoever reaches that may use it`);
 }
 
 /** Compiled code is kept in DATA_DIR, not in the shared temporary directory where others could leave theirs: the next start costs 40 % less (measured), which counts after a crash. */

@@ -38,9 +38,28 @@ test('a missing or short master key is one line', (t) => {
 });
 
 test('ALL_AUTH_ENABLED decides for every surface that does not decide for itself', (t) => {
-  const config = configOf({ ALL_AUTH_ENABLED: 'false', MCP_AUTH_ENABLED: 'true' });
+  const config = configOf({ ALL_AUTH_ENABLED: 'false', MCP_AUTH_ENABLED: 'true', ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: 'true' });
 
   t.like(config, { API_AUTH_ENABLED: false, METRICS_AUTH_ENABLED: false, PROXY_AUTH_ENABLED: false, MCP_AUTH_ENABLED: true });
+});
+
+test('keys are switched off on loopback only, unless a second setting says that others may come in too', (t) => {
+  const remedy = 'it should be 127.0.0.1, or ALLOW_UNAUTHENTICATED_REMOTE_ACCESS should be true';
+
+  t.deepEqual(problemsOf({ ALL_AUTH_ENABLED: 'false' }), [
+    `ADMIN_API_HOST is "0.0.0.0", where other machines connect, and API_AUTH_ENABLED, METRICS_AUTH_ENABLED, MCP_AUTH_ENABLED are false: ${remedy}`,
+    `ADMIN_PROXY_HOST is "0.0.0.0", where other machines connect, and PROXY_AUTH_ENABLED is false: ${remedy}`,
+  ]);
+  t.deepEqual(problemsOf({ METRICS_AUTH_ENABLED: 'false', ADMIN_API_HOST: '::' }), [`ADMIN_API_HOST is "::", where other machines connect, and METRICS_AUTH_ENABLED is false: ${remedy}`]);
+  t.deepEqual(problemsOf({ ADMIN_DEBUG_DASHBOARD_ENABLED: 'true', ADMIN_DEBUG_AUTH_ENABLED: 'false' }), [`ADMIN_API_HOST is "0.0.0.0", where other machines connect, and ADMIN_DEBUG_AUTH_ENABLED is false: ${remedy}`]);
+  t.deepEqual(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].flatMap((host) => problemsOf({ ALL_AUTH_ENABLED: 'false', ADMIN_API_HOST: host, ADMIN_PROXY_HOST: host })), []);
+  t.deepEqual(problemsOf({ ALL_AUTH_ENABLED: 'false', ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: 'true' }), []);
+  t.deepEqual(problemsOf({ PROXY_AUTH_ENABLED: 'false', ADMIN_PROXY_ENABLED: 'false' }), []);
+});
+
+test('further names of an admin are host names', (t) => {
+  t.deepEqual(configOf({ ADMIN_ALLOWED_HOSTS: 'Edge, admin.example.com' }).ADMIN_ALLOWED_HOSTS, ['edge', 'admin.example.com']);
+  t.deepEqual(problemsOf({ ADMIN_ALLOWED_HOSTS: 'https://admin.example.com' }), ['ADMIN_ALLOWED_HOSTS is "https://admin.example.com": it should be a comma-separated list of at most 32 host names']);
 });
 
 test('an own database needs an own encryption key', (t) => {

@@ -8,6 +8,7 @@ import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import { createTally } from '../tally.ts';
+import { FOREIGN_HOST, type WebPages } from '../web-pages.ts';
 import { isAllowed, type DebugCredentials } from './access.ts';
 import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
 import { startSampling } from './samples.ts';
@@ -44,11 +45,11 @@ export interface DebugKit {
 
 /** The dashboard as a surface of the server. */
 export function mountDebug(kit: DebugKit): Mount {
-  return ({ app }) => offerDebug(app, kit);
+  return ({ app, pages }) => offerDebug(app, pages, kit);
 }
 
 /** The sampling that it starts ends with the server. */
-function offerDebug(app: FastifyInstance, { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit): void {
+function offerDebug(app: FastifyInstance, { isOwnHost }: WebPages, { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit): void {
   const sampling = startSampling();
   const startedAtMs = clock.nowMs();
   const failures = createTally({ perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, entriesMax: ADDRESSES_MAX }, clock);
@@ -60,6 +61,10 @@ function offerDebug(app: FastifyInstance, { sights, credentials, failuresPerMinu
 
   /** False: it was answered. */
   async function isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (credentials === null && !isOwnHost(request.headers.host)) {
+      await sendRefusal(reply, FOREIGN_HOST.refusal);
+      return false;
+    }
     if (isAllowed(credentials, request.headers.authorization)) return true;
     const waitMs = request.headers.authorization === undefined ? 0 : failures.add(addressOf(request.raw));
     if (waitMs > 0) await sendRefusal(reply, { code: 'rate_limited', message: 'Too many failed attempts from this address.', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });

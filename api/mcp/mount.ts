@@ -19,16 +19,12 @@ const LISTENERS_MAX = 64;
 
 /** What MCP depends on besides the catalogue. */
 export interface McpOptions {
-  /** Hosts from whose pages browsers may call, beside this machine's own: the protocol asks servers to check Origin, against DNS rebinding. */
-  readonly originHosts: readonly string[];
   /** Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody without a key is shown them. */
   readonly offersPublicTools: boolean;
 }
 
 /** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
-export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount {
-  const allowedHosts = new Set(['localhost', '127.0.0.1', '[::1]', ...originHosts]);
-
+export function mountMcp({ offersPublicTools }: McpOptions): Mount {
   return ({ app, call, gate, log }) => {
     const handler = createMcpHandler(({ authInfo }) => createMcpServer(call, authInfo?.extra?.['asking'] as Asking), {
       maxSubscriptions: LISTENERS_MAX,
@@ -37,11 +33,11 @@ export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount 
     const serve = toNodeHandler(handler);
 
     app.post(MCP_PATH, async (request, reply) => {
-      const refusal = refusalOf(request, allowedHosts);
+      const refusal = refusalOf(request);
       if (refusal !== null) return sendRefusal(reply, refusal);
       const caller = callerOf(request, 'mcp');
       const admitted = gate.admit('api', caller);
-      if (!admitted.ok && caller.credential !== null) return sendRefusal(reply, admitted.refusal);
+      if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized')) return sendRefusal(reply, admitted.refusal);
       const asking: Asking = { caller, shows: admitted.ok ? 'all' : offersPublicTools ? 'public' : 'none' };
       return answer(request, reply, asking);
     });
@@ -59,9 +55,8 @@ export function mountMcp({ originHosts, offersPublicTools }: McpOptions): Mount 
 
 const NO_SESSIONS = refuse('method_not_allowed', 'MCP here has no sessions and no streams: POST only.', { method: ['must be POST'] }).refusal;
 
-function refusalOf(request: FastifyRequest, allowedHosts: ReadonlySet<string>): Refusal | null {
-  const { origin } = request.headers;
-  if (origin !== undefined && !(URL.canParse(origin) && allowedHosts.has(new URL(origin).hostname))) return refuse('forbidden', 'Pages of this origin may not call MCP.').refusal;
+/** Pages of other origins were refused before, as the protocol asks servers to do. */
+function refusalOf(request: FastifyRequest): Refusal | null {
   if (typeof request.body !== 'object' || request.body === null) return refuse('bad_request', 'The body must be a JSON-RPC message.').refusal;
   if (Array.isArray(request.body) && request.body.length > BATCH_MESSAGES_MAX) return refuse('bad_request', `At most ${BATCH_MESSAGES_MAX} messages in one body.`).refusal;
   return null;

@@ -33,6 +33,7 @@ export function callerOf(request: FastifyRequest, surface: Surface): Caller {
     surface,
     credential: bearerOf(request.headers.authorization),
     address: addressOf(request.raw),
+    host: request.headers.host,
     requestId: request.id,
     idempotencyKey: typeof key === 'string' ? key : null,
     ...(record !== undefined && { record }),

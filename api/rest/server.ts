@@ -12,6 +12,7 @@ import { offerDocumentation } from '../docs/routes.ts';
 import type { OperationPorts } from '../operation.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
 import { createRequestRecords, type RequestRecords } from '../request-record.ts';
+import { createWebPages, type OwnNames, type WebPages } from '../web-pages.ts';
 import { offerAdminMetrics } from './admin-metrics.ts';
 import { sendRefusal } from './answers.ts';
 import { offerDiscovery } from './discovery.ts';
@@ -58,6 +59,8 @@ export interface ApiSettings {
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
   readonly docsEnabled: boolean;
+  /** What this admin is called besides its `adminUrls`. Default: nothing. */
+  readonly ownNames?: OwnNames;
   /** Where the proxies listen, for documentation; null or left out: nowhere. */
   readonly proxyPorts?: () => ProxyPorts | null;
   readonly version: string;
@@ -81,6 +84,7 @@ export interface MountKit {
   readonly gate: Gate;
   readonly log: Log;
   readonly records: RequestRecords;
+  readonly pages: WebPages;
   onUpgrade(path: string, handler: UpgradeHandler): void;
 }
 
@@ -110,15 +114,18 @@ const PENDING_CONNECTIONS_MAX = 4_096;
 export function createApi({ ports, log, settings, mounts = [], tracer = createTracer(null) }: ApiKit): Api {
   const records = createRequestRecords(tracer, log);
   const app = createApp(settings, log, records);
-  const gate = createGate(settings.gate, ports.clock);
+  const pages = createWebPages(namesOf(ports.settings, settings.ownNames));
+  const gate = createGate(settings.gate, ports.clock, pages);
   const call = createCall({ ports, gate, log, records });
-  const upgrades = routeUpgrades(app.server);
+  const upgrades = routeUpgrades(app.server, pages);
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
     mark(request, reply, records);
+    const foreign = pages.foreignOrigin(request.raw);
     if (request.raw.rawHeaders.length >= 2 * HEADERS_MAX) sendRefusal(reply, TOO_MANY_HEADERS);
     else if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
+    else if (foreign !== null) sendRefusal(reply, foreign);
     else next();
   });
   timeRequests(app, Object.values(catalogue), ports.adminMetrics.requests, TIMED_BY_CALL);
@@ -135,7 +142,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   offerAdminMetrics(app, ports.adminMetrics, gate);
   offerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName, adminUrls: ports.settings.adminUrls, domain: ports.settings.vpnDomain, proxyPorts: settings.proxyPorts ?? (() => null) });
-  for (const mount of mounts) mount({ app, call, gate, log, records, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
+  for (const mount of mounts) mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
   return {
     server: app.server,
@@ -160,6 +167,11 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
 
 /** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */
 const TIMED_BY_CALL = ['/api/trpc', '/mcp'];
+
+/** The URLs stay those of the ports: they are learnt when the admin listens. */
+function namesOf({ adminUrls }: Pick<OperationPorts['settings'], 'adminUrls'>, own: OwnNames = { urls: [], hosts: [] }): OwnNames {
+  return { hosts: own.hosts, get urls() { return [...adminUrls, ...own.urls]; } };
+}
 
 /** Headers of every answer. */
 function mark(request: FastifyRequest, reply: FastifyReply, records: RequestRecords): void {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { refuse } from '../../actors/refusal.ts';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
+import type { WebPages } from '../web-pages.ts';
 import { errorBody } from './answers.ts';
 
 /** Takes the socket over, with what was already read of it. */
@@ -17,8 +18,8 @@ export interface Upgrades {
 
 const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
 
-/** Routes the upgrade requests of a server. An unknown path gets a 404 and its socket is destroyed. */
-export function routeUpgrades(server: Server): Upgrades {
+/** Routes the upgrade requests of a server. An unknown path gets a 404 and a page of another origin a 403, and their sockets are destroyed. */
+export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrigin'>): Upgrades {
   const handlers = new Map<string, UpgradeHandler>();
   const sockets = new Set<Duplex>();
 
@@ -28,7 +29,9 @@ export function routeUpgrades(server: Server): Upgrades {
     socket.once('close', () => sockets.delete(socket));
 
     const handler = handlers.get((request.url ?? '').split('?', 1)[0] ?? '');
-    if (handler === undefined) refuseUpgrade(socket);
+    const foreign = pages.foreignOrigin(request);
+    if (handler === undefined) refuseUpgrade(socket, '404 Not Found', NO_ROUTE);
+    else if (foreign !== null) refuseUpgrade(socket, '403 Forbidden', foreign);
     else handler(request, socket, head);
   });
 
@@ -47,9 +50,9 @@ export function routeUpgrades(server: Server): Upgrades {
   };
 }
 
-function refuseUpgrade(socket: Duplex): void {
+function refuseUpgrade(socket: Duplex, status: string, refusal: Refusal): void {
   const requestId = randomUUID();
-  const body = JSON.stringify(errorBody(NO_ROUTE, requestId));
+  const body = JSON.stringify(errorBody(refusal, requestId));
   socket.once('finish', () => socket.destroy());
-  socket.end(`HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

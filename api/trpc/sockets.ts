@@ -83,7 +83,7 @@ interface Said {
 }
 
 function contextOf(request: IncomingMessage, socket: WebSocket, { authorization, traceparent }: Said, { clock, records }: { readonly clock: Clock; readonly records: RequestRecords }): TrpcContext {
-  const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), idempotencyKey: null };
+  const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), host: request.headers.host, idempotencyKey: null };
   const isFull = (): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFERED_BYTES_MAX;
   const drained = async (): Promise<void> => {
     while (isFull()) await new Promise<void>((resolve) => { clock.after(ROOM_POLL_MS, resolve); });

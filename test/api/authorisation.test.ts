@@ -18,7 +18,7 @@ for (const operation of operations) {
   test(`${operation.name} refuses a missing, a wrong and an out-of-scope key, and takes the right ones, on every surface`, async (t) => {
     const { api } = await serveApi(t);
     const codeOf = async (surface: Surface, credential: string | null) => {
-      const result = await api.call(operation, {}, { surface, credential, address: '192.0.2.1', requestId: 'r', idempotencyKey: null });
+      const result = await api.call(operation, {}, { surface, credential, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
       return result.ok ? null : result.refusal.code;
     };
 
@@ -65,7 +65,7 @@ test('with enforcement off nobody needs a key, and the metrics flag is apart', a
 test('an address that shows too many wrong keys gets 429 with Retry-After, another address 401, and a right key still works', async (t) => {
   const { api, clock, request } = await serveApi(t, { gate: { failuresPerMinuteMax: 3 } });
   const knock = async (address: string, credential: string) => {
-    const result = await api.call(catalogue.get_admin, {}, { surface: 'rest', credential, address, requestId: 'r', idempotencyKey: null });
+    const result = await api.call(catalogue.get_admin, {}, { surface: 'rest', credential, address, host: undefined, requestId: 'r', idempotencyKey: null });
     return result.ok ? 'in' : [result.refusal.code, result.refusal.retryAfterSeconds];
   };
   const wrong = 'wrong-key-of-the-tests-12345';
@@ -90,7 +90,7 @@ test('when all keys are the master key, as by default, it reaches everything', a
   const { api } = await serveApi(t, { gate: { apiKey: key, metricsKey: key, mcpKey: key, proxyKey: key } });
 
   for (const surface of ['rest', 'trpc', 'mcp'] as const) {
-    const result = await api.call(catalogue.get_admin, {}, { surface, credential: key, address: '192.0.2.1', requestId: 'r', idempotencyKey: null });
+    const result = await api.call(catalogue.get_admin, {}, { surface, credential: key, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
     t.true(result.ok);
   }
 });

@@ -13,7 +13,7 @@ for (const operation of operations) {
     const { api, log } = await serveApi(t);
 
     await fc.assert(fc.asyncProperty(inputs(operation), async (input) => {
-      const result = await api.call(operation, input, { surface: 'trpc', credential: KEYS.master, address: '192.0.2.1', requestId: 'r', idempotencyKey: null });
+      const result = await api.call(operation, input, { surface: 'trpc', credential: KEYS.master, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
       return result.ok || result.refusal.code !== 'internal_error';
     }), { numRuns: 150 });
 

@@ -106,7 +106,7 @@ function inputsOf(operation: AnyOperation): readonly Readonly<Record<string, unk
 }
 
 async function start(t: ExecutionContext): Promise<Served> {
-  const served = await serve(t, { mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ originHosts: [], offersPublicTools: true })] });
+  const served = await serve(t, { mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ offersPublicTools: true })] });
   served.answer = answerWith(commandOf(1));
   return served;
 }

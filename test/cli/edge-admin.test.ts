@@ -111,3 +111,16 @@ test('a database that cannot be reached is told in one line, without its passwor
   t.regex(stderr, /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u);
   t.notRegex(stderr, /CANARY/u);
 });
+
+test('an admin that asks for no key says so once when it starts', async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: { ...await servable(t), ALL_AUTH_ENABLED: 'false' }, stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(async () => { child.kill('SIGKILL'); });
+  const warnings: string[] = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    const { msg } = JSON.parse(line) as { msg: string };
+    if (msg.startsWith('no key is asked for')) warnings.push(msg);
+    if (msg === 'edge-admin is ready') break;
+  }
+
+  t.deepEqual(warnings, ['no key is asked for by the API (127.0.0.1), the metrics (127.0.0.1), MCP (127.0.0.1), the proxies (127.0.0.1): whoever reaches that may use it']);
+});

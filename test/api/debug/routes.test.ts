@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
 import type { DatabaseSight } from '../../../actors/kit/sights.ts';
 import { DEBUG_PATH, mountDebug } from '../../../api/debug/routes.ts';
+import { createWebPages } from '../../../api/web-pages.ts';
 import type { MountKit } from '../../../api/rest/server.ts';
 import { systemClock } from '../../../transport/clock.ts';
 import { until } from '../../support/until.ts';
@@ -23,7 +24,7 @@ async function dashboard(t: ExecutionContext, credentials: { readonly username: 
         return look.promise;
       },
     },
-  })({ app } as unknown as MountKit);
+  })({ app, pages: createWebPages({ urls: [], hosts: [] }) } as unknown as MountKit);
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return { looks, look: (query = '', headers: Readonly<Record<string, string>> = {}) => fetch(`${url}${DEBUG_PATH}${query}`, { headers }) };
 }

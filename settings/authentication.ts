@@ -1,0 +1,81 @@
+/** Keys of an admin's callers, which surfaces ask for one, and at which addresses they may be left open. */
+import { bearerKey, flag, integer } from './fields.ts';
+
+const keyFor = (what: string) => bearerKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
+
+const enforcement = (what: string) => flag().optional()
+  .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
+
+/** The settings of keys and enforcement. */
+export const AUTHENTICATION_SETTINGS = {
+  MASTER_KEY: bearerKey().describe('Key with full access.'),
+  API_KEY: keyFor('REST and tRPC'),
+  METRICS_KEY: keyFor('the metrics routes, read-only'),
+  PROXY_KEY: keyFor('the proxies'),
+  MCP_KEY: keyFor('MCP'),
+  ALL_AUTH_ENABLED: flag().default(true).describe('Whether callers must show a key, where nothing more particular is set.'),
+  API_AUTH_ENABLED: enforcement('the API'),
+  METRICS_AUTH_ENABLED: enforcement('reading metrics'),
+  PROXY_AUTH_ENABLED: enforcement('a proxy'),
+  MCP_AUTH_ENABLED: enforcement('MCP'),
+  ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: flag().default(false)
+    .describe('Whether keys may be switched off also where other machines connect: at an address that is not loopback. Whoever reaches it then runs commands on every node.'),
+  AUTH_FAILURES_PER_MINUTE_MAX: integer({ min: 1, max: 100_000 }).default(30)
+    .describe('Wrong keys that one address may show in a minute before it gets 429.'),
+};
+
+/** What decides whether a surface is open. */
+export interface Openness {
+  readonly ALL_AUTH_ENABLED: boolean;
+  readonly API_AUTH_ENABLED?: boolean | undefined;
+  readonly METRICS_AUTH_ENABLED?: boolean | undefined;
+  readonly PROXY_AUTH_ENABLED?: boolean | undefined;
+  readonly MCP_AUTH_ENABLED?: boolean | undefined;
+  readonly ADMIN_PROXY_ENABLED: boolean;
+  readonly ADMIN_DEBUG_DASHBOARD_ENABLED: boolean;
+  readonly ADMIN_DEBUG_AUTH_ENABLED: boolean;
+  readonly ADMIN_API_HOST: string;
+  readonly ADMIN_PROXY_HOST: string;
+}
+
+/** A surface that asks for no key. */
+export interface OpenSurface {
+  /** What it is, in words. */
+  readonly what: string;
+  /** The setting that closes it. */
+  readonly setting: string;
+  /** The setting of its address, and that. */
+  readonly hostSetting: 'ADMIN_API_HOST' | 'ADMIN_PROXY_HOST';
+  readonly host: string;
+}
+
+/** Everything that asks for no key. */
+export function openSurfaces(read: Openness): readonly OpenSurface[] {
+  const api = { hostSetting: 'ADMIN_API_HOST', host: read.ADMIN_API_HOST } as const;
+  const proxy = { hostSetting: 'ADMIN_PROXY_HOST', host: read.ADMIN_PROXY_HOST } as const;
+  const isOpen = (flag: boolean | undefined): boolean => !(flag ?? read.ALL_AUTH_ENABLED);
+  return [
+    ...(isOpen(read.API_AUTH_ENABLED) ? [{ what: 'the API', setting: 'API_AUTH_ENABLED', ...api }] : []),
+    ...(isOpen(read.METRICS_AUTH_ENABLED) ? [{ what: 'the metrics', setting: 'METRICS_AUTH_ENABLED', ...api }] : []),
+    ...(isOpen(read.MCP_AUTH_ENABLED) ? [{ what: 'MCP', setting: 'MCP_AUTH_ENABLED', ...api }] : []),
+    ...(isOpen(read.PROXY_AUTH_ENABLED) && read.ADMIN_PROXY_ENABLED ? [{ what: 'the proxies', setting: 'PROXY_AUTH_ENABLED', ...proxy }] : []),
+    ...(read.ADMIN_DEBUG_DASHBOARD_ENABLED && !read.ADMIN_DEBUG_AUTH_ENABLED ? [{ what: 'the debug dashboard', setting: 'ADMIN_DEBUG_AUTH_ENABLED', ...api }] : []),
+  ];
+}
+
+/** One line for each address beyond loopback at which something is open without a second setting that says so. */
+export function opennessProblems(read: Openness & { readonly ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: boolean }): string[] {
+  if (read.ALLOW_UNAUTHENTICATED_REMOTE_ACCESS) return [];
+  const reached = openSurfaces(read).filter(({ host }) => !isLoopback(host));
+  return (['ADMIN_API_HOST', 'ADMIN_PROXY_HOST'] as const).flatMap((name) => {
+    const open = reached.filter(({ hostSetting }) => hostSetting === name);
+    const [first] = open;
+    if (first === undefined) return [];
+    return [`${name} is "${first.host}", where other machines connect, and ${open.map(({ setting }) => setting).join(', ')} ${open.length === 1 ? 'is' : 'are'} false: it should be 127.0.0.1, or ALLOW_UNAUTHENTICATED_REMOTE_ACCESS should be true`];
+  });
+}
+
+/** Whether only this machine reaches it. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/u.test(host);
+}
