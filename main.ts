@@ -22,12 +22,14 @@ import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from './persistence/committer/committer.ts';
+import { startDatabaseClock } from './persistence/database-clock.ts';
 import { openDatabase, type Database } from './persistence/database.ts';
 import { encryptionKeyIn } from './persistence/embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './persistence/embedded/launcher.ts';
 import { createDatabaseInspection } from './persistence/inspection.ts';
 import { healthCounts } from './persistence/health.ts';
 import { watchIncarnation } from './persistence/incarnation.ts';
+import { createWriteProbe } from './persistence/write-probe.ts';
 import { createLeases, LEASE_MS } from './persistence/leases.ts';
 import { createLoader } from './persistence/loader/loader.ts';
 import { meshMemberLookUp } from './persistence/mesh/member-look-up.ts';
@@ -126,7 +128,6 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
 }
 
 async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<RunningAdmin> {
-  const clock = systemClock;
   const leaseClockMs = createLeaseClock();
 
   const tracing = await createTracing({ variables: config.tracing, version: packageFile.version, instance: config.ADMIN_NAME, log });
@@ -142,6 +143,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const { orm, pool } = database;
   await database.migrate();
   const incarnation = await watchIncarnation(pool, config.ADMIN_NAME);
+  const clock = await startDatabaseClock(pool, { clock: systemClock, monotonicMs, log });
+  unwind.add('the clock', () => clock.stop());
   await checkEncryptionKey(orm, vault);
   const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
   const adminId = await registry.checkIn();
@@ -215,8 +218,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
   const { broker } = publishing;
+  const probe = createWriteProbe(pool, monotonicMs);
   const health: HealthPorts = {
-    rows: { ...healthCounts(pool, adminId), ping: () => reads.ping() }, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
+    rows: { ...healthCounts(pool, adminId), write: () => probe.write() }, clock, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
     proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
     broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
@@ -266,8 +270,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
-  const sweeps = createSweeps(pool, clock, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, clock.nowMs(), SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log }));
+  const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }
@@ -346,13 +350,13 @@ function createPublishing(config: AdminConfig, database: Database, committer: Gr
   });
   const webhooks = createWebhooksChannel({
     ...channelPorts(WEBHOOKS_CHANNEL), directory,
-    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS, clock.nowMs()), caughtUp: () => committer.caughtUp(), waiting: () => webhooksWithDeliveries(pool) },
+    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS), caughtUp: () => committer.caughtUp(), waiting: () => webhooksWithDeliveries(pool) },
   });
   const settings = config.broker;
   const broker = settings === null ? null : createBrokerChannel({
     ...channelPorts(BROKER_CHANNEL), open: () => openBroker(settings, log),
     rows: {
-      next: (epoch, after, limit) => nextForBroker(pool, epoch, after, limit, clock.nowMs() - config.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000, config.CORE_NAME),
+      next: (epoch, after, limit) => nextForBroker(pool, epoch, after, limit, config.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000, config.CORE_NAME),
       advance: (epoch, to) => advanceBroker(pool, epoch, to),
     },
   });

@@ -1,4 +1,4 @@
-/** Tells errors of an unreachable or overloaded database from errors of a statement. */
+/** Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong (L4). */
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts), system error. Source: PostgreSQL, appendix A. */
@@ -10,13 +10,23 @@ const UNAVAILABLE_STATES = new Set(['25006', '25P03', '40001', '40P01', '55P03']
 /** SQLSTATEs of a transaction that another one stood in the way of, and that was rolled back whole: serialization failure, deadlock. */
 const CONFLICT_STATES = new Set(['40001', '40P01']);
 
+/**
+ * Of those, what says that the whole server is away, for everybody: connection exceptions, a shutdown, a crash, a start, no room for a
+ * connection. A timeout, a lock or a deadlock says so of one statement only. Source: PostgreSQL, appendix A.
+ */
+const LOST_CLASSES = new Set(['08']);
+const LOST_STATES = new Set(['57P01', '57P02', '57P03', '53300']);
+
+/** SQLSTATEs that may say so of one statement or of all: a disk that is full, no memory, read-only. Only a write can tell. */
+const DOUBTFUL_STATES = new Set(['53100', '53200', '25006']);
+
 /** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
 const SOCKET_ERRORS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES']);
 
 /** What `pg` 8 and `pg-pool` 3 say without giving a code. */
 const DRIVER_MESSAGES = /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
 
-/** Whether the database was lost, too slow, or out of resources, rather than the statement wrong. Looks through `cause`s, because MikroORM wraps. */
+/** Whether the same statement may succeed later: the database was lost, too slow, locked or out of resources, rather than the statement wrong. Looks through `cause`s, because MikroORM wraps. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof DatabaseUnavailable) return true;
@@ -27,6 +37,23 @@ export function isUnavailable(error: unknown): boolean {
   return isUnavailable(error.cause);
 }
 
+/** Whether the server itself is away: nobody's statement would be run now, and it is unknown what became of this one. */
+export function isLost(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string' && (LOST_CLASSES.has(code.slice(0, 2)) || LOST_STATES.has(code)) && isSqlState(code)) return true;
+  if ((typeof code === 'string' && SOCKET_ERRORS.has(code)) || DRIVER_MESSAGES.test(error.message)) return true;
+  if (error instanceof AggregateError) return error.errors.some(isLost);
+  return isLost(error.cause);
+}
+
+/** Whether only a write can tell if the database refuses this statement or all of them. */
+export function isDoubtful(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return (typeof code === 'string' && DOUBTFUL_STATES.has(code)) || isDoubtful(error.cause);
+}
+
 /** Whether another transaction stood in the way: nothing was stored, and the same may succeed at once. */
 export function isConflict(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -35,7 +62,12 @@ export function isConflict(error: unknown): boolean {
 }
 
 function isUnavailableState(code: string): boolean {
-  return /^[0-9A-Z]{5}$/u.test(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
+  return isSqlState(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
+}
+
+/** Five characters: an error of a socket, such as EPIPE, is told apart by its name. */
+function isSqlState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/u.test(code) && !SOCKET_ERRORS.has(code);
 }
 
 /** The error to throw instead: a DatabaseUnavailable with the given one as its cause, or the given one when the statement was wrong. */

@@ -1,6 +1,6 @@
 /** One transaction on one connection of the pool. */
 import type { Pool, PoolClient } from 'pg';
-import { asUnavailable, isUnavailable } from './availability.ts';
+import { asUnavailable, isLost } from './availability.ts';
 
 /**
  * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck database
@@ -22,7 +22,7 @@ export async function inTransaction<T>(pool: Pool, doing: string, work: (client:
 
 /** A connection that did not answer is closed at once: a rollback would wait behind the stuck statement, and pass the 5 s of L3. */
 async function giveBack(client: PoolClient, error: unknown): Promise<void> {
-  if (isUnavailable(error)) {
+  if (isLost(error)) {
     client.release(true);
     return;
   }

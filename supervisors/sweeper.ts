@@ -49,10 +49,12 @@ export interface SweeperPorts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether the clock of this machine agrees with the database's: where it does not, one of them is wrong, and nothing is deleted by it (O2). */
+  readonly isClockRight: () => boolean;
 }
 
 /** Starts all sweeps. The returned function stops them and resolves when the last batch is over. */
-export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPorts): () => Promise<void> {
+export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight }: SweeperPorts): () => Promise<void> {
   let stopped = false;
   const running = new Set<Promise<void>>();
 
@@ -98,6 +100,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log }: SweeperPort
     return false;
   });
   every(PRUNE_EVERY_MS, 'pruning', async () => {
+    if (!isClockRight()) return false;
     const pruned = await sweeps.prune();
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
     if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });

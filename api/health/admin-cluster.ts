@@ -1,6 +1,7 @@
 /** All admins that share this database, as any one of them sees them: what /health/cluster checks. */
 import { HealthProblem, type HealthCheck } from './checks.ts';
 import type { HealthPorts } from './ports.ts';
+import { takesWrites } from './subsystems.ts';
 
 /** An admin checks in each second. Silent for longer than this, it is missing, in ms. */
 export const ADMIN_SILENT_MS_MIN = 5_000;
@@ -11,7 +12,7 @@ export const ADMIN_FORGOTTEN_MS = 86_400_000;
 /** All of them, in a fixed order. */
 export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'isDegraded'>): readonly HealthCheck[] {
   return [
-    { name: 'database', check: () => rows.ping() },
+    { name: 'database', check: () => takesWrites(rows) },
     {
       name: 'admins',
       async check() {

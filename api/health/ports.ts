@@ -3,8 +3,8 @@ import type { VpnManager } from '../../actors/vpn/vpn.ts';
 
 /** What the rows say of this admin and its clusters. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface HealthRows {
-  /** Answers when the database does. */
-  ping(): Promise<void>;
+  /** Writes: whether the write was taken. A database that is read-only, or whose disk is full, still answers. */
+  write(): Promise<boolean>;
   /** How long ago this admin last checked in by the database's clock, in ms; null when it is not registered. */
   registrationAgeMs(): Promise<number | null>;
   /** Clusters that have no record of ownership at all. */
@@ -20,6 +20,8 @@ export interface HealthRows {
 /** Everything that is checked. Null: it does not exist here. */
 export interface HealthPorts {
   readonly rows: HealthRows;
+  /** The clock of this machine beside the database's: how far it is ahead, in ms, and whether that is too far. */
+  readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */
   readonly leasesQuietMs: () => number;
   /** More nodes than the admins together have room for. */

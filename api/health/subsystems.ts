@@ -14,14 +14,18 @@ export const VPN_MANAGER_RETRY_MS = 500;
 const BACKLOG_COUNTED_MAX = 100_000;
 
 /** All of them, in a fixed order. */
-export function subsystems({ rows, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
+export function subsystems({ rows, clock, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
   return [
     {
       name: 'database',
       async check() {
-        await rows.ping();
+        await takesWrites(rows);
         if (await rows.eventsLieBehind()) throw new HealthProblem('events are stored behind what was published: start this admin again');
       },
+    },
+    {
+      name: 'database_clock',
+      check: problemFree(() => (clock.isSkewed() ? `the clock of this machine is ${Math.round(Math.abs(clock.skewMs()) / 1_000)} s ${clock.skewMs() > 0 ? 'ahead of' : 'behind'} the database's: nothing is pruned until they agree` : null)),
     },
     {
       name: 'peer_membership',
@@ -71,6 +75,11 @@ export function subsystems({ rows, leasesQuietMs, vpnManager, vpnClient, proxies
       },
     },
   ];
+}
+
+/** Passes when the database answers and takes a write. */
+export async function takesWrites(rows: Pick<HealthPorts['rows'], 'write'>): Promise<void> {
+  if (!await rows.write()) throw new HealthProblem('it answers, and takes no writes: its disk is full, or it is read-only');
 }
 
 function notHere(why: string): () => Promise<void> {

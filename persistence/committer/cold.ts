@@ -45,7 +45,7 @@ export async function storeCold({ database, vault, adminId }: ColdPorts, lease: 
       await insertEvents(em, outcome.events ?? change.events);
       if (change.remember !== undefined) {
         const { scope, key } = change.remember;
-        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember), insertedAt: new Date() });
+        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember) }); // since when: the database's clock
       }
       return outcome;
     });

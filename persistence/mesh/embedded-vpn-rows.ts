@@ -59,8 +59,8 @@ export function createEmbeddedVpnRows({ orm, pool }: { readonly orm: MikroORM; r
 async function follow(orm: MikroORM, node: NodeId): Promise<boolean> {
   try {
     return await orm.em.fork().transactional(async (em) => {
-      const [row] = await em.execute<{ of_node: ClusterId; of_member: ClusterId }[]>('select n.cluster_id as of_node, m.cluster_id as of_member from mesh_member m join node n on n.id = m.node_id where m.node_id = ? for update', [node]);
-      if (row !== undefined && row.of_member !== row.of_node) await moveMember(em, node, row.of_node, new Date());
+      const [row] = await em.execute<{ of_node: ClusterId; of_member: ClusterId; now: Date }[]>('select n.cluster_id as of_node, m.cluster_id as of_member, now() as now from mesh_member m join node n on n.id = m.node_id where m.node_id = ? for update', [node]);
+      if (row !== undefined && row.of_member !== row.of_node) await moveMember(em, node, row.of_node, row.now);
       return row !== undefined;
     });
   } catch (error) {

@@ -35,6 +35,8 @@ interface Row {
   readonly subject: string;
   readonly at: number;
   readonly data: string;
+  /** Older than may be published, by the database's clock (O2). */
+  readonly too_old: boolean;
 }
 
 /**
@@ -43,19 +45,19 @@ interface Row {
  */
 export const BATCH_BYTES_MAX = 8_388_608;
 
-/** The next events behind a batch (null: behind where the channel stands), at most `limit`. Null: the channel is not held under this epoch any more. */
-export async function nextForBroker(pool: Pool, epoch: number, after: Pick<BrokerBatch, 'to' | 'horizon'> | null, limit: number, notBeforeMs: number, coreName: string): Promise<BrokerBatch | null> {
+/** The next events behind a batch (null: behind where the channel stands), at most `limit`, without those older than `ageMsMax`. Null: the channel is not held under this epoch any more. */
+export async function nextForBroker(pool: Pool, epoch: number, after: Pick<BrokerBatch, 'to' | 'horizon'> | null, limit: number, ageMsMax: number, coreName: string): Promise<BrokerBatch | null> {
   const place = cursorPlace(after?.to ?? null) ?? await placeOf(pool, BROKER_CHANNEL, epoch, false);
   if (place === null) return null;
   const settled = after?.horizon ?? await settledBefore(pool);
   const rows = await rowsOf<Row>(pool, 'reading events for the broker', sql`
-    select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data
+    select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data, time < now() - ${ageMsMax}::float8 * interval '1 ms' as too_old
     from (
       select *, count(*) over () as found, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place
       from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
       window in_order as (order by txid, seq rows unbounded preceding)) sized
     where bytes <= ${BATCH_BYTES_MAX}::int or place = 1 order by sized.txid, sized.seq`);
-  const events = rows.filter(({ at }) => at >= notBeforeMs).map((row): PublishedEvent => ({
+  const events = rows.filter((row) => !row.too_old).map((row): PublishedEvent => ({
     id: row.id, type: row.type, subject: row.subject, topic: topicOf(row.type), coreName, text: envelopeText({ id: row.id, type: row.type, time: instant(row.at) }, row.data, coreName),
   }));
   const last = rows.at(-1);

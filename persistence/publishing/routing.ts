@@ -23,25 +23,25 @@ export interface Routed {
 const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
 
 /** Routes some events and moves the channel on, in one transaction. Null: the channel is not held under this epoch any more. */
-export function routeEvents(pool: Pool, epoch: number, attemptsMax: number, nowMs: number): Promise<Routed | null> {
+export function routeEvents(pool: Pool, epoch: number, attemptsMax: number): Promise<Routed | null> {
   return inTransaction(pool, 'routing events to webhooks', async (client) => {
     const place = await placeOf(client, WEBHOOKS_CHANNEL, epoch, true);
     if (place === null) return null;
     const [row] = await rowsOf<{ webhooks: number }>(client, 'counting webhooks', sql`select count(*)::int as webhooks from webhook`);
     const webhooks = row?.webhooks ?? 0;
     if (webhooks === 0) return NOTHING; // the first webhook starts the channel at itself
-    return store(client, place, Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks))), attemptsMax, new Date(nowMs));
+    return store(client, place, Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks))), attemptsMax);
   });
 }
 
-async function store(client: PoolClient, place: { readonly txid: string; readonly seq: string }, limit: number, attemptsMax: number, now: Date): Promise<Routed> {
+async function store(client: PoolClient, place: { readonly txid: string; readonly seq: string }, limit: number, attemptsMax: number): Promise<Routed> {
   const settled = await settledBefore(client);
   const [row] = await rowsOf<{ events: number; webhooks: string[] | null; unsettled: boolean }>(client, 'routing events to webhooks', sql`
     with chosen as materialized (
         select txid, seq, id, type, subject from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int),
       stored as (
         insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
-        select w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, ${now}::timestamptz, ${now}::timestamptz from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid
+        select w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, now(), now() from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid
         order by e.txid, e.seq returning webhook_id),
       moved as (
         update event_channel c set txid = l.txid, seq = l.seq from (select txid, seq from chosen order by txid desc, seq desc limit 1) l where c.name = ${WEBHOOKS_CHANNEL})

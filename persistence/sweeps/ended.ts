@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
-import { rowsOf, sql } from '../reads/sql.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
 
@@ -22,32 +22,30 @@ export interface EndedExecution {
  * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that a transaction with a
  * higher id changed and committed before this one came to them: its event would be read after ours, though it came first (V2). Its output parts go with it.
  */
-export async function expireDue(pool: Pool, nowMs: number, limit: number): Promise<readonly EndedExecution[]> {
-  const at = new Date(nowMs);
+export async function expireDue(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'expiring executions', async (client) => {
     const rows = await rowsOf<ExecutionRow>(client, 'expiring executions', sql`
       with due as (
-        select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${at}::timestamptz
+        select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${now}
           and age(xmin) > age(pg_current_xact_id()::xid)
         order by expired_at limit ${limit}::int for update skip locked),
       e as (
-        update command_execution x set status = 'expired', finished_at = ${at}::timestamptz, updated_at = ${at}::timestamptz from due where x.id = due.id returning x.*)
+        update command_execution x set status = 'expired', finished_at = ${now}, updated_at = ${now} from due where x.id = due.id returning x.*)
       select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`);
-    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.expired', row, nowMs)));
+    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.expired', row, row.updated_at)));
     await dropParts(client, rows);
     return rows.map((row) => ended(row, 'expired'));
   });
 }
 
 /** Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed just behind the deletion of its node. No event tells of these (spec, event types). */
-export async function dropOrphans(pool: Pool, nowMs: number, limit: number): Promise<readonly EndedExecution[]> {
-  const at = new Date(nowMs);
+export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'dropping executions without a node', async (client) => {
     const rows = await rowsOf<ExecutionRow>(client, 'dropping executions without a node', sql`
       with orphan as (
         select id from command_execution x where finished_at is null and not exists (select from node n where n.id = x.node_id)
         limit ${limit}::int for update skip locked)
-      update command_execution e set status = 'dropped', finished_at = ${at}::timestamptz, updated_at = ${at}::timestamptz from orphan where e.id = orphan.id
+      update command_execution e set status = 'dropped', finished_at = ${now}, updated_at = ${now} from orphan where e.id = orphan.id
       returning e.id, e.command_id, e.node_id, e.cluster_name`);
     await dropParts(client, rows);
     return rows.map((row) => ended(row, 'dropped'));

@@ -1,11 +1,19 @@
-/** Rows of executions as events tell of them. The snapshot itself is built where actors build theirs. */
+/** Moments by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built where actors build theirs. */
 import type { DomainEvent, EventType } from '../../actors/events.ts';
 import { executionSnapshot } from '../../actors/node/snapshots.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { ms } from '../reads/record-rows.ts';
-import { sql } from '../reads/sql.ts';
+import { sql, type Sql } from '../reads/sql.ts';
+
+/** The instant of a sweep: the database's own, the same in all of one transaction. */
+export const DATABASE_NOW: Sql = sql`now()`;
+
+/** The instant so many ms before another one. */
+export function before(now: Sql, ms: number): Sql {
+  return sql`(${now} - ${ms}::float8 * interval '1 ms')`;
+}
 
 /** What `executionEvent` wants of `command_execution e join command m`. */
 export const EXECUTION_COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at as command_inserted_at,
@@ -34,7 +42,7 @@ export interface ExecutionRow {
 type ExecutionEventType = Extract<EventType, `edge.command_execution.${string}`>;
 
 /** The event of a change of this execution, as its row is. */
-export function executionEvent(type: ExecutionEventType, row: ExecutionRow, atMs: number): DomainEvent<ExecutionEventType> {
+export function executionEvent(type: ExecutionEventType, row: ExecutionRow, at: Date): DomainEvent<ExecutionEventType> {
   const command = { id: row.command_id, text: row.command_text, targeting: row.targeting, timeoutMs: row.timeout, expiredAtMs: ms(row.expired_at), insertedAtMs: ms(row.command_inserted_at) };
   const execution = { id: row.id, command, node: row.node_id, clusterName: row.cluster_name, insertedAtMs: ms(row.inserted_at) };
   const data = executionSnapshot(execution, {
@@ -45,5 +53,5 @@ export function executionEvent(type: ExecutionEventType, row: ExecutionRow, atMs
     cancelledAtMs: ms(row.cancelled_at),
     updatedAtMs: ms(row.updated_at),
   });
-  return { type, subject: row.id, atMs, data };
+  return { type, subject: row.id, atMs: at.getTime(), data };
 }

@@ -1,7 +1,7 @@
 /** Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller. */
 import type { Pool } from 'pg';
-import type { Clock } from '../../actors/kit/ports.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import { DATABASE_NOW, before } from './moments.ts';
 import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRecordings, pruneRemembered } from './pruned.ts';
 
@@ -43,23 +43,25 @@ export interface Sweeps {
   prune(limit?: number): Promise<Pruned>;
 }
 
-/** Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. */
-export function createSweeps(pool: Pool, clock: Pick<Clock, 'nowMs'>, { executionDays, eventDays, deliveryDays, recordingDays }: Retention): Sweeps {
+/**
+ * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken from the database's
+ * clock inside the statement (O2); `now` is for tests.
+ */
+export function createSweeps(pool: Pool, { executionDays, eventDays, deliveryDays, recordingDays }: Retention, now = DATABASE_NOW): Sweeps {
   return {
-    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, clock.nowMs(), limit),
-    dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, clock.nowMs(), limit),
+    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, limit),
+    dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
     prune: async (limit = SWEEP_ROWS_MAX) => {
-      const nowMs = clock.nowMs();
-      const keptFromMs = nowMs - executionDays * DAY_MS;
+      const keptFrom = before(now, executionDays * DAY_MS);
       return {
-        executions: await pruneExecutions(pool, nowMs, keptFromMs, limit),
-        commands: await pruneCommands(pool, keptFromMs, limit),
-        events: await pruneEvents(pool, nowMs - eventDays * DAY_MS, limit),
+        executions: await pruneExecutions(pool, now, keptFrom, limit),
+        commands: await pruneCommands(pool, keptFrom, limit),
+        events: await pruneEvents(pool, now, before(now, eventDays * DAY_MS), limit),
         remembered: await pruneRemembered(pool, limit),
         outputParts: await pruneOutputParts(pool, limit),
-        deliveries: await pruneDeliveries(pool, nowMs - deliveryDays * DAY_MS, limit),
+        deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
-        recordings: await pruneRecordings(pool, nowMs - recordingDays * DAY_MS, limit),
+        recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
       };
     },
   };

@@ -14,7 +14,7 @@ const RED_MS_MAX = 5_500;
 /** Longest time until all is well again, in ms. Source: invariants.md, L3 (3 s), and a second for a busy machine. */
 const BACK_MS_MAX = 4_000;
 
-const NAMES = ['database', 'peer_membership', 'ownership_metadata', 'vpn_manager', 'vpn_client', 'proxy_servers', 'event_broker'];
+const NAMES = ['database', 'database_clock', 'peer_membership', 'ownership_metadata', 'vpn_manager', 'vpn_client', 'proxy_servers', 'event_broker'];
 
 /** What must never be read by strangers. */
 const CANARIES = ['db-secret-host', 'broker-secret-host', 'broker-secret-user', 'broker-secret-word', 'admin-secret'];

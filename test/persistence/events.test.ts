@@ -52,7 +52,7 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
 
   const forBroker: string[] = [];
   for (let after: BrokerBatch | null = null; ;) {
-    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 0, 'tests');
+    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 1e12, 'tests');
     if (batch === null || batch.to === null) break;
     forBroker.push(...batch.events.map(({ subject }) => subject));
     after = batch;

@@ -2,12 +2,14 @@
 import test from 'ava';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../actors/resources.ts';
+import { sql } from '../../persistence/reads/sql.ts';
 import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 import { until } from '../support/until.ts';
 import { storeWorld } from './world/world.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
+const NOW = sql`${new Date(NOW_MS)}::timestamptz`;
 const RETENTION = { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
 const ANY_LOCK = 4_712;
 
@@ -58,8 +60,8 @@ test('a row that a later transaction changed before the sweep came to it is left
     await send(opened, id);
   });
 
-  t.deepEqual(await createSweeps(held, { nowMs: () => NOW_MS }, RETENTION).expireDue(), []);
-  t.is((await createSweeps(opened.pool, { nowMs: () => NOW_MS }, RETENTION).expireDue()).length, 1);
+  t.deepEqual(await createSweeps(held, RETENTION, NOW).expireDue(), []);
+  t.is((await createSweeps(opened.pool, RETENTION, NOW).expireDue()).length, 1);
 
   t.deepEqual(await eventsOf(opened, id), ['sent', 'expired']);
 });
@@ -78,13 +80,13 @@ test('so is one that changed behind the snapshot of the sweep, while it was at a
   const holder = await pool.connect();
   await holder.query('select pg_advisory_lock($1)', [ANY_LOCK]);
 
-  const sweeping = createSweeps(held, { nowMs: () => NOW_MS }, RETENTION).expireDue();
+  const sweeping = createSweeps(held, RETENTION, NOW).expireDue();
   await until('the sweep is at the first row', async () => (await pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount === 1);
   await send(opened, second);
   await holder.query('select pg_advisory_unlock($1)', [ANY_LOCK]);
   holder.release();
 
   t.deepEqual<readonly string[], readonly string[]>((await sweeping).map(({ execution }) => execution), [first]);
-  t.deepEqual<readonly string[], readonly string[]>((await createSweeps(pool, { nowMs: () => NOW_MS }, RETENTION).expireDue()).map(({ execution }) => execution), [second]);
+  t.deepEqual<readonly string[], readonly string[]>((await createSweeps(pool, RETENTION, NOW).expireDue()).map(({ execution }) => execution), [second]);
   t.deepEqual([await eventsOf(opened, first), await eventsOf(opened, second)], [['expired'], ['sent', 'expired']]);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { StoredEvent } from '../../actors/events.ts';
 import type { ExecutionResource } from '../../actors/resources.ts';
-import { firstIdAt } from '../../persistence/sweeps/pruned.ts';
+import { sql } from '../../persistence/reads/sql.ts';
 import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 import { storeWorld, type World } from './world/world.ts';
@@ -17,7 +17,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS): Promise<{ opened: Opened; world: World; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
   const opened = await openedDatabase(t);
   const world = await storeWorld(opened);
-  const sweeps = createSweeps(opened.pool, { nowMs: () => nowMs }, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(opened.pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }, sql`${new Date(nowMs)}::timestamptz`);
   const { cursor } = await opened.reads.eventsAfter(null, 1);
   return { opened, world, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
 }
@@ -136,8 +136,8 @@ test('deliveries go with their tries when they were finished long ago, unfinishe
   await pool.query(`insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values ($1, 'u', '{}', 's', 'h', now(), now())`, [WEBHOOK]);
   await pool.query(`with d as (
       insert into webhook_delivery (id, webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
-      select overlay(uuid_v7()::text placing left(($2::text[])[age], 13) from 1)::uuid, $1, age::text::xid8, row_number() over (), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), status, 1, 3, now(), now() - make_interval(days => age) from (values (9, 'delivered'), (8, 'dropped'), (9, 'pending'), (6, 'delivered'), (1, 'dropped')) as v(age, status), generate_series(1, 2) as n returning id)
-    insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from d`, [WEBHOOK, Array.from({ length: 9 }, (_, day) => firstIdAt(Date.now() - (day + 1) * 86_400_000))]);
+      select overlay(uuid_v7()::text placing overlay(lpad(to_hex((extract(epoch from now() - make_interval(days => age)) * 1000)::bigint), 12, '0') placing '-' from 9 for 0) from 1)::uuid, $1, age::text::xid8, row_number() over (), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), status, 1, 3, now(), now() - make_interval(days => age) from (values (9, 'delivered'), (8, 'dropped'), (9, 'pending'), (6, 'delivered'), (1, 'dropped')) as v(age, status), generate_series(1, 2) as n returning id)
+    insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from d`, [WEBHOOK]);
 
   const first = await sweeps.prune(3);
   const rest = await sweeps.prune();

@@ -12,7 +12,7 @@ async function scene(t: Parameters<typeof heldChannel>[0], events: number) {
   const { client, commit } = await openTransaction(opened);
   for (let event = 0; event < events; event += 1) await storeEvent(client);
   await commit();
-  await routeEvents(opened.pool, opened.epoch, 3, Date.UTC(2026, 0, 1));
+  await routeEvents(opened.pool, opened.epoch, 3);
   const cursors = await deliveriesOf(opened, webhook);
   return { ...opened, webhook, cursors, loader: createLoader(opened.pool) };
 }

@@ -12,10 +12,10 @@ const failing = (error: unknown) => async () => { throw error; }; // eslint-disa
 function ports(more: Partial<HealthPorts> = {}): HealthPorts {
   return {
     rows: {
-      ping: () => Promise.resolve(), registrationAgeMs: () => Promise.resolve(800), unrecordedClusters: () => Promise.resolve(0), eventsLieBehind: () => Promise.resolve(false),
+      write: () => Promise.resolve(true), registrationAgeMs: () => Promise.resolve(800), unrecordedClusters: () => Promise.resolve(0), eventsLieBehind: () => Promise.resolve(false),
       admins: () => Promise.resolve({ total: 2, silent: 0 }), clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
     },
-    leasesQuietMs: () => 900, isDegraded: () => false,
+    clock: { skewMs: () => 3, isSkewed: () => false }, leasesQuietMs: () => 900, isDegraded: () => false,
     vpnManager: { status: () => Promise.resolve(null) }, vpnClient: { state: () => ({ isHere: true, problem: null }) },
     proxies: () => ({ http: true, socks5: true }), broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
     ...more,
@@ -68,7 +68,7 @@ test('a check that does not answer fails at its time limit, and holds nobody up 
 
 test('an admin that is well, with all that it has and with nothing of it', async (t) => {
   t.deepEqual((await runChecks(subsystems(ports()))).map(({ name, healthy, error }) => [name, healthy, error]), [
-    ['database', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null], ['vpn_manager', true, null], ['vpn_client', true, null], ['proxy_servers', true, null], ['event_broker', true, null],
+    ['database', true, null], ['database_clock', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null], ['vpn_manager', true, null], ['vpn_client', true, null], ['proxy_servers', true, null], ['event_broker', true, null],
   ]);
   t.deepEqual(await errors(subsystems(ports({ vpnManager: null, vpnClient: { state: () => ({ isHere: false, problem: 'it is not root' }) }, proxies: null, broker: null }))), {
     vpn_manager: [true, 'does not apply: there is no VPN manager'],
@@ -82,7 +82,10 @@ test('an admin that is well, with all that it has and with nothing of it', async
 test('each subsystem fails by itself, with its own words', async (t) => {
   const { rows } = ports();
   const cases: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
-    [{ rows: { ...rows, ping: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [{ rows: { ...rows, write: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [{ rows: { ...rows, write: () => Promise.resolve(false) } }, 'database', 'it answers, and takes no writes: its disk is full, or it is read-only'],
+    [{ clock: { skewMs: () => 93_400, isSkewed: () => true } }, 'database_clock', 'the clock of this machine is 93 s ahead of the database\'s: nothing is pruned until they agree'],
+    [{ clock: { skewMs: () => -6_000, isSkewed: () => true } }, 'database_clock', 'the clock of this machine is 6 s behind the database\'s: nothing is pruned until they agree'],
     [{ rows: { ...rows, eventsLieBehind: () => Promise.resolve(true) } }, 'database', 'events are stored behind what was published: start this admin again'],
     [{ rows: { ...rows, registrationAgeMs: () => Promise.resolve(null) } }, 'peer_membership', 'this admin is not registered: its peers do not know of it'],
     [{ rows: { ...rows, registrationAgeMs: () => Promise.resolve(5_001) } }, 'peer_membership', 'this admin has not checked in in time: its peers take it for gone'],
@@ -99,7 +102,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
   for (const [more, name, error] of cases) t.deepEqual(await errors(subsystems(ports(more))), { [name]: [false, error] });
 
   const cluster: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
-    [{ rows: { ...rows, ping: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [{ rows: { ...rows, write: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
     [{ rows: { ...rows, admins: () => Promise.resolve({ total: 2, silent: 1 }) } }, 'admins', '1 of 2 admins have not checked in for over 5 s'],
     [{ rows: { ...rows, clusters: () => Promise.resolve({ total: 7, ownerless: 2 }) } }, 'cluster_owners', '2 of 7 clusters have no live owner'],
     [{ isDegraded: () => true }, 'capacity', 'there are more nodes than the admins have room for'],

@@ -18,7 +18,7 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   t.true(well.healthy);
   t.deepEqual(words(well.checks), words(await checksAt(admin.url)));
   t.deepEqual(words(well.checks), [
-    ['database', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null],
+    ['database', true, null], ['database_clock', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null],
     ['vpn_manager', true, null], ['vpn_client', true, 'does not apply: this admin is in no VPN'],
     ['proxy_servers', true, null], ['event_broker', true, 'does not apply: no event broker is configured'],
   ]);

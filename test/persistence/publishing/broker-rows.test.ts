@@ -9,7 +9,7 @@ import { createRecords } from '../../../persistence/records.ts';
 import { heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './world.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);
-const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, notBeforeMs = 0) => nextForBroker(pool, epoch, after, limit, notBeforeMs, 'core');
+const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, ageMsMax = 1e13) => nextForBroker(pool, epoch, after, limit, ageMsMax, 'core');
 
 test('a batch is what is stored behind the place of the channel, and the place moves only when it is told', async (t) => {
   const world = await held(t);
@@ -89,13 +89,14 @@ test('what commits late is waited for: nothing newer goes before it', async (t) 
 test('events that are too old are left out and counted, and the place goes on behind them', async (t) => {
   const world = await held(t);
   const fresh = crypto.randomUUID();
-  const oldest = Date.now() - 3_600_000;
+  const HOUR_MS = 3_600_000;
+  const oldest = Date.now() - HOUR_MS;
   for (const time of [oldest - 5_000, oldest - 1]) await storeEvent(world.pool, undefined, { time: new Date(time) });
-  await storeEvent(world.pool, fresh, { time: new Date(oldest) });
+  await storeEvent(world.pool, fresh, { time: new Date(oldest + 60_000) });
   const last = await storeEvent(world.pool, undefined, { time: new Date(oldest - 9) });
 
-  const batch = await next(world, null, 500, oldest);
-  const onlyOld = await next(world, null, 2, oldest);
+  const batch = await next(world, null, 500, HOUR_MS);
+  const onlyOld = await next(world, null, 2, HOUR_MS);
 
   t.deepEqual([batch?.events.map(({ subject }) => subject), batch?.tooOld, batch?.to], [[fresh], 3, last]);
   t.deepEqual([onlyOld?.events, onlyOld?.tooOld, onlyOld?.more], [[], 2, true]);

@@ -6,7 +6,7 @@ import { routeEvents, webhooksWithDeliveries } from '../../../persistence/publis
 import { ADMIN, deleteWebhook, deliveriesOf, heldChannel, openTransaction, OTHER_ADMIN, storeEvent, storeWebhook, type Held } from './world.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
-const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3, Date.now());
+const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
 
 async function routeAll(world: Held): Promise<number> {
   for (let rounds = 1; ; rounds += 1) if ((await route(world))?.more !== true) return rounds;
