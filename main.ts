@@ -37,11 +37,11 @@ import { createEmbeddedVpnRows } from './persistence/mesh/embedded-vpn-rows.ts';
 import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readings.ts';
 import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './persistence/mesh/vpn-rows.ts';
 import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
-import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers, wantTunnel } from './persistence/peers.ts';
+import { hearPeers } from './persistence/peer-listener.ts';
+import { tellPeers, wantTunnel } from './persistence/peers.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
-import type { Listener } from './persistence/publishing/listener.ts';
 import { createEventBodies } from './persistence/publishing/event-bodies.ts';
 import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from './persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
@@ -77,7 +77,7 @@ import { portsOf, startProxies, type Proxies } from './transport/proxies/proxies
 import { createAgentRequests } from './transport/reach/agent-requests.ts';
 import { createReach, type Reach } from './transport/reach/reach.ts';
 import { createTunnelGate } from './transport/reach/gate.ts';
-import { createTunnels, type Tunnels } from './transport/reach/tunnels.ts';
+import { createTunnels } from './transport/reach/tunnels.ts';
 import { createEmbeddedRelay, type EmbeddedRelay } from './transport/relay/embedded.ts';
 import { createScrapeCounters } from './transport/scrapes/counters.ts';
 import { createScrapes } from './transport/scrapes/scrapes.ts';
@@ -174,7 +174,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), isFresh: (cluster) => tree.held.isFresh(cluster), store: (...said) => storeGateway(pool, adminId, ...said),
   });
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
-  const peers = hearPeers(database, adminId, { sessions, tunnels }, log);
+  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, clock: systemClock, log });
   unwind.add('words of other admins', () => peers.stop());
 
   /** Here, and at whichever admin has a tunnel to it (E5). */
@@ -305,30 +305,6 @@ function debugMount(config: AdminConfig, { tree, sessions, pool }: { readonly tr
       database: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
     },
   })];
-}
-
-/** Does what the other admins ask for: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */
-function hearPeers(database: Database, adminId: string, { sessions, tunnels }: { readonly sessions: Sessions; readonly tunnels: Tunnels }, log: Log): Listener {
-  const listener = database.listen([PEER_WORDS], systemClock);
-  listener.onNotice((_channel, payload) => {
-    if (payload === null) void endDeleted();
-    const word = payload === null ? null : readPeerWord(payload);
-    if (word === null) return;
-    if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
-    if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
-    if (word.type !== 'tunnel-wanted' || word.to !== adminId || sessions.sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
-    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'));
-  });
-  return listener;
-
-  /** What was said while nobody listened is worth nothing any more, but that a node is gone. */
-  async function endDeleted(): Promise<void> {
-    try {
-      for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
-    } catch (error) {
-      log.warn({ error }, 'tunnels to nodes that were deleted meanwhile may still be open');
-    }
-  }
 }
 
 interface Publishing {

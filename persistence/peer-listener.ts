@@ -1,0 +1,40 @@
+/** What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */
+import type { Clock, Log } from '../actors/kit/ports.ts';
+import type { AdminFrameBody } from '../transport/protocol/frames.ts';
+import type { NodeId } from '../transport/protocol/ids.ts';
+import type { Database } from './database.ts';
+import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers } from './peers.ts';
+import type { Listener } from './publishing/listener.ts';
+
+/** What it is done with. */
+export interface PeerListenerPorts {
+  /** False: the node has no session here. */
+  readonly sendToNode: (node: NodeId, frame: AdminFrameBody) => boolean;
+  readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Listens until it is stopped. */
+export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, clock, log }: PeerListenerPorts): Listener {
+  const listener = database.listen([PEER_WORDS], clock);
+  listener.onNotice((_channel, payload) => {
+    if (payload === null) void endDeleted();
+    const word = payload === null ? null : readPeerWord(payload);
+    if (word === null) return;
+    if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
+    if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
+    if (word.type !== 'tunnel-wanted' || word.to !== adminId || sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
+    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'));
+  });
+  return listener;
+
+  /** What was said while nobody listened is worth nothing any more, but that a node is gone. */
+  async function endDeleted(): Promise<void> {
+    try {
+      for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
+    } catch (error) {
+      log.warn({ error }, 'tunnels to nodes that were deleted meanwhile may still be open');
+    }
+  }
+}
