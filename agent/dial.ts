@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
 import { FRAME_BYTES_MAX } from '../transport/protocol/limits.ts';
 import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../transport/protocol/version.ts';
+import { contained } from '../transport/streams/contained.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
 import { networkProblem } from './problem.ts';
 
@@ -14,8 +15,25 @@ const HANDSHAKE_MS_MAX = 10_000;
  * certificate authorities. Redirects are not followed: they would carry the token elsewhere.
  */
 export function webSocketDial(options: ClientOptions = {}): Dial {
-  return (adminUrl, token, owner) => new WebSocketLink(adminUrl, token, owner, options);
+  return (adminUrl, token, owner) => {
+    try {
+      return new WebSocketLink(adminUrl, token, owner, options);
+    } catch (error) { // an admin told of a URL, or gave a token, with which no request can be made
+      return neverOpened(owner, networkProblem(error));
+    }
+  };
 }
+
+/** A link that ends as soon as its owner has it. */
+function neverOpened(owner: LinkOwner, problem: string): Link {
+  let isOver = false;
+  const link: Link = { bufferedBytes: 0, send() {}, close() { isOver = true; }, terminate() { isOver = true; } };
+  setImmediate(() => { if (!isOver) owner.closed(link, NEVER_OPENED, problem); });
+  return link;
+}
+
+/** What a connection is closed with that never opened. Source: RFC 6455, 7.1.5. */
+const NEVER_OPENED = 1_006;
 
 /** The session's address on an admin: http becomes ws, https becomes wss, a path of the admin's own is kept. */
 export function sessionUrl(adminUrl: string): string {
@@ -44,7 +62,8 @@ class WebSocketLink implements Link {
     });
     this.#socket = socket;
     socket.on('open', () => owner.opened(this));
-    socket.on('message', (data, isBinary) => this.#message(data as Buffer, isBinary));
+    // What throws here is a fault of ours: it costs this session, and the next one begins with what the journal holds.
+    socket.on('message', contained((data, isBinary) => this.#message(data as Buffer, isBinary), (error) => this.#broken(error)));
     socket.on('error', (error) => { if (this.#status === null) this.#problem = networkProblem(error); });
     socket.on('unexpected-response', (_request, response) => {
       this.#status = response.statusCode ?? null;
@@ -75,6 +94,11 @@ class WebSocketLink implements Link {
     if (this.#isOver) return;
     // A binary message is no frame; as text it fails to decode, which ends the session with the right code.
     this.#owner.message(this, isBinary ? '' : data.toString('utf8'));
+  }
+
+  #broken(error: unknown): void {
+    this.#problem = `a frame could not be handled: ${error instanceof Error ? error.message : String(error)}`;
+    this.#socket.terminate();
   }
 
   #over(code: number, reason: string): void {

@@ -69,10 +69,16 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       sockets.delete(oldest);
       oldest.terminate();
     }
-    const socket = new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
-      handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket, ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
-      headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
-    });
+    let socket: WebSocket;
+    try {
+      socket = new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
+        handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket, ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
+        headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
+      });
+    } catch (error) { // an admin named a URL or a token with which no request can be made
+      log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) });
+      return;
+    }
     let isOpened = false;
     sockets.add(socket);
     socket.on('open', () => {
@@ -141,7 +147,10 @@ function serve(bytes: Duplex, options: TunnelsOptions, open: { streams: number }
   session.on('stream', (stream, headers) => {
     open.streams += 1;
     stream.once('close', () => { open.streams -= 1; });
-    void connect(stream, headers, options);
+    connect(stream, headers, options).catch((error: unknown) => {
+      options.log.warn('A stream of a tunnel broke off', { error });
+      stream.destroy();
+    });
   });
   watch(session);
 }
@@ -155,6 +164,7 @@ function cut(session: ServerHttp2Session): void {
 function watch(session: ServerHttp2Session): void {
   let heardMs = performance.now();
   const timer = setInterval(() => {
+    if (session.destroyed) return; // its close follows, and a ping would throw
     if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return cut(session);
     session.ping((error) => { if (error === null) heardMs = performance.now(); });
   }, TUNNEL_PING_MS).unref();
@@ -177,7 +187,7 @@ async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
     stream.respond({ [constants.HTTP2_HEADER_STATUS]: 200 });
     join(stream, dialled.stream);
   } else {
-    stream.respond({ [constants.HTTP2_HEADER_STATUS]: STATUS_NOT_DIALLED, [FAILURE_HEADER]: dialled.failure, [MESSAGE_HEADER]: encodeURIComponent(dialled.message) }, { endStream: true });
+    stream.respond({ [constants.HTTP2_HEADER_STATUS]: STATUS_NOT_DIALLED, [FAILURE_HEADER]: dialled.failure, [MESSAGE_HEADER]: encodeURIComponent(dialled.message.toWellFormed()) }, { endStream: true });
   }
 }
 

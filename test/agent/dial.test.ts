@@ -81,3 +81,34 @@ test('an admin that is not there is a closed link, never a throw', async (t) => 
 
   t.deepEqual(over, { code: 1_006, reason: 'connection refused' });
 });
+
+for (const [what, url, token] of [
+  ['no web address', 'mailto:edge@example.com', 'secret'],
+  ['no URL at all', 'not a url', 'secret'],
+  ['a URL with a port that cannot be', 'http://127.0.0.1:99999', 'secret'],
+  ['a token that no header holds', 'http://127.0.0.1:1', 'se\ncret'],
+] as const) {
+  test(`an admin that named ${what} is one that cannot be reached, and ends nothing`, async (t) => {
+    const over = await new Promise<{ readonly code: number; readonly reason: string }>((resolve) => {
+      webSocketDial()(url, token, { opened: () => t.fail(), message: () => t.fail(), closed: (_link, code, reason) => resolve({ code, reason }) });
+    });
+
+    t.is(over.code, 1_006);
+    t.not(over.reason, '');
+    t.false(over.reason.includes('cret'));
+  });
+}
+
+test('a message whose handling throws ends the connection and nothing else', async (t) => {
+  const http = createServer();
+  const sockets = new WebSocketServer({ server: http });
+  sockets.on('connection', (socket) => socket.send('poison'));
+  await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve); });
+  t.teardown(() => void http.close());
+
+  const over = await new Promise<{ readonly code: number; readonly reason: string }>((resolve) => {
+    webSocketDial()(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'secret', { opened: () => {}, message: () => { throw new Error('it cannot be handled'); }, closed: (_link, code, reason) => resolve({ code, reason }) });
+  });
+
+  t.deepEqual(over, { code: 1_006, reason: 'a frame could not be handled: it cannot be handled' });
+});

@@ -52,10 +52,10 @@ export function hostileAnswers(seed = 20_261_122): readonly HostileAnswer[] {
   return [...reasons, ...fc.sample(hostile, { numRuns: ANSWERS_COUNT - reasons.length, seed })];
 }
 
-/** A server that answers the request for a path that ends in `/<index>` with that answer, and any other with an honest `well`. Resolves with its port. */
-export async function openHostileTarget(scope: Scope, answers: readonly HostileAnswer[]): Promise<number> {
+/** A server that answers the request for a path that begins with `/<index>` with that answer, and any other with an honest `well`. Resolves with its port. */
+export async function openHostileTarget(scope: Scope, answers: readonly HostileAnswer[], indexOf: (request: string) => number = indexInPath): Promise<number> {
   const server = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).once('data', (request) => {
-    const asked = answers[Number(/^[A-Z]+ \S*?\/(?<index>\d+) /u.exec(request.toString('latin1'))?.groups?.['index'] ?? NaN)];
+    const asked = answers[indexOf(request.toString('latin1'))];
     if (asked === undefined) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell');
     else if (asked.isReset) socket.write(asked.bytes, () => socket.resetAndDestroy());
     else socket.end(asked.bytes);
@@ -64,6 +64,10 @@ export async function openHostileTarget(scope: Scope, answers: readonly HostileA
   scope.teardown(() => void server.close());
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
+}
+
+function indexInPath(request: string): number {
+  return Number(/^[A-Z]+ \/(?<index>\d+)[/ ]/u.exec(request)?.groups?.['index'] ?? NaN);
 }
 
 /** Does it for each index of a corpus, so many at a time. */

@@ -2,9 +2,10 @@
  * `amqp091`: publishes by AMQP 0-9-1 to the durable topic exchange `edge.events`, persistent, with publisher confirms. The routing key is the
  * type. What reads, and whether it lasts, is up to the queues that consumers bind: an event that no queue wants is dropped by the broker.
  */
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { AMQPConnectionError, Connection, type Channel, type ConnectionOptions } from 'rabbitmq-client';
 import type { Log } from '../../actors/kit/ports.ts';
+import { containListeners } from '../streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
@@ -46,6 +47,8 @@ const CUT_CODES: readonly string[] = ['ECONNRESET', 'EPIPE', 'CONN_CLOSE', 'READ
 export async function openAmqp(settings: AmqpSettings, log: Log): Promise<Broker> {
   const options = optionsOf(settings);
   const connection = new Connection(options);
+  // eslint-disable-next-line no-underscore-dangle -- the name is the client's. Its reader asks for as many bytes as a frame says it has, which may be more than Node takes.
+  containListeners((connection as unknown as { readonly _socket: Socket })._socket);
   const name = `RabbitMQ at ${options.hostname}:${options.port} (EVENT_BROKER_RABBITMQ_URL)`;
   const lost = Promise.withResolvers<Error>();
   let blocked: string | null = null;

@@ -7,6 +7,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { Producer, ProduceAcks, compatibilityPartitioner, stringSerializers, type Connection as KafkaConnection, type ProducerOptions } from '@platformatic/kafka';
 import { TOPICS, type Topic } from '../../actors/event-topics.ts';
 import type { Log } from '../../actors/kit/ports.ts';
+import { containListeners } from '../streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
@@ -82,6 +83,7 @@ function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
   producer.connections.on('connecting', ({ connection }) => {
     connections.add(connection);
+    process.nextTick(() => containListeners(connection.socket)); // which is made in this turn; its reader throws at answers that no honest server gives
     connection.on('error', () => {});
     connection.on('close', () => connections.delete(connection));
   });

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { MqttClient, type IClientOptions } from 'mqtt';
 import type { Log } from '../../actors/kit/ports.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
+import { containListeners } from '../streams/contained.ts';
 import { within } from './deadline.ts';
 import { mqttServers, type MqttServer } from './mqtt-servers.ts';
 import { reasonOf } from './reason.ts';
@@ -68,6 +69,7 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
     problem ??= error instanceof Error ? error : new Error(String(error));
   };
   stream.on('error', note);
+  containListeners(stream); // the client reads in them
   const client = new MqttClient(() => stream, optionsOf(settings, msMax));
   client.on('error', note); // for as long as it lives: an emitter without a listener would throw
   const connection = { client, stream, server, problem: () => problem };

@@ -1,5 +1,6 @@
 /** One connection to one Redis server or sentinel: made once, signed in, and gone when it breaks. */
 import { Redis, type RedisOptions } from 'ioredis';
+import dataHandler from 'ioredis/built/DataHandler.js';
 import type { Log } from '../../actors/kit/ports.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
@@ -59,6 +60,18 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
     protocol: 2,
   };
 }
+
+/**
+ * The client's reader throws at an answer that nobody asked for, and throws that again outside of every listener, which would end the program.
+ * Here it ends the connection. For exactly the version in package.json; a test looks whether it is still so.
+ */
+(dataHandler as unknown as { readonly default: { readonly prototype: { dispatch(this: { readonly redis: Redis }, read: () => void): void } } }).default.prototype.dispatch = function dispatch(read) {
+  try {
+    read();
+  } catch (error) {
+    this.redis.stream.destroy(error as Error);
+  }
+};
 
 /**
  * Connects and signs in within `msMax`. Rejects with an Error for an operator, which has no cause: those of the client hold the commands,

@@ -48,7 +48,7 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
     maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
   });
-  session.on('connect', () => session.setLocalWindowSize(TUNNEL_WINDOW_BYTES));
+  session.on('connect', () => { if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES); }); // it may be cut by what came with its first bytes
   session.on('error', () => {}); // `close` follows
   session.on('close', () => {
     bytes.destroy();

@@ -97,7 +97,12 @@ export function createSessions(ports: SessionPorts): Sessions {
     counters.frames.in[received.frame.type] += 1;
     const waitMs = connection.spend(data.length, clock.nowMs());
     if (waitMs > 0) holdBack(connection, waitMs);
-    heardFrame(connection, received.frame, data.length);
+    try {
+      heardFrame(connection, received.frame, data.length);
+    } catch (error) { // a fault of ours, which costs this session and no other
+      log.error({ node: connection.node, error }, 'a frame could not be handled');
+      cut(connection, 'a frame that could not be handled');
+    }
   }
 
   function broke(connection: Connection, problem: string): void {

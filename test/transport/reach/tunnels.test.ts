@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import test from 'ava';
+import { createAgentTunnels } from '../../../agent/tunnel/tunnels.ts';
 import { WebSocket } from 'ws';
 import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
@@ -221,3 +222,13 @@ test('who comes while an unused tunnel says goodbye gets another', async (t) => 
 function digest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
+
+test('an admin that names no web address for a tunnel gets none, and the agent goes on', (t) => {
+  const problems: unknown[] = [];
+  const agent = createAgentTunnels({ exit: { dial: () => Promise.reject(new Error('nobody is dialled')) }, join: () => {}, log: { debug() {}, info() {}, error() {}, warn: (_message, fields) => problems.push(fields?.['problem']) } });
+
+  for (const [url, token] of [['mailto:x', 'token'], ['http://127.0.0.1:1/', 'to\nken']] as const) agent.open(url, token);
+
+  t.is(agent.count(), 0);
+  t.is(problems.length, 2);
+});
