@@ -65,8 +65,8 @@ export const AGENT_SETTINGS = {
   AGENT_SSH_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether users whom the admin lets in can log in by SSH.' }),
   AGENT_SSH_HOST: addresses().meta({ description: 'Addresses on which the SSH server listens, besides loopback, by which admins reach it.' }),
-  AGENT_SSH_STRANGERS: choice(['agent', 'refuse']).default('agent')
-    .meta({ expected: 'one of agent, refuse', description: "What becomes of SSH users who are no account of this machine, where the agent runs as root: they get the agent's own account, which is root, or no session." }),
+  AGENT_SSH_UNKNOWN_USERS: choice(['refuse', 'agent']).default('refuse')
+    .meta({ expected: 'one of refuse, agent', description: "What becomes of SSH users who are no account of this machine, where the agent runs as root: they are refused, or get the agent's own account, which is root. Elsewhere everybody is the agent's user." }),
   AGENT_PROXY_ENABLED: flag().default(true)
     .meta({ expected: 'true or false', description: 'Whether this machine has an HTTP and a SOCKS5 proxy of its own.' }),
   AGENT_PROXY_HOST: addresses().meta({ description: 'Addresses on which they listen.' }),

@@ -80,7 +80,7 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
   spool.onFinished = () => uploads.poke();
   const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
     port: config.AGENT_SSH_PORT, orAnotherPort: picked.has('AGENT_SSH_PORT'), hosts: withLoopback(config.AGENT_SSH_HOST), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
-    recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_STRANGERS),
+    recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
   }) : null;
   const sshPort = await ssh?.start() ?? null;
   if (ssh !== null && sshPort !== null) log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });

@@ -1,6 +1,6 @@
 /** Who a user of the fleet becomes on this machine. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { ACCOUNT_MS_MAX } from './limits.ts';
 
@@ -24,32 +24,42 @@ const ACCOUNT_NAME = /^[a-z_][a-z0-9_-]*$/u;
 /** Source: shells of accounts that have none, as sshd does it. */
 const DEFAULT_SHELL = '/bin/sh';
 
-/** What becomes of users who are no account of the machine of an agent that runs as root. */
-export type StrangerRule = 'agent' | 'refuse';
+/** What becomes of users who are no account of the machine of an agent that runs as root: AGENT_SSH_UNKNOWN_USERS. */
+export type UnknownUserRule = 'refuse' | 'agent';
+
+/** Where a machine looks its accounts up, besides its files. Tests have their own. */
+export interface NameServices {
+  /** Asks all of them. The line of passwd(5), or null when they know of none. Rejects when they do not answer. */
+  ask(username: string): Promise<string | null>;
+  /** Those that may be away and say of their users, then, that there are none. Rejects when that cannot be told. */
+  absentable(): Promise<readonly string[]>;
+}
 
 /**
- * A user whose name is an account of this machine gets that account when the agent runs as root. Everybody else gets the agent's own,
- * unless strangers are refused: name services that are away say of their users, too, that there are none. Rejects then, and when the
- * accounts cannot be asked: nobody must become root because of that.
+ * A user whose name is an account of this machine gets that account when the agent runs as root. Nobody else gets in, unless the operator wants that
+ * they get the agent's own, which is root; and not even then where a name service that is away would make a stranger of a known user. Rejects for
+ * who is refused, and when the accounts cannot be asked: nobody must become root because of that. An agent that is not root lets everybody in as itself.
  */
-export function accountsOfMachine(strangers: StrangerRule = 'agent'): AccountOf {
+export function accountsOfMachine(unknownUsers: UnknownUserRule = 'refuse', services: NameServices = machineServices): AccountOf {
   const own = ownAccount();
   return async (username) => {
-    if (own.uid !== 0 || username === own.name || !ACCOUNT_NAME.test(username)) return own;
-    const line = await lineOf(username);
+    if (own.uid !== 0 || username === own.name) return own;
+    const line = ACCOUNT_NAME.test(username) ? await lineOf(username, services) : null;
     if (line !== null) return accountIn(line, own);
-    if (strangers === 'refuse') throw new Error(`this machine has no account ${username}`);
+    if (unknownUsers === 'refuse') throw new Error(`this machine has no account ${username}`);
+    const absentable = await services.absentable();
+    if (absentable.length > 0) throw new Error(`this machine has no account ${username}, as far as ${absentable.join(' and ')} can be asked`);
     return own;
   };
 }
 
 /** One line of passwd(5), or null when there is no such account. The file is asked first: it answers without a process. */
-async function lineOf(username: string): Promise<string | null> {
+async function lineOf(username: string, services: NameServices): Promise<string | null> {
   const file = await readFile('/etc/passwd', 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''; // all accounts are elsewhere
     throw new Error('the accounts of this machine cannot be read', { cause: error });
   });
-  return file.split('\n').find((line) => line.startsWith(`${username}:`)) ?? await asked(username);
+  return file.split('\n').find((line) => line.startsWith(`${username}:`)) ?? await services.ask(username);
 }
 
 /** What the name services say (LDAP, systemd-homed and others). */
@@ -63,6 +73,39 @@ async function asked(username: string): Promise<string | null> {
     });
   });
 }
+
+/** Sources of passwd(5) that are on the machine itself and so never away. Source: nsswitch.conf(5); systemd's own are checked below. */
+const LOCAL_SOURCES = new Set(['files', 'db', 'altfiles', 'extrausers', 'usrfiles', 'systemd', 'compat']);
+
+/** What a glibc without a line for passwd asks. Source: nsswitch.conf(5). */
+const SOURCES_DEFAULT = 'files';
+
+/**
+ * By what the machine is told to ask, as an answer shows nothing: glibc and getent say of a user that he is not there also when who knows him is away.
+ * systemd counts where it has homes, which its service alone knows; `compat` where the file sends on to NIS.
+ */
+async function absentableServices(): Promise<readonly string[]> {
+  const configuration = await textOf('/etc/nsswitch.conf');
+  const sources = (/^\s*passwd:(?<sources>[^#\n]*)/mu.exec(configuration)?.groups?.['sources'] ?? SOURCES_DEFAULT).replaceAll(/\[[^\]]*\]/gu, ' ').trim().split(/\s+/u);
+  const isForwarded = sources.includes('compat') && /^[+-]/mu.test(await textOf('/etc/passwd'));
+  const hasHomes = sources.includes('systemd') && await readdir('/var/lib/systemd/home').then((names) => names.length > 0, absent);
+  return [...sources.filter((source) => !LOCAL_SOURCES.has(source)), ...(isForwarded ? ['NIS'] : []), ...(hasHomes ? ['systemd-homed'] : [])];
+}
+
+async function textOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    absent(error);
+    return '';
+  });
+}
+
+/** What is not there holds nothing; what cannot be read may. */
+function absent(error: unknown): false {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+  throw new Error('how this machine looks its accounts up cannot be read', { cause: error });
+}
+
+const machineServices: NameServices = { ask: asked, absentable: absentableServices };
 
 function accountIn(line: string, own: Account): Account {
   const [name = '', , uid = '', gid = '', , home = '', shell = ''] = line.split(':');

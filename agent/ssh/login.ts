@@ -3,6 +3,8 @@ import ssh2 from 'ssh2';
 import type { AuthContext, AuthenticationType, Connection, PublicKeyAuthContext } from 'ssh2';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
+import type { AgentLog } from '../ports.ts';
+import type { Account, AccountOf } from './accounts.ts';
 import { KEY_TYPES, RSA_HASHES } from './algorithms.ts';
 import { DISCONNECT, disconnect, isOpen } from './library.ts';
 import type { VerifySsh } from './ports.ts';
@@ -16,14 +18,17 @@ const QUESTIONS_MAX = 3;
 /** What a login needs. */
 export interface LoginOptions {
   readonly client: Connection;
+  readonly log: AgentLog;
   readonly verify: VerifySsh;
   readonly triesMax: number;
   /** An attempt is over. */
   readonly counted: () => void;
   /** A password or a signature was wrong: how long the answer has to wait, in ms. */
   readonly failed: () => number;
+  /** Whom this user becomes. Rejects with one sentence when that is nobody: then he does not get in, whatever the admin says. */
+  readonly accountOf: AccountOf;
   /** The admin said yes. Takes the connection in; or one sentence why it cannot be, which is told to the client. */
-  readonly accepted: (username: string, grant: SshGrant, ended: ReadonlySet<string>) => string | null;
+  readonly accepted: (username: string, account: Account, grant: SshGrant, ended: ReadonlySet<string>) => string | null;
   /** Called with each attempt that is under way: ids that end meanwhile are put into the set. The answer stops that. */
   readonly watchEnds: (ended: Set<string>) => () => void;
 }
@@ -49,13 +54,16 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   const unwatch = options.watchEnds(ended);
   const credential = credentialOf(context);
   const verdict = credential === null || context.username.length > SSH_USERNAME_CHARS_MAX ? null : await verify(context.username, credential);
-  unwatch();
-  if (!isOpen(client)) return;
   const isQuestion = credential?.method === 'public_key' && credential.signature === 'none';
   const isWrong = credential?.method === 'public_key' && credential.signature === 'wrong';
+  const isRight = verdict?.accepted === true && !isWrong;
+  const account = isRight && !isQuestion ? await options.accountOf(context.username).catch((error: unknown) => (error as Error).message) : null; // asked only now: it tells a stranger nothing
+  unwatch();
+  if (!isOpen(client)) return;
   if (!isQuestion) options.counted();
-  if (verdict?.accepted && !isWrong) {
-    const problem = isQuestion ? null : options.accepted(context.username, verdict.grant, ended);
+  if (isRight) {
+    if (typeof account === 'string') return refused(options, context.username, account);
+    const problem = account === null ? null : options.accepted(context.username, account, verdict.grant, ended);
     if (problem === null) return context.accept();
     return disconnect(client, DISCONNECT.tooManyConnections, problem);
   }
@@ -88,6 +96,11 @@ function signatureOf({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): 
   if (parsed instanceof Error || blob === undefined || !parsed.getPublicSSH().equals(key.data)) return 'wrong';
   const isVerified = parsed.verify(blob, signature, hashAlgo) as boolean | Error; // an Error for a signature that is none
   return isVerified === true ? 'verified' : 'wrong';
+}
+
+function refused({ client, log }: LoginOptions, username: string, problem: string): void {
+  log.warn('An SSH user was refused', { username, problem });
+  disconnect(client, DISCONNECT.byApplication, problem);
 }
 
 function tooMany(client: Connection): void {

@@ -11,7 +11,7 @@ import type { SshLimits } from './limits.ts';
 const PRIVILEGED_PORTS = 1_024;
 
 /** Opens and closes ports as this client wishes. All end with the connection. */
-export function openRemoteForwards(client: Connection, account: () => Promise<Account>, limits: SshLimits): void {
+export function openRemoteForwards(client: Connection, account: Account, limits: SshLimits): void {
   const ports = new Map<string, Server[]>();
   let opening = 0;
 
@@ -19,7 +19,7 @@ export function openRemoteForwards(client: Connection, account: () => Promise<Ac
     if (ports.size + opening >= limits.remoteForwardsMax) return null;
     opening += 1;
     try {
-      if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && (await account()).uid !== 0) return null;
+      if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && account.uid !== 0) return null;
       const first = await listen('127.0.0.1', bindPort);
       if (first === null) return null;
       const { port } = first.address() as AddressInfo;
@@ -32,8 +32,6 @@ export function openRemoteForwards(client: Connection, account: () => Promise<Ac
       for (const listener of listeners) listener.on('connection', (socket) => carry(socket, bindAddr, port));
       ports.set(`${bindAddr} ${port}`, listeners);
       return port;
-    } catch {
-      return null; // the accounts cannot be asked: then nobody is root
     } finally {
       opening -= 1;
     }

@@ -71,6 +71,14 @@ export interface SshServer {
   close(): Promise<void>;
 }
 
+/** Somebody whom the admin accepted, and the account that it becomes. */
+interface Login {
+  readonly client: Connection;
+  readonly username: string;
+  readonly account: Account;
+  readonly grant: SshGrant;
+}
+
 /** Makes a server that does not listen yet. The host key is made or read here. */
 export function createSshServer(options: SshServerOptions): SshServer {
   const { log } = options;
@@ -149,7 +157,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
     });
     answerLogins({
       client,
+      log,
       verify: options.verify,
+      accountOf,
       triesMax: limits.triesMax,
       counted: () => { counters.authentications += 1; },
       failed: () => admission.fail(address),
@@ -157,26 +167,24 @@ export function createSshServer(options: SshServerOptions): SshServer {
         attempts.add(ended);
         return () => attempts.delete(ended);
       },
-      accepted: (username, grant, ended) => taken(client, username, grant, ended),
+      accepted: (username, account, grant, ended) => taken({ client, username, account, grant }, ended),
     });
   }
 
   /** Takes a client in whom the admin accepted, or says why not. */
-  function taken(client: Connection, username: string, grant: SshGrant, ended: ReadonlySet<string>): string | null {
+  function taken({ client, username, account, grant }: Login, ended: ReadonlySet<string>): string | null {
     if (isClosed) return 'this machine stops';
     if (ended.has(grant.ssh_username_id) || grant.ssh_public_key_id !== null && ended.has(grant.ssh_public_key_id)) return 'this user or key was deleted';
     if (live.size >= limits.connectionsMax) return `${limits.connectionsMax} connections to this machine are open: that is all it takes`;
     const ofUser = [...live].filter((other) => other.grant.ssh_username_id === grant.ssh_username_id).length;
     if (ofUser >= limits.connectionsPerUserMax) return `${limits.connectionsPerUserMax} connections of ${username} are open: that is all this machine takes of one user`;
     const socket = socketOf(client);
-    let account: Promise<Account> | null = null;
     const connection: LiveConnection = new LiveConnection({
       client, username, grant, launcher, pipes, limits, log,
       exit: options.exit,
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
-      // Asked once, unless it failed: the name services may be back.
-      account: () => account ??= accountOf(username).catch((error: unknown) => { account = null; throw error; }),
+      account,
       origin: { clientAddress: socket.remoteAddress ?? '', clientPort: socket.remotePort ?? 0, serverAddress: socket.localAddress ?? '', serverPort: socket.localPort ?? 0 },
       closed: () => {
         live.delete(connection);

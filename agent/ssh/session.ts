@@ -26,7 +26,7 @@ const DEFAULT_ROWS = 24;
 /** What a session needs of its connection. */
 export interface SessionHost {
   readonly client: Connection;
-  readonly account: () => Promise<Account>;
+  readonly account: Account;
   readonly launcher: Launcher;
   readonly pipes: PipePool;
   readonly origin: Origin;
@@ -109,9 +109,7 @@ export class ShellSession {
   }
 
   async #start(channel: ServerChannel, outlet: Outlet, program: Program): Promise<void> {
-    const { client, launcher, origin, pipes } = this.#host;
-    const account = await this.#host.account();
-    if (this.#hangUpMs !== null) return;
+    const { client, launcher, origin, pipes, account } = this.#host;
     const launch = launcher(account, program, origin, this.#variables, this.#terminal !== null);
     if (typeof launch === 'string') return this.#fail(channel, outlet, launch);
     if (launch.notice !== null) outlet.say('error', launch.notice);

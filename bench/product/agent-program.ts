@@ -50,7 +50,7 @@ export async function startAgent(admin: AdminProcess, { env = {}, isOptimizing =
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       PATH: process.env['PATH'], ENROLLMENT_KEY: await enrollmentKey(admin), AGENT_DATA_DIR: dataDir, LOG_LEVEL: 'warn',
-      AGENT_SOCKS5_PROXY_PORT: String(socks5Port), AGENT_HTTP_PROXY_PORT: String(httpPort), AGENT_SSH_PORT: String(sshPort), AGENT_API_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', VPN_ENABLED: 'false', ...env,
+      AGENT_SOCKS5_PROXY_PORT: String(socks5Port), AGENT_HTTP_PROXY_PORT: String(httpPort), AGENT_SSH_PORT: String(sshPort), AGENT_API_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', VPN_ENABLED: 'false', AGENT_SSH_UNKNOWN_USERS: 'agent', ...env,
     },
   });
   const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted

@@ -60,6 +60,7 @@ export async function startAgents(home: DemoHome, connection: Connection, count:
     const agent = startProgram(`agent ${name}`, 'edge-agent.ts', ['up'], {
       ENROLLMENT_KEY: key, ADMIN_URLS: connection.url, AGENT_DATA_DIR: home.path(name), AGENT_ALIASES: name,
       VPN_ENABLED: 'false', // nobody expects a demo to make network interfaces
+      AGENT_SSH_UNKNOWN_USERS: 'agent', // whoever starts the demo as root has the users of the guide nowhere
       ...Object.fromEntries(PORT_SETTINGS.map((setting, at) => [setting, String(own[at])])),
     }, home.path(`${name}.log`));
     started(agent);

@@ -54,7 +54,7 @@ export function sshPage(facts: GuideFacts): GuidePage {
         blocks: [
           { kind: 'list', items: [
             'Where the agent runs as root, a username that is also an account of the machine becomes that account: its user, groups, home and shell.',
-            "Every other username becomes the agent's own user. With an agent that runs as root that is root. `AGENT_SSH_STRANGERS=refuse` on the machine lets only its accounts in; machines with a directory service (LDAP and the like) want that, as one that is away looks like one without accounts.",
+            'Every other username is refused there. `AGENT_SSH_UNKNOWN_USERS=agent` on the machine makes it root instead, except where a directory service (LDAP and the like) is asked for accounts: one that is away looks like one without them.',
             'An agent that does not run as root is always its own user.',
           ] },
         ],
@@ -83,7 +83,7 @@ export function sshPage(facts: GuideFacts): GuidePage {
           ] },
           { kind: 'settings', program: 'edge-agent', rows: [
             ['AGENT_SSH_ENABLED', '`true`', 'Whether users whom the admin lets in can log in.'],
-            ['AGENT_SSH_STRANGERS', '`agent`', 'What becomes of users who are no account of the machine: `agent` or `refuse`.'],
+            ['AGENT_SSH_UNKNOWN_USERS', '`refuse`', 'What becomes of users who are no account of a machine whose agent runs as root: `refuse`, or `agent`, which is root.'],
             ['AGENT_SSH_HOST', '`127.0.0.1`', 'Addresses on which it listens.'],
             ['AGENT_SSH_PORT', '`40022`', 'Its port.'],
           ] },

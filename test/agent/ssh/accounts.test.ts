@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import anyTest from 'ava';
 import type { ExecutionContext } from 'ava';
-import { accountsOfMachine } from '../../../agent/ssh/accounts.ts';
+import { accountsOfMachine, type NameServices } from '../../../agent/ssh/accounts.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { collect, startSshRig } from './ssh-rig.ts';
@@ -95,8 +95,27 @@ test('an account that lets nobody in says so itself, also to those who want file
   for (const text of [command.stdout, shell.stdout, files.stderr]) t.regex(text, /This account is currently not available/u);
 });
 
-test('a user who is no account gets that of the agent', async (t) => {
+/** Name services of a machine whose accounts are all in its files. */
+const none: NameServices = { ask: () => Promise.resolve(null), absentable: () => Promise.resolve([]) };
+
+test('a user who is no account of the machine is refused, with all that a login gives', async (t) => {
   const rig = await startSshRig(t, { accounts: accountsOfMachine() });
+  const key = await rig.key('ed25519');
+  rig.user('no_such_account', [key]);
+  const target = [...rig.options(key), 'no_such_account@127.0.0.1'];
+
+  const command = await rig.ssh([...target, 'id -u']);
+  const forward = await rig.ssh(['-W', `127.0.0.1:${rig.port}`, ...target]);
+
+  for (const { status, stdout, stderr } of [command, forward]) {
+    t.deepEqual([status, stdout], [255, '']);
+    t.regex(stderr, /this machine has no account no_such_account/u);
+  }
+  t.true(rig.asked.some(({ credential }) => credential.method === 'public_key' && credential.signature === 'verified'), 'the admin is asked all the same, and tells of it');
+});
+
+test('a user who is no account becomes root where the operator wants it so', async (t) => {
+  const rig = await startSshRig(t, { accounts: accountsOfMachine('agent', none) });
   const key = await rig.key('ed25519');
   rig.user('no_such_account', [key]);
 
@@ -105,16 +124,23 @@ test('a user who is no account gets that of the agent', async (t) => {
   t.is(stdout, '0\n');
 });
 
-test('a user who is no account gets no session where the operator wants it so', async (t) => {
-  const rig = await startSshRig(t, { accounts: accountsOfMachine('refuse') });
-  const key = await rig.key('ed25519');
-  rig.user('no_such_account', [key]);
+for (const [what, services, reason] of [
+  ['does not answer', { ...none, ask: () => Promise.reject(new Error('the accounts of this machine cannot be asked')) }, /the accounts of this machine cannot be asked/u],
+  ['says of its users that there are none', { ...none, absentable: () => Promise.resolve(['sss']) }, /this machine has no account known_to_ldap, as far as sss can be asked/u],
+] as const satisfies readonly (readonly [string, NameServices, RegExp])[]) {
+  for (const rule of ['refuse', 'agent'] as const) {
+    test(`a name service that ${what} makes nobody root, with ${rule} for unknown users`, async (t) => {
+      const rig = await startSshRig(t, { accounts: accountsOfMachine(rule, services) });
+      const key = await rig.key('ed25519');
+      rig.user('known_to_ldap', [key]);
 
-  const { status, stdout, stderr } = await rig.ssh([...rig.options(key), 'no_such_account@127.0.0.1', 'id -u']);
+      const { status, stdout, stderr } = await rig.ssh([...rig.options(key), 'known_to_ldap@127.0.0.1', 'id -u']);
 
-  t.deepEqual([status, stdout], [126, '']);
-  t.regex(stderr, /this machine has no account no_such_account/u);
-});
+      t.deepEqual([status, stdout], [255, '']);
+      t.regex(stderr, rule === 'refuse' && services.ask === none.ask ? /this machine has no account/u : reason);
+    });
+  }
+}
 
 test('an agent that is not root stays who it is, whoever logs in', async (t) => {
   const who = await account(t, '/bin/sh');

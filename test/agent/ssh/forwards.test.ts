@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { userInfo } from 'node:os';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
@@ -132,7 +133,7 @@ test('-R leads from a port on loopback of the machine to the client, and closes 
 
 test('a low port is for root, a port is not taken twice, and there are so many of a client', async (t) => {
   const { rig, words } = await withAlice(t, {
-    accounts: async () => ({ ...await accountsOfMachine()('nobody-of-that-name'), uid: 65_534 }), limits: { remoteForwardsMax: 2 },
+    accounts: async () => ({ ...await accountsOfMachine()(userInfo().username), uid: 65_534 }), limits: { remoteForwardsMax: 2 },
   });
   const ports = [await freePort(), await freePort(), await freePort()];
   const tryPorts = async (...wanted: readonly (number | undefined)[]) => rig.ssh(['-N', '-o', 'ExitOnForwardFailure=yes', ...wanted.flatMap((port) => ['-R', `${port}:127.0.0.1:1`]), ...words]);

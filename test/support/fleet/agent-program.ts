@@ -7,8 +7,8 @@ import { Program } from './program.ts';
 
 const FILE = new URL('../../../cli/edge-agent.ts', import.meta.url);
 
-/** Agents of tests share a machine: each takes ports that are free, and none makes a network interface. */
-export const FREE_PORTS = { AGENT_API_PORT: '0', AGENT_SSH_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', VPN_ENABLED: 'false' } as const;
+/** Agents of tests share a machine: each takes ports that are free, none makes a network interface, and users of a test are no accounts of the machine. */
+export const FREE_PORTS = { AGENT_API_PORT: '0', AGENT_SSH_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', VPN_ENABLED: 'false', AGENT_SSH_UNKNOWN_USERS: 'agent' } as const;
 
 /** One agent over all of its runs. */
 export interface AgentProgram {
