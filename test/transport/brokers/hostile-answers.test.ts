@@ -56,7 +56,11 @@ for (const [adapter, { env, begins }] of Object.entries(BROKERS)) {
         next += 1;
         try {
           const broker = await openBroker(brokerSettings(adapter as keyof typeof BROKERS, env(port)), silentLog);
-          await broker.publish([brokerEvent('edge.core.test', 'subject')]).finally(() => broker.close());
+          try {
+            await broker.publish([brokerEvent('edge.core.test', 'subject')]);
+          } finally {
+            await broker.close();
+          }
         } catch (error) {
           problems.push((error as Error).message);
         }
