@@ -28,12 +28,37 @@ export interface StoredConnection extends Connection {
   readonly proxyKey?: string | undefined;
 }
 
-/** The connection to use. Throws a Problem for a URL that is none, and a file that cannot be read. */
+/**
+ * The connection to use. A remembered key goes to the service that it was remembered for, whatever else is named. Throws a Problem
+ * for another service without a key of its own, a URL that is none, and a file that cannot be read.
+ */
 export function connectionFrom(flags: ConnectionFlags, env: Environment): Connection {
   const stored = readStored(connectionFile(env));
-  const url = (flags.url ?? nonEmpty(env['EDGE_URL']) ?? stored.url ?? DEFAULT_URL).replace(/\/+$/u, '');
-  if (!/^https?:\/\//u.test(url) || !URL.canParse(url)) throw new Problem(`"${url}" is no URL of a service: it should be like ${DEFAULT_URL}`, EXIT.usage);
-  return { url, key: flags.key ?? nonEmpty(env['EDGE_API_KEY']) ?? stored.key ?? null };
+  const url = serviceUrl(flags, env);
+  const given = flags.key ?? nonEmpty(env['EDGE_API_KEY']);
+  if (given !== undefined || stored.key === undefined) return { url, key: given ?? null };
+  if (!isSameService(stored.url, url)) throw new Problem(`the key that edge login remembers is that of ${shownUrl(stored.url ?? DEFAULT_URL)} and is not sent to ${url}: edge login --url ${url} signs in there, and EDGE_API_KEY or --key gives a key for now`, EXIT.auth);
+  return { url, key: stored.key };
+}
+
+/** Where the service is: what is named, before what is remembered. Throws a Problem for a URL that is none. */
+export function serviceUrl(flags: ConnectionFlags, env: Environment): string {
+  const url = (flags.url ?? nonEmpty(env['EDGE_URL']) ?? readStored(connectionFile(env)).url ?? DEFAULT_URL).replace(/\/+$/u, '');
+  const parsed = /^https?:\/\//u.test(url) && URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null) throw new Problem(`"${shownUrl(url)}" is no URL of a service: it should be like ${DEFAULT_URL}`, EXIT.usage);
+  if (parsed.username !== '' || parsed.password !== '') throw new Problem('the URL of a service has no user name and no password: give its key as EDGE_API_KEY, or run edge login', EXIT.usage);
+  return url;
+}
+
+/** A URL as it may be shown: what stands before its last @ may be a password, also where no URL parser would find it. */
+export function shownUrl(text: string): string {
+  const at = text.lastIndexOf('@');
+  return at === -1 ? text : `${/^[a-z][a-z\d+.-]*:\/\//iu.exec(text)?.[0] ?? ''}***${text.slice(at)}`;
+}
+
+function isSameService(stored: string | undefined, url: string): boolean {
+  const plain = (text: string): string => new URL(text).href.replace(/\/+$/u, '');
+  return URL.canParse(stored ?? DEFAULT_URL) && plain(stored ?? DEFAULT_URL) === plain(url);
 }
 
 /** Stores a connection for the next calls, readable for its owner only. Answers where. */
@@ -45,10 +70,10 @@ export function storeConnection({ url, key, proxyUrl, proxyKey }: StoredConnecti
   return file;
 }
 
-/** What was remembered about the proxy of the service at this URL. Nothing of another one: its key must not come here. */
-export function storedProxy(url: string, env: Environment): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> {
-  const { url: storedUrl, proxyUrl, proxyKey } = readStored(connectionFile(env));
-  return storedUrl === url ? { proxyUrl, proxyKey } : {};
+/** What was remembered about the service at this URL and its proxy. Nothing of another one: its keys must not come here. */
+export function storedProxy(url: string, env: Environment): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> & { readonly key?: string | undefined } {
+  const { url: storedUrl, key, proxyUrl, proxyKey } = readStored(connectionFile(env));
+  return isSameService(storedUrl, url) ? { key, proxyUrl, proxyKey } : {};
 }
 
 /** A file of that name where `edge` keeps what is its own. */

@@ -1,4 +1,5 @@
 /** Data on stdout, and nothing else there: a table for people, JSON for programs. */
+import { plainJson, plainOutput, plainText } from './plain-text.ts';
 import { EXIT, Problem } from './problem.ts';
 
 /** What `-o` takes: a table for people, one JSON document, or one JSON object a line. */
@@ -19,8 +20,8 @@ export function formatOf(text: string): Format {
 /** Rows as text, with a trailing newline unless there is nothing. */
 export function rowsText<Row>(rows: readonly Row[], columns: Columns<Row>, format: Format): string {
   switch (format) {
-    case 'json': return `${JSON.stringify(rows, null, 2)}\n`;
-    case 'ndjson': return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    case 'json': return `${plainJson(rows, 2)}\n`;
+    case 'ndjson': return rows.map((row) => `${plainJson(row)}\n`).join('');
     case 'table': return table([columns.map(([heading]) => heading), ...rows.map((row) => columns.map(([, cell]) => cellText(cell(row))))]);
     default: return format satisfies never;
   }
@@ -29,8 +30,8 @@ export function rowsText<Row>(rows: readonly Row[], columns: Columns<Row>, forma
 /** One thing as text: fields below each other, or JSON. */
 export function recordText(record: object, format: Format): string {
   switch (format) {
-    case 'json': return `${JSON.stringify(record, null, 2)}\n`;
-    case 'ndjson': return `${JSON.stringify(record)}\n`;
+    case 'json': return `${plainJson(record, 2)}\n`;
+    case 'ndjson': return `${plainJson(record)}\n`;
     case 'table': return table(Object.entries(record).map(([field, value]) => [field, cellText(value)]));
     default: return format satisfies never;
   }
@@ -42,11 +43,14 @@ function table(lines: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
 }
 
-// Control characters of a remote machine must not reach the terminal by way of a table.
+// What a remote machine says must not reach the terminal as an order by way of a table.
 function cellText(value: unknown): string {
-  const text = value === null || value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value);
-  // eslint-disable-next-line no-control-regex -- these are what is taken out
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ');
+  return plainText(value === null || value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Writes what scripts said: to a terminal without what it would obey, to a file or a program as it is. */
+export function writeOutput(text: string): Promise<void> {
+  return write(process.stdout.isTTY ? plainOutput(text) : text);
 }
 
 /** Writes to stdout and waits until it is taken. A reader that went away (`| head`) ends the program quietly. */
@@ -63,5 +67,5 @@ export async function write(text: string): Promise<void> {
 
 /** Says something to the person, on stderr. */
 export function tell(line: string): void {
-  process.stderr.write(`edge: ${line}\n`);
+  process.stderr.write(`edge: ${plainText(line)}\n`);
 }

@@ -20,7 +20,7 @@ import { addSshKeyCommands } from './commands/ssh-key.ts';
 import { addSshUsernameCommands } from './commands/ssh-username.ts';
 import { addSshCommands } from './commands/ssh.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
-import { DEFAULT_URL } from './connection.ts';
+import { DEFAULT_URL, shownUrl } from './connection.ts';
 import { FORMATS, tell } from './output.ts';
 import { EXIT, problemOf } from './problem.ts';
 
@@ -69,7 +69,7 @@ function usageStatus({ exitCode }: CommanderError): number {
 
 function failed(error: unknown, program: Program): number {
   const { url } = program.opts<{ readonly url?: string }>();
-  const problem = problemOf(error, url ?? (process.env['EDGE_URL'] || DEFAULT_URL));
+  const problem = problemOf(error, shownUrl(url ?? (process.env['EDGE_URL'] || DEFAULT_URL)));
   tell(problem.message);
   return problem.status;
 }

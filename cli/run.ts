@@ -2,7 +2,7 @@
 import type { Api, Execution, Inputs, LiveClient } from './client.ts';
 import { groupedText, prefixedText } from './grouping.ts';
 import { executionsOn, labelsFor } from './outputs.ts';
-import { recordText, tell, write, type Format } from './output.ts';
+import { recordText, tell, write, writeOutput, type Format } from './output.ts';
 import { EXIT, Problem, type ExitStatus } from './problem.ts';
 import { createProgress } from './progress.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';
@@ -87,9 +87,9 @@ function createTelling(api: Api, live: LiveClient, id: string, options: RunOptio
       const [found, label] = await Promise.all([executionsOn(api, id, nodes), labelsFor(api, nodes)]);
       clearLine();
       if (options.format === 'json') await write(recordText({ command: await api.get_command.query({ id }), executions: found }, 'json'));
-      else if (options.format === 'ndjson') await write(found.map((execution) => `${JSON.stringify(execution)}\n`).join(''));
+      else if (options.format === 'ndjson') await write(found.map((execution) => recordText(execution, 'ndjson')).join(''));
       else {
-        await write(groupedText(found.filter(({ status }) => status === 'completed').map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' }))));
+        await writeOutput(groupedText(found.filter(({ status }) => status === 'completed').map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' }))));
         tellEnds(found, label);
       }
     },
@@ -105,7 +105,7 @@ function createLiveTelling(api: Api, live: LiveClient, id: string, options: RunO
   const say = (text: string): void => {
     writing = writing.then(() => {
       clearLine();
-      return write(text);
+      return writeOutput(text);
     });
   };
   const follow = async (execution: WatchedExecution, label: Promise<(node: string) => string>): Promise<void> => {

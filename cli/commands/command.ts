@@ -4,7 +4,7 @@ import { limitOption } from '../arguments.ts';
 import type { Api, Command, Execution } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
 import { executionsOn, labelsFor } from '../outputs.ts';
-import { recordText, write, type Columns } from '../output.ts';
+import { recordText, write, writeOutput, type Columns } from '../output.ts';
 import { firstRows } from '../pages.ts';
 import { progressText } from '../progress.ts';
 import { sessionOf } from '../session.ts';
@@ -44,12 +44,12 @@ export function addCommandCommands(program: Program): void {
       const executions = await executionsOf(api, id);
       if (executions === null) {
         const execution = await api.get_command_execution.query({ id });
-        return write(format === 'table' ? execution.output ?? '' : recordText(execution, format));
+        return format === 'table' ? writeOutput(execution.output ?? '') : write(recordText(execution, format));
       }
-      if (format !== 'table') return write(format === 'json' ? recordText(executions, format) : executions.map((one) => `${JSON.stringify(one)}\n`).join(''));
+      if (format !== 'table') return write(format === 'json' ? recordText(executions, format) : executions.map((one) => recordText(one, 'ndjson')).join(''));
       const label = await labelsFor(api, executions.map(({ node_id: node }) => node));
       const outputs = executions.filter(({ output }) => output !== null).map(({ node_id: node, output }) => ({ label: label(node), output: output ?? '' }));
-      return write(flags.group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
+      return writeOutput(flags.group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
     });
 
   group.command('cancel <id>').description('stop a command on all nodes').action(async (id: string, _flags: object, command: Program) => {

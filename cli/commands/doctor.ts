@@ -1,7 +1,8 @@
 /** `edge doctor`. */
 import type { Command as Program } from 'commander';
 import type { Api, Node } from '../client.ts';
-import { checksText, plain, reportText, showsColours } from '../doctor/report-text.ts';
+import { checksText, reportText, showsColours } from '../doctor/report-text.ts';
+import { plainText } from '../plain-text.ts';
 import { labelsOf, nodeIdOf } from '../node-names.ts';
 import { rowsText, tell, write } from '../output.ts';
 import { firstRows } from '../pages.ts';
@@ -50,7 +51,7 @@ async function examineAll(command: Program): Promise<boolean> {
   const options = { isColoured: showsColours(process.stdout, process.env), onlyProblems: true };
   for (const { id, status, status_since: since, status_reason: reason, cluster_name: cluster } of nodes) {
     const label = labels.get(id) ?? id;
-    await write(`\n${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}${reason === null ? '' : `: ${plain(reason)}`}\n${checksOf(reports.get(id), options)}`);
+    await write(`\n${plainText(`${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}`)}${reason === null ? '' : `: ${plainText(reason)}`}\n${checksOf(reports.get(id), options)}`);
   }
   if (totalCount > reports.size) tell(`${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`);
   if (isWell) tell('all nodes are healthy');
@@ -75,7 +76,7 @@ function reportOf(reports: ReadonlyMap<string, Report | string>, { id }: Node): 
 }
 
 function checksOf(report: Report | string | undefined, options: Parameters<typeof checksText>[1]): string {
-  return typeof report === 'string' ? `  it could not be diagnosed: ${plain(report)}\n` : checksText(report?.checks ?? [], options);
+  return typeof report === 'string' ? `  it could not be diagnosed: ${plainText(report)}\n` : checksText(report?.checks ?? [], options);
 }
 
 async function notHealthy(api: Api): Promise<{ readonly nodes: readonly Node[]; readonly totalCount: number }> {

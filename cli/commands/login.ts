@@ -2,11 +2,10 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command as Program } from 'commander';
 import { createClient } from '../client.ts';
-import { storeConnection, storedProxy } from '../connection.ts';
+import { serviceUrl, storeConnection, storedProxy, type ConnectionFlags } from '../connection.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { HTTP_PROXY_PORT, parsedProxy } from '../reach/proxy.ts';
-import { sessionOf } from '../session.ts';
 
 interface LoginFlags {
   readonly proxyUrl?: string;
@@ -26,7 +25,7 @@ export function addLoginCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (flags: LoginFlags, command: Program) => {
       const { key: flag } = command.optsWithGlobals<{ readonly key?: string }>();
-      const { connection: { url } } = sessionOf(command);
+      const url = serviceUrl(command.optsWithGlobals<ConnectionFlags>(), process.env);
       const before = storedProxy(url, process.env);
       const proxyUrl = flags.proxyUrl === undefined ? before.proxyUrl : parsedProxy(flags.proxyUrl).url;
       const given = flag ?? process.env['EDGE_API_KEY'];

@@ -5,7 +5,7 @@ import type { Command as Program } from 'commander';
 import type { Api } from '../client.ts';
 import { tell, write } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { SSH_PORT } from '../reach/host-names.ts';
+import { checkedHostName, SSH_PORT } from '../reach/host-names.ts';
 import { proxyFrom } from '../reach/proxy.ts';
 import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeConfig } from '../reach/ssh-config.ts';
 import { sessionOf } from '../session.ts';
@@ -54,8 +54,8 @@ export function addSshConfigCommand(program: Program): void {
 
 /** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
 async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
-  if (cluster !== undefined) return (await api.get_cluster.query({ name: cluster })).vpn_domain;
+  if (cluster !== undefined) return checkedHostName((await api.get_cluster.query({ name: cluster })).vpn_domain);
   const { data: [first] } = await api.list_clusters.query({ page_size: 1 });
   if (first === undefined) throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
-  return first.vpn_domain.slice(first.name.length + 1);
+  return checkedHostName(first.vpn_domain.slice(first.name.length + 1));
 }

@@ -1,4 +1,5 @@
 /** A report on a machine as text: a line a check, and under those that do not pass what to do. */
+import { plainText } from '../plain-text.ts';
 import type { Diagnosis, DiagnosisCheck, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';
 
 /** A check as it is told here. */
@@ -22,7 +23,7 @@ export interface ReportTextOptions {
 export function reportText(report: Pick<Diagnosis, 'overall' | 'collected_at'> & { readonly checks: readonly ToldCheck[] }, options: ReportTextOptions): string {
   const { checks, overall, collected_at: at } = report;
   const count = (status: DiagnosisStatus): number => checks.filter((check) => check.status === status).length;
-  const sum = `${count('pass')} passed, ${count('warn')} warned, ${count('fail')} failed, collected ${at}`;
+  const sum = `${count('pass')} passed, ${count('warn')} warned, ${count('fail')} failed, collected ${plainText(at)}`;
   return `${checksText(checks, options)}${mark(overall, options)}  ${sum}\n`;
 }
 
@@ -32,25 +33,19 @@ export function checksText(checks: readonly ToldCheck[], options: ReportTextOpti
   const width = Math.max(0, ...shown.map(({ name }) => name.length));
   const indent = ' '.repeat(width + 8);
   return shown.map((check) => {
-    const hint = check.hint === null ? '' : `${indent}-> ${plain(check.hint)}\n`;
+    const hint = check.hint === null ? '' : `${indent}-> ${plainText(check.hint)}\n`;
     const details = check.status === 'pass' ? '' : detailLines(check, indent);
-    return `${mark(check.status, options)}  ${check.name.padEnd(width)}  ${plain(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
+    return `${mark(check.status, options)}  ${plainText(check.name).padEnd(width)}  ${plainText(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
   }).join('');
 }
 
 function detailLines({ details }: ToldCheck, indent: string): string {
   const told = Object.entries(details ?? {}).filter(([, value]) => value !== null);
-  return told.length === 0 ? '' : `${indent}${told.map(([name, value]) => `${name}=${plain(String(value))}`).join(' ')}\n`;
+  return told.length === 0 ? '' : `${indent}${told.map(([name, value]) => `${plainText(name)}=${plainText(String(value))}`).join(' ')}\n`;
 }
 
 function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): string {
   return isColoured ? `${COLOURS[status]}${MARKS[status]}${PLAIN}` : MARKS[status];
-}
-
-/** What a remote machine says, without control characters: it goes to a terminal. */
-export function plain(text: string): string {
-  // eslint-disable-next-line no-control-regex -- these are what is taken out
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ');
 }
 
 /** Whether a stream shows colours: a terminal, unless its user wants none. Source: no-color.org. */

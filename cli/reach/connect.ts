@@ -2,7 +2,7 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { finished, pipeline } from 'node:stream/promises';
-import { connectionFrom, type Connection, type ConnectionFlags } from '../connection.ts';
+import { connectionFrom, DEFAULT_URL, shownUrl, type Connection, type ConnectionFlags } from '../connection.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { dial } from './dial.ts';
@@ -55,7 +55,7 @@ export function plainConnect(words: readonly string[]): (() => Promise<void>) | 
     try {
       await connect({ node, target, isSsh }, {});
     } catch (error) {
-      const { message, status } = problemOf(error, connectionFrom({}, process.env).url);
+      const { message, status } = problemOf(error, shownUrl(process.env['EDGE_URL'] ?? DEFAULT_URL));
       tell(message);
       process.exitCode = status;
     }

@@ -2,7 +2,7 @@
 import type { Api, Node } from '../client.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { Problem } from '../problem.ts';
-import { isHostName } from './host-names.ts';
+import { checkedHostName, checkedPort, isHostName } from './host-names.ts';
 
 /** Host name of a node as it was called, and more of it. */
 export interface NodePlace {
@@ -13,10 +13,10 @@ export interface NodePlace {
   readonly status: Node['status'];
 }
 
-/** Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none or several. */
+/** Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none or several, or what the service says is no host name and no port. */
 export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
   const node = await api.get_node.query({ id: await nodeIdOf(api, name) });
-  return { host: hostOf(node, name.trim().toLowerCase().replace(/\.$/u, '')), sshPort: node.ssh_port, ownHost: node.vpn_hostname, status: node.status };
+  return { host: checkedHostName(hostOf(node, name.trim().toLowerCase().replace(/\.$/u, ''))), sshPort: checkedPort(node.ssh_port), ownHost: checkedHostName(node.vpn_hostname), status: node.status };
 }
 
 /** The same, and rejects when it is known not to be connected: ssh would tell that in words of its own after ours. */

@@ -27,8 +27,17 @@ export interface Proxy {
  */
 export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
   const stored = storedProxy(url, env);
-  const given = nonEmpty(env['EDGE_PROXY_URL']) ?? stored.proxyUrl;
-  return { ...parsedProxy(given ?? guessedUrl(url)), key: nonEmpty(env['EDGE_PROXY_KEY']) ?? stored.proxyKey ?? key };
+  const named = nonEmpty(env['EDGE_PROXY_URL']);
+  const proxy = parsedProxy(named ?? stored.proxyUrl ?? guessedUrl(url));
+  const given = nonEmpty(env['EDGE_PROXY_KEY']);
+  const isOfLogin = given === undefined && (stored.proxyKey !== undefined || key !== null && key === stored.key && nonEmpty(env['EDGE_API_KEY']) === undefined);
+  if (isOfLogin && !isProxyOf(proxy, url, stored.proxyUrl)) throw new Problem(`the key that edge login remembers is not sent to ${proxy.url}, which is not the proxy of ${url}: set EDGE_PROXY_KEY, or run edge login --proxy-url ${proxy.url}`, EXIT.auth);
+  return { ...proxy, key: given ?? stored.proxyKey ?? key };
+}
+
+/** Whether a proxy belongs to a service: it was remembered with it, or is on its host. */
+function isProxyOf(proxy: Pick<Proxy, 'url' | 'host'>, service: string, rememberedUrl: string | undefined): boolean {
+  return proxy.host === new URL(service).hostname.replace(/^\[|\]$/gu, '') || (rememberedUrl !== undefined && proxy.url === parsedProxy(rememberedUrl).url);
 }
 
 /** Reads the URL of a proxy. Throws a Problem for what is none. */

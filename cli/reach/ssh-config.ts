@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 import { SSH_PORT } from './host-names.ts';
 import { configWord, knownHostsFile, proxyCommand } from './openssh.ts';
 
-/** The block for all nodes whose host names end so. It holds no key, and no port that could change: `edge connect` asks for it. */
+/** The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that could change: `edge connect` asks for it. */
 export function sshConfigText(domain: string, env: Environment): string {
   return `# Nodes of ${domain}, by edge ssh-config: run it again rather than edit this. ssh -p 22 leads to the machine's own sshd.
 Host *.${domain}
