@@ -241,6 +241,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   api.onUpgrade(SESSION_PATH, createSessionGate({
     sessions, log,
     nodeByToken: (hash) => reads.nodeByToken(hash),
+    deletedByToken: (hash) => reads.deletedByToken(hash),
     owns: (cluster) => tree.held.holds(cluster),
     ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
   }));

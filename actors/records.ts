@@ -18,6 +18,13 @@ export interface ClusterRecord {
   readonly updatedAtMs: number;
 }
 
+/** A node whose id somebody enrols with. `machineSecretHash` null: its agent sent none. */
+export interface EnrolledBefore {
+  readonly node: NodeRecord;
+  readonly everConnected: boolean;
+  readonly machineSecretHash: Uint8Array | null;
+}
+
 /** An enrolment key's row, without the key itself. `usesRemaining` null means unlimited, 0 means spent. */
 export interface EnrollmentKeyRecord {
   readonly id: string;

@@ -70,8 +70,10 @@ export interface NodeEnrolled {
   readonly enrollmentKey: string;
   /** False for a retry after a lost answer: its use is spent already (E1). A recovery spends one, or a spent key could let in any number. */
   readonly spendsUse: boolean;
-  /** What makes an existing node acceptable: `none` wants a new id, `retry` one that never connected, `recovery` a recovery key with this hash, consumed here (E2). */
-  readonly existing: { readonly type: 'none' } | { readonly type: 'retry' } | { readonly type: 'recovery'; readonly keyHash: Uint8Array };
+  /** What makes an existing node acceptable: `none` wants a new id, `retry` the machine that enrolled it (null: its agent proves nothing, and it never connected), `recovery` a recovery key with this hash, consumed here (E2). */
+  readonly existing: { readonly type: 'none' } | { readonly type: 'retry'; readonly machineSecretHash: Uint8Array | null } | { readonly type: 'recovery'; readonly keyHash: Uint8Array };
+  /** Of the secret that the machine made before its first try; null: its agent sends none. */
+  readonly machineSecretHash: Uint8Array | null;
   readonly tokenHash: Uint8Array;
   readonly sealedProxyPassword: string;
   readonly version: string;

@@ -1,4 +1,5 @@
 /** Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in (E1). */
+import { timingSafeEqual } from 'node:crypto';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { EventData } from '../event-catalogue.ts';
@@ -37,7 +38,7 @@ export function verifiedEvent(key: EnrollmentKeyRecord | null, result: Verificat
 /** Lets a node in, or says why not. */
 export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, settings: AgentSettings, nowMs: number): Step<ClusterState> {
   const existing = existingOf(message);
-  if (existing === null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.' })]);
+  if (typeof existing === 'string') return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: existing })]);
   const problem = problemOf(message, existing, nowMs);
   if (problem !== null) return turnedAway(state, message, problem, nowMs);
 
@@ -63,12 +64,21 @@ function answerOf(record: ClusterRecord, { request, credentials }: Enroll, setti
   return { node_id: request.node_id, api_token: credentials.apiToken, proxy_password: credentials.proxyPassword, cluster_name: record.name, admin_urls: settings.admin_urls, settings };
 }
 
-/** How an id that is already there may still enrol; null when it may not. */
-function existingOf(message: Enroll): NodeEnrolled['existing'] | null {
-  if (message.recoveryKeyHash !== null) return message.existing === null ? { type: 'none' } : { type: 'recovery', keyHash: message.recoveryKeyHash };
-  if (message.existing === null) return { type: 'none' };
-  // Its first answer was lost: it holds no token, and it spent its use already.
-  return !message.existing.everConnected && message.existing.node.enrollmentKeyId === message.key.id ? { type: 'retry' } : null;
+/**
+ * How an id may enrol; a sentence when it may not. The machine that enrolled it, which the secret shows, may ask again whenever it wants, at no use:
+ * its answer was lost, by an enrolment key or a recovery key, or the database was set back to before the token that it has.
+ */
+function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enroll): NodeEnrolled['existing'] | string {
+  if (existing === null) return recoveryKeyHash === null ? { type: 'none' } : 'The recovery key fits no node.';
+  if (isSameMachine(existing.machineSecretHash, machineSecretHash)) return { type: 'retry', machineSecretHash };
+  if (recoveryKeyHash !== null) return { type: 'recovery', keyHash: recoveryKeyHash };
+  // An agent of before machine secrets: it holds no token, and it spent its use already.
+  if (existing.machineSecretHash === null && !existing.everConnected && existing.node.enrollmentKeyId === key.id) return { type: 'retry', machineSecretHash: null };
+  return 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.';
+}
+
+function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): boolean {
+  return stored !== null && said !== null && stored.length === said.length && timingSafeEqual(stored, said);
 }
 
 /** What is certain from here. The uses and the node limit are decided by the rows, where several agents meet. */
@@ -114,6 +124,7 @@ function writeOf(record: ClusterRecord, message: Enroll, existing: NodeEnrolled[
     enrollmentKey: message.key.id,
     spendsUse,
     existing,
+    machineSecretHash: message.machineSecretHash,
     tokenHash: credentials.tokenHash,
     sealedProxyPassword: credentials.sealedProxyPassword,
     version: request.version,

@@ -4,7 +4,7 @@ import type { MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import type { Asker } from '../kit/asker.ts';
 import type { Idempotency } from '../node/messages.ts';
-import type { EnrollmentKeyRecord, MeshReading, NodeRecord } from '../records.ts';
+import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';
 
@@ -25,7 +25,7 @@ export type ClusterMessage =
   | { readonly type: 'update-key'; readonly asker: Asker; readonly key: EnrollmentKeyRecord; readonly blob: string; readonly name?: string | null | undefined; readonly expiredAtMs?: number | null | undefined; readonly usesRemaining?: number | null | undefined }
   | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
   /** `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever connected. */
-  | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: { readonly node: NodeRecord; readonly everConnected: boolean } | null; readonly recoveryKeyHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
+  | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: EnrolledBefore | null; readonly recoveryKeyHash: Uint8Array | null; readonly machineSecretHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
   /** The rows of its network, read under this epoch of the ownership. */

@@ -14,7 +14,7 @@ import type { Filter, ListName, ListQuery } from '../filters.ts';
 import type { AgentMetrics, HostMetrics } from '../node-metrics.ts';
 import type { SshOutcome } from '../ssh/login.ts';
 import type { NodeState } from '../node/state.ts';
-import type { EnrollmentKeyRecord, MeshReading, NodeRecord, OpenExecution, WebhookRecord } from '../records.ts';
+import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading, OpenExecution, WebhookRecord } from '../records.ts';
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
@@ -178,9 +178,11 @@ export interface Reads {
   /** By the hash of the key's nonce. */
   enrollmentKeyByNonce(nonceHash: Uint8Array): Promise<EnrollmentKeyRecord | null>;
   enrollmentKey(id: string): Promise<EnrollmentKeyRecord | null>;
-  nodeForEnrollment(id: NodeId): Promise<{ readonly node: NodeRecord; readonly everConnected: boolean } | null>;
+  nodeForEnrollment(id: NodeId): Promise<EnrolledBefore | null>;
   /** Which node a session token belongs to, by SHA-256; null when none. Look-ups that wait together are one query. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /** Whether a token, by SHA-256, was that of a node which somebody deleted. Look-ups that wait together are one query. */
+  deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
   /** A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is gone. */
   delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
   remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;

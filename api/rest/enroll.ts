@@ -61,10 +61,11 @@ async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promis
     const proxyPassword = vault.newSecret();
     const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)) };
     const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
+    const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
     return await ports.ask<EnrollAnswer>((asker) => ({
       to: { kind: 'cluster', id: key.cluster },
-      message: { type: 'enroll', asker, request, key, existing, recoveryKeyHash, credentials, aliasIds },
+      message: { type: 'enroll', asker, request, key, existing, recoveryKeyHash, machineSecretHash, credentials, aliasIds },
     }));
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };

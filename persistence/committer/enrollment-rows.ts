@@ -5,7 +5,7 @@ import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
-import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
 import { setMember } from './mesh-rows.ts';
 import { GuardRefused } from './written.ts';
 import type { Written } from './written.ts';
@@ -30,6 +30,7 @@ export class EnrollmentRefused extends GuardRefused {
 /** Enrols, or throws why not. */
 export async function enrollNode(em: EntityManager, write: NodeEnrolled, events: readonly DomainEvent[]): Promise<Written> {
   const verified = events.find((event) => event.type === 'edge.enrollment_key.verified');
+  if (write.existing.type === 'none') await refuseDeleted(em, write.node);
   // The node first: of several with the same recovery key or id, one holds its row and wins.
   if (write.existing.type === 'recovery') await consumeRecoveryKey(em, write, write.existing.keyHash);
   const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
@@ -44,6 +45,11 @@ export async function enrollNode(em: EntityManager, write: NodeEnrolled, events:
   if (usesRemaining === undefined) return { notices: [] };
   // Only the row knows how many uses are left when several agents come at once.
   return { notices: [], events: events.map((event) => (event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event)) };
+}
+
+/** Somebody deleted it on purpose: a machine that comes back with a key at hand does not undo that. */
+async function refuseDeleted(em: EntityManager, node: string): Promise<void> {
+  if ((await em.count(DeletedNode, { id: node })) > 0) throw new GuardRefused({ code: 'conflict', message: 'The node of this id was deleted. `edge-agent leave` gives the machine a new identity, with which it can enrol again.' });
 }
 
 async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
@@ -84,6 +90,7 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
     httpProxyPort: ports.http_proxy_port,
     socks5ProxyPort: ports.socks5_proxy_port,
     selfUpdateEnabled: write.selfUpdateEnabled,
+    machineSecretHash: write.machineSecretHash,
     tokenHash: write.tokenHash,
     sealedProxyPassword: write.sealedProxyPassword,
     updatedAt: at,
@@ -92,6 +99,12 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
     await em.insert(Node, { ...fields, id: write.node, cluster: write.cluster, status: 'unreachable', statusSince: at, statusReason: NEVER_CONNECTED, lastSeenAt: null, insertedAt: at });
     return;
   }
-  const found = await em.nativeUpdate(Node, write.existing.type === 'retry' ? { id: write.node, cluster: write.cluster, lastSeenAt: null } : { id: write.node, cluster: write.cluster }, fields);
+  const found = await em.nativeUpdate(Node, { id: write.node, cluster: write.cluster, ...sameMachine(write.existing) }, fields);
   if (found === 0) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled.' });
+}
+
+/** What the row of a retry must still be: that of the machine which enrolled it, or one that nobody has connected with. */
+function sameMachine(existing: NodeEnrolled['existing']): { machineSecretHash?: Uint8Array | null; lastSeenAt?: null } {
+  if (existing.type !== 'retry') return {};
+  return existing.machineSecretHash === null ? { machineSecretHash: null, lastSeenAt: null } : { machineSecretHash: existing.machineSecretHash };
 }

@@ -4,7 +4,7 @@ import type { Notice } from '../../actors/kit/notice.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
-import { Alias, Node, RecoveryKey } from '../entities/node.ts';
+import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
 import { moveMember } from './mesh-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
@@ -62,13 +62,14 @@ async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'no
 
 /** Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). */
 async function deleteNode(em: EntityManager, node: NodeId, at: Date): Promise<Written> {
-  const [row] = await em.execute<{ cluster_id: string }[]>('select cluster_id from node where id = ? for update', [node]);
+  const [row] = await em.execute<{ cluster_id: string; token_hash: Uint8Array }[]>('select cluster_id, token_hash from node where id = ? for update', [node]);
   if (row === undefined) throw gone();
   const dropped = await em.execute<{ id: ExecutionId; command_id: CommandId; cluster_name: string }[]>(
     `update command_execution set status = 'dropped', finished_at = ?, updated_at = ? where node_id = ? and finished_at is null returning id, command_id, cluster_name`,
     [at, at, node],
   );
   await em.nativeDelete(Node, { id: node });
+  await em.upsert(DeletedNode, { id: node, tokenHash: row.token_hash, deletedAt: at });
   await leave(em, row.cluster_id);
   return { notices: dropped.map((execution): Notice => ({ type: 'execution-changed', execution: execution.id, command: execution.command_id, node, clusterName: execution.cluster_name, status: 'dropped', exitCode: null })) };
 }

@@ -7,7 +7,7 @@ import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
 import { MeshGateway, MeshMember, MeshMove, MeshReleased } from './mesh.ts';
-import { Alias, Node, RecoveryKey } from './node.ts';
+import { Alias, DeletedNode, Node, RecoveryKey } from './node.ts';
 import { NodeDiagnosis } from './node-diagnosis.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
@@ -17,4 +17,4 @@ import { VpnHost, VpnLease } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, DeletedNode, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];

@@ -34,10 +34,22 @@ export const Node = defineEntity({
     selfUpdateEnabled: p.boolean(),
     tokenHash: hash().unique(),
     sealedProxyPassword: p.text(),
+    machineSecretHash: hash().nullable(),
     lastSeenAt: instant().nullable(),
     ...dates,
   },
   indexes: [{ name: 'node_newest', properties: ['insertedAt', 'id'] }],
+});
+
+/** A node that somebody deleted: its id is never let in again, and its agent is told so when it comes with its old token. A row stays for good: about 100 bytes. */
+export const DeletedNode = defineEntity({
+  name: 'DeletedNode',
+  tableName: 'deleted_node',
+  properties: {
+    id: p.uuid().primary(),
+    tokenHash: hash().index('deleted_node_token'),
+    deletedAt: instant(),
+  },
 });
 
 /** A friendly name, unique in its cluster. */

@@ -15,7 +15,7 @@ import { rowsOf, sql, type Sql } from './sql.ts';
 /** For how long an answer is remembered. Source: contract.md, 1, retried creates. */
 export const REMEMBERED_HOURS = 24;
 
-type LookUps = Pick<Reads, 'clusterId' | 'executionNode' | 'aliasNode' | 'sshUsernameNode' | 'sshPublicKeyNode' | 'enrollmentKeyByNonce' | 'enrollmentKey' | 'nodeForEnrollment' | 'nodeByToken' | 'remembered' | 'ping'>;
+type LookUps = Pick<Reads, 'clusterId' | 'executionNode' | 'aliasNode' | 'sshUsernameNode' | 'sshPublicKeyNode' | 'enrollmentKeyByNonce' | 'enrollmentKey' | 'nodeForEnrollment' | 'nodeByToken' | 'deletedByToken' | 'remembered' | 'ping'>;
 
 /** The look-ups of the read side. Those that a reconnecting fleet makes go past MikroORM's unit of work, and share queries. */
 export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
@@ -44,10 +44,11 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
     enrollmentKeyByNonce: (nonceHash) => key(pool, sql`k.nonce_hash = ${Buffer.from(nonceHash)}`),
     enrollmentKey: (id) => key(pool, sql`k.id = ${id}::uuid`),
     nodeForEnrollment: async (id) => {
-      const [row] = await rowsOf<NodeRow>(pool, 'finding a node', sql`select ${NODE_COLUMNS} from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`);
-      return row === undefined ? null : { node: nodeRecord(row), everConnected: row.last_seen_at !== null };
+      const [row] = await rowsOf<NodeRow & { machine_secret_hash: Buffer | null }>(pool, 'finding a node', sql`select ${NODE_COLUMNS}, n.machine_secret_hash from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`);
+      return row === undefined ? null : { node: nodeRecord(row), everConnected: row.last_seen_at !== null, machineSecretHash: row.machine_secret_hash };
     },
     nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
+    deletedByToken: batched((hashes: readonly Uint8Array[]) => deletedByToken(pool, hashes)),
     remembered: (scope, key) => entity('finding a remembered answer', async () => {
       const row = await orm.em.fork().findOne(IdempotencyKey, { scope, key, insertedAt: { $gt: raw(`now() - interval '${REMEMBERED_HOURS} hours'`) } });
       return row === null ? null : openRemembered(vault, row);
@@ -74,4 +75,10 @@ async function nodesByToken(pool: Pool, hashes: readonly Uint8Array[]): Promise<
     select token_hash, id as node, cluster_id as cluster from node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`);
   const byHash = new Map(rows.map(({ token_hash, node, cluster }) => [token_hash.toString('hex'), { node, cluster }]));
   return hashes.map((hash) => byHash.get(Buffer.from(hash).toString('hex')) ?? null);
+}
+
+async function deletedByToken(pool: Pool, hashes: readonly Uint8Array[]): Promise<readonly boolean[]> {
+  const rows = await rowsOf<{ token_hash: Buffer }>(pool, 'finding deleted nodes of tokens', sql`select token_hash from deleted_node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`);
+  const deleted = new Set(rows.map(({ token_hash }) => token_hash.toString('hex')));
+  return hashes.map((hash) => deleted.has(Buffer.from(hash).toString('hex')));
 }

@@ -117,6 +117,7 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
       enrollmentKey: async () => null,
       nodeForEnrollment: async () => null,
       nodeByToken: async () => null,
+      deletedByToken: async () => false,
       delivery: async () => null,
       remembered: async () => null,
       eventsAfter: async () => ({ events: [], cursor: '0' }),

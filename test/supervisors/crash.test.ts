@@ -79,7 +79,7 @@ const CLUSTER: Cases<'cluster'> = {
   enroll: ({ key, cluster }) => ({
     request: { enrollment_key: 'k', node_id: v7() as NodeId, id_type: 'random', version: '1', ports: PORTS, self_update_enabled: false },
     key: { id: key, cluster, clusterName: 'c', name: null, expiredAtMs: null, usesRemaining: 1, lastUsedAtMs: null, insertedAtMs: 0, updatedAtMs: 0 },
-    existing: null, recoveryKeyHash: null, credentials, aliasIds: [],
+    existing: null, recoveryKeyHash: null, machineSecretHash: null, credentials, aliasIds: [],
   }),
   'count-changed': () => ({ by: 0 }),
   'mesh-read': ({ cluster }) => ({ epoch: 1, reading: { cluster, members: [], gateway: null } }),

@@ -177,7 +177,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       const apiToken = vault.newSecret();
       const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword: 'p', sealedProxyPassword: 's' };
       const request = { enrollment_key: 'blob', node_id: node, id_type: 'persistent' as const, version: '1.0.0', ports: PORTS, self_update_enabled: false };
-      return tree.ask((asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'enroll', asker, request, key: stored ?? keyRecord({ id: key, cluster }), existing, recoveryKeyHash: null, credentials, aliasIds: [] } }));
+      return tree.ask((asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'enroll', asker, request, key: stored ?? keyRecord({ id: key, cluster }), existing, recoveryKeyHash: null, machineSecretHash: null, credentials, aliasIds: [] } }));
     },
     async plant(count, name) {
       const cluster = await grove.createCluster(name);

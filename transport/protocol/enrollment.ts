@@ -5,10 +5,15 @@ import { AgentPorts, AgentSettings } from './frames.ts';
 import { NodeId } from './ids.ts';
 import { WireguardKey } from './mesh.ts';
 
+/** 32 random bytes or more, as unpadded base64url. */
+const MACHINE_SECRET = /^[\w-]{43,128}$/u;
+
 /** What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source: contract.md, 5. */
 export const EnrollRequest = z.object({
   enrollment_key: z.string().min(1).max(8_192),
   recovery_key: z.string().min(1).max(512).nullish(),
+  /** Made by the machine before its first try and kept there: with it, and only with it, the same machine may ask again for an answer that it lost. Absent from older agents. */
+  machine_secret: z.string().regex(MACHINE_SECRET).nullish(),
   node_id: NodeId,
   id_type: z.enum(['persistent', 'random']),
   version: z.string().min(1).max(64),

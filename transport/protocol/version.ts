@@ -30,6 +30,10 @@ export const SESSION_SUBPROTOCOL = 'edge.session.v1';
 /** Path of the control session on the admin. Source: contract.md, 5. */
 export const SESSION_PATH = '/api/v1/agents/session';
 
+/** Header of a 401 to a session that says more; and what it says to whoever has the token of a node that somebody deleted, so that its agent does not take itself for merely unknown. */
+export const REFUSAL_HEADER = 'x-edge-refusal';
+export const NODE_DELETED = 'node-deleted';
+
 /** WebSocket subprotocol of a tunnel: HTTP/2 in binary messages, the agent is the server. */
 export const TUNNEL_SUBPROTOCOL = 'edge.tunnel.v1';
 

@@ -7,7 +7,7 @@ import type { Log } from '../../actors/kit/ports.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
-import { SESSION_SUBPROTOCOL } from '../protocol/version.ts';
+import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -17,6 +17,8 @@ export interface GatePorts {
   readonly log: Log;
   /** By SHA-256 of the token; null when it is nobody's. Rejects when the database is away. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /** Whether that token was one of a node which somebody deleted. */
+  deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
   /** Whether this admin owns the cluster. */
   owns(cluster: ClusterId): boolean;
   /** Where the owner is; null when nobody owns it now. */
@@ -59,8 +61,9 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     const token = bearerOf(request);
     if (token === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
-    const known = await ports.nodeByToken(createHash('sha256').update(token).digest());
-    if (known === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+    const tokenHash = createHash('sha256').update(token).digest();
+    const known = await ports.nodeByToken(tokenHash);
+    if (known === null) return refuse(socket, '401 Unauthorized', `www-authenticate: Bearer\r\n${await ports.deletedByToken(tokenHash) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`);
     const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
     server.handleUpgrade(request, socket, head, (ws) => {
       if (elsewhere === null) return ports.sessions.accept(ws, known.node, known.cluster);

@@ -13,7 +13,7 @@ const RECOVERY = Buffer.alloc(32, 2);
 
 function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 2 })) {
   const message: Enroll = {
-    type: 'enroll', asker: ASKER, key: keyRecord(), existing: null, recoveryKeyHash: null, credentials: CREDENTIALS, aliasIds: [id('1', 1)],
+    type: 'enroll', asker: ASKER, key: keyRecord(), existing: null, recoveryKeyHash: null, machineSecretHash: null, credentials: CREDENTIALS, aliasIds: [id('1', 1)],
     request: { enrollment_key: 'canary-key', node_id: NODE, id_type: 'persistent', version: '1.0.0', ports: PORTS, self_update_enabled: true, aliases: ['press'] },
     ...more,
   };
@@ -21,7 +21,7 @@ function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 
 }
 
 const write = {
-  kind: 'node-enrolled', node: NODE, cluster: CLUSTER, enrollmentKey: id('d', 1), spendsUse: true, existing: { type: 'none' }, tokenHash: CREDENTIALS.tokenHash, sealedProxyPassword: 'sealed', version: '1.0.0', idType: 'persistent',
+  kind: 'node-enrolled', node: NODE, cluster: CLUSTER, enrollmentKey: id('d', 1), spendsUse: true, existing: { type: 'none' }, machineSecretHash: null, tokenHash: CREDENTIALS.tokenHash, sealedProxyPassword: 'sealed', version: '1.0.0', idType: 'persistent',
   ports: PORTS, selfUpdateEnabled: true, wireguardPublicKey: null, aliases: [{ id: id('1', 1), name: 'press' }], atMs: NOW_MS,
 };
 const verified = { enrollment_key_id: id('d', 1), cluster_name: 'factory', name: 'line 3', uses_remaining: 4, result: 'verified', verified_at: '2026-01-15T10:01:00.000Z' };
@@ -50,15 +50,45 @@ test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
 });
 
 test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not registered again', (t) => {
-  const step = enroll({ existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false }, key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }) });
+  const step = enroll({ existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false, machineSecretHash: null }, key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }) });
 
-  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry' } }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: 0 } }], notices: [{ type: 'node-changed', node: NODE }, { type: 'node-revoked', node: NODE }, { type: 'events-stored' }] }] as never);
+  t.deepEqual(step.changes, [{ write: { ...write, spendsUse: false, existing: { type: 'retry', machineSecretHash: null } }, events: [{ type: 'edge.enrollment_key.verified', subject: id('d', 1), atMs: NOW_MS, data: { ...verified, uses_remaining: 0 } }], notices: [{ type: 'node-changed', node: NODE }, { type: 'node-revoked', node: NODE }, { type: 'events-stored' }] }] as never);
   t.deepEqual(step.effects, [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'revoked', reason: 'the node was enrolled again' } } }, welcome] as never);
   t.is(step.state.record?.nodeCount, 2);
 });
 
+const MACHINE = Buffer.alloc(32, 3);
+
+test('the machine that enrolled it asks again, by whatever key and however often, and spends nothing: its secret shows that it is the same', (t) => {
+  const spent = keyRecord({ id: id('d', 9), usesRemaining: 0, expiredAtMs: MADE_MS });
+  for (const more of [{ recoveryKeyHash: null }, { recoveryKeyHash: RECOVERY }]) {
+    const step = enroll({ ...more, key: spent, machineSecretHash: Buffer.from(MACHINE), existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE } });
+
+    t.like(step.changes[0]?.write, { spendsUse: false, existing: { type: 'retry', machineSecretHash: MACHINE }, machineSecretHash: MACHINE } as never);
+    t.deepEqual(step.effects.at(-1), welcome as never);
+  }
+});
+
+test('somebody who knows the key and the id, and not the secret of the machine, is turned away before the first connection as after it', (t) => {
+  for (const machineSecretHash of [null, Buffer.alloc(32, 4), Buffer.alloc(31, 3)]) {
+    for (const everConnected of [false, true]) {
+      const step = enroll({ machineSecretHash, existing: { node: nodeRecord(), everConnected, machineSecretHash: MACHINE } });
+
+      t.deepEqual(step.changes, []);
+      t.like(step.effects[0], { type: 'answer', result: { ok: false, refusal: { code: 'conflict' } } });
+    }
+  }
+});
+
+test('a recovery key that fits no node makes no new one', (t) => {
+  const step = enroll({ recoveryKeyHash: RECOVERY });
+
+  t.deepEqual(step.changes, []);
+  t.deepEqual(step.effects, [{ type: 'answer', to: ASKER, result: { ok: false, refusal: { code: 'conflict', message: 'The recovery key fits no node.' } } }] as never);
+});
+
 test('a recovery spends a use, keeps what the node was, ends its older session, and tells of a new version', (t) => {
-  const step = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord({ version: '0.9.0', status: 'healthy' }), everConnected: true } });
+  const step = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord({ version: '0.9.0', status: 'healthy' }), everConnected: true, machineSecretHash: null } });
 
   const data = { ...snapshot, status: 'healthy', last_seen_at: '2026-01-15T10:00:00.000Z', inserted_at: '2026-01-15T10:00:00.000Z' };
   t.deepEqual(step.changes.map((change) => change.write), [{ ...write, existing: { type: 'recovery', keyHash: RECOVERY } }] as never);
@@ -72,13 +102,13 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
 });
 
 test('a recovery with the same version tells of no new one', (t) => {
-  const [change] = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true } }).changes;
+  const [change] = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null } }).changes;
 
   t.deepEqual(change?.events.map((event) => event.type), ['edge.enrollment_key.verified', 'edge.node.reregistered']);
 });
 
 test('an id that is enrolled is a conflict: once it connected, or with another key', (t) => {
-  for (const existing of [{ node: nodeRecord(), everConnected: true }, { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false }, { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false }]) {
+  for (const existing of [{ node: nodeRecord(), everConnected: true, machineSecretHash: null }, { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false, machineSecretHash: null }, { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false, machineSecretHash: null }]) {
     const step = enroll({ existing });
 
     t.deepEqual(step.changes, []);
@@ -102,7 +132,7 @@ for (const [code, key, left] of TURNED_AWAY) {
 }
 
 test('no event of an enrolment holds a secret (E4)', (t) => {
-  const steps = [enroll(), enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true } }), enroll({ key: keyRecord({ usesRemaining: 0 }) })];
+  const steps = [enroll(), enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null } }), enroll({ key: keyRecord({ usesRemaining: 0 }) })];
 
   t.false(JSON.stringify(steps.map((step) => step.changes.map((change) => [change.events, change.notices]))).includes('canary'));
 });

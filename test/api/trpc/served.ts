@@ -101,7 +101,7 @@ function readsOf(world: World): Reads {
       return Promise.resolve({ rows: rows.slice((page - 1) * pageSize, page * pageSize), totalCount: rows.length });
     }) as Reads['list'],
     get: (async (name: string, key: string) => Promise.resolve(rowsOf(name).find((row) => (row as { readonly id: string }).id === key) ?? null)) as Reads['get'],
-    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, sshUsernameNode: nothing, sshPublicKeyNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, delivery: nothing, remembered: nothing,
+    clusterId: nothing, freeRanges: nothing, executionNode: nothing, aliasNode: nothing, sshUsernameNode: nothing, sshPublicKeyNode: nothing, enrollmentKeyByNonce: nothing, enrollmentKey: nothing, nodeForEnrollment: nothing, nodeByToken: nothing, deletedByToken: () => Promise.resolve(false), delivery: nothing, remembered: nothing,
     targets: () => Promise.resolve([]),
     eventsAfter: () => Promise.resolve({ events: [], cursor: '0' }),
     ping: () => Promise.resolve(),

@@ -77,7 +77,7 @@ test('a retry after a lost answer gets new secrets and spends nothing; once the 
   const lease = await rig.cluster();
   const key = await rig.key(lease.cluster, 1);
   const first = enrolment(lease.cluster, key);
-  const retry = () => ({ ...enrolled({ ...first, spendsUse: false, existing: { type: 'retry' }, tokenHash: Buffer.from(v7()) }), events: [] });
+  const retry = () => ({ ...enrolled({ ...first, spendsUse: false, existing: { type: 'retry', machineSecretHash: null }, tokenHash: Buffer.from(v7()) }), events: [] });
   await rig.commit(lease, [enrolled(first)]);
 
   t.deepEqual(await rig.commit(lease, [retry()]), ['ok']);
@@ -85,6 +85,33 @@ test('a retry after a lost answer gets new secrets and spends nothing; once the 
 
   await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
   t.deepEqual(await rig.commit(lease, [retry()]), ['conflict']);
+});
+
+test('a machine that shows its secret gets new secrets whenever it asks; another secret, or none, changes nothing', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const key = await rig.key(lease.cluster, 1);
+  const machineSecretHash = Buffer.alloc(32, 3);
+  const first = enrolment(lease.cluster, key, { machineSecretHash });
+  const retry = (shown: Buffer | null) => ({ ...enrolled({ ...first, spendsUse: false, existing: { type: 'retry', machineSecretHash: shown }, machineSecretHash: shown, tokenHash: Buffer.from(v7()) }), events: [] });
+  await rig.commit(lease, [enrolled(first)]);
+  await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
+
+  t.deepEqual([...await rig.commit(lease, [retry(machineSecretHash)]), ...await rig.commit(lease, [retry(Buffer.alloc(32, 4))]), ...await rig.commit(lease, [retry(null)])], ['ok', 'conflict', 'conflict']);
+  t.deepEqual(await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'), [{ uses_remaining: 0, nodes: 1 }]);
+});
+
+test('the id of a node that was deleted is not let in again, whatever uses the key has, and its old token is known as that of a deleted node', async (t) => {
+  const rig = await openRig(t);
+  const lease = await rig.cluster();
+  const key = await rig.key(lease.cluster, null);
+  const [deleted, unknown] = [enrolment(lease.cluster, key), enrolment(lease.cluster, key)];
+  await rig.commit(lease, [enrolled(deleted)]);
+  await rig.commit(lease, [{ kind: 'node-deleted', node: deleted.node, atMs: NOW_MS }]);
+
+  t.deepEqual([...await rig.commit(lease, [enrolled({ ...deleted, tokenHash: Buffer.from(v7()) })]), ...await rig.commit(lease, [enrolled(unknown)])], ['conflict', 'ok']);
+  t.deepEqual(await rig.rows('select id, token_hash from deleted_node'), [{ id: deleted.node, token_hash: deleted.tokenHash }]);
+  t.deepEqual(await rig.rows('select id from node'), [{ id: unknown.node }]);
 });
 
 test('of two new agents with one id one is in, and the other spends nothing', async (t) => {

@@ -101,7 +101,7 @@ function subjectOf(write: Write): string {
 export function enrolment(cluster: ClusterId, enrollmentKey: string, more: Partial<NodeEnrolled> = {}): NodeEnrolled {
   const node = v7() as NodeId;
   return {
-    kind: 'node-enrolled', node, cluster, enrollmentKey, spendsUse: true, existing: { type: 'none' }, tokenHash: Buffer.from(v7()), sealedProxyPassword: 's', version: '1', idType: 'random', ports: PORTS,
+    kind: 'node-enrolled', node, cluster, enrollmentKey, spendsUse: true, existing: { type: 'none' }, machineSecretHash: null, tokenHash: Buffer.from(v7()), sealedProxyPassword: 's', version: '1', idType: 'random', ports: PORTS,
     selfUpdateEnabled: false, wireguardPublicKey: null, aliases: [], atMs: NOW_MS, ...more,
   };
 }

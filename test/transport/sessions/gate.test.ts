@@ -17,6 +17,13 @@ test('a missing or a wrong token is a 401 that names its scheme', async (t) => {
   t.is(rig.sessions.count(), 0);
 });
 
+test('the token of a node that somebody deleted is a 401 that says so, and nobody else learns of it', async (t) => {
+  const rig = await openGate(t);
+
+  t.is((await rig.dial({ token: 'token-of-a-deleted-node' }).refused()).headers['x-edge-refusal'], 'node-deleted');
+  t.is((await rig.dial({ token: 'wrong' }).refused()).headers['x-edge-refusal'], undefined);
+});
+
 test('another subprotocol, or none, is a 400', async (t) => {
   const rig = await openGate(t);
   for (const protocol of [null, 'edge.session.v0', 'chat']) t.is((await rig.dial({ protocol }).refused()).status, 400);

@@ -1,4 +1,5 @@
 /** Real sockets against the session gate, with nodes that only remember what they were told. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -45,6 +46,7 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
   const admit = createSessionGate({
     sessions, log,
     nodeByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_TOKEN ? { node: NODE, cluster: CLUSTER } : null),
+    deletedByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_DELETED),
     owns: () => true,
     ownerUrl: () => Promise.resolve(null),
     ...gate,
@@ -85,6 +87,7 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
 }
 
 /** SHA-256 of TOKEN, as `printf token-of-the-node | sha256sum` says. */
+const HASH_OF_DELETED = createHash('sha256').update('token-of-a-deleted-node').digest('hex');
 const HASH_OF_TOKEN = 'fd5853e8385dc472e5e32122a76515d354d1ebc6e54c271574d25aff708b632c';
 
 /** An agent's end of a session. Sends what a test says, also what no agent would. */
