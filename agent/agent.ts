@@ -1,8 +1,7 @@
 /** The resident program, put together: directory, identity, journal, executor, session. */
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
-import type { EnrollAnswer } from '../transport/protocol/enrollment.ts';
+import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../transport/protocol/frames.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { registrationOf } from './config.ts';
@@ -10,21 +9,21 @@ import type { AgentConfig } from './config.ts';
 import { openDataDirectory } from './data-directory.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { webSocketDial } from './dial.ts';
-import { enroll } from './enrollment.ts';
 import { Executor } from './executor.ts';
 import { withFreePorts, type PickedPorts } from './free-ports.ts';
 import { createReports } from './doctor/reports.ts';
 import { diskService, healthReport } from './health.ts';
 import type { Service } from './health.ts';
-import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
-import type { Identity } from './identity.ts';
+import { readIdentity, storeIdentity } from './identity.ts';
+import { enrolledIdentity, noteDeletion, rejoined } from './joining.ts';
+import type { Enrolled } from './joining.ts';
 import type { Journal } from './journal.ts';
 import { leaveMesh, startMesh } from './mesh/mesh.ts';
 import { scriptEnvironment } from './keepers.ts';
 import { trimMemory } from './memory.ts';
-import { openJournal } from './open-journal.ts';
+import { openJournal, removeJournal } from './open-journal.ts';
 import type { AgentLog, SessionClock } from './ports.ts';
-import { AgentProblem, EXIT_STATUS } from './problem.ts';
+import { EXIT_STATUS } from './problem.ts';
 import { startReach } from './reach.ts';
 import type { ExitStatus } from './problem.ts';
 import { createSessionCounters } from './session-counters.ts';
@@ -45,6 +44,11 @@ const TRIM_AFTER_MS = 2_000;
 /** An admin that says nothing of it has nothing recorded. */
 const NOTHING_RECORDED: SshRecordingSettings = { mode: 'off', bytes_max: 1_024, ms_max: 1_000 };
 
+/** An admin let this machine in again: everything that holds the old credentials starts anew. */
+interface Rejoined {
+  readonly rejoined: Enrolled;
+}
+
 /** What the program gives its agent. */
 export interface AgentOptions {
   readonly config: AgentConfig;
@@ -54,19 +58,20 @@ export interface AgentOptions {
   readonly signal: AbortSignal;
 }
 
-/** An agent that is enrolled: everything of it that must not be there before. */
-type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
-
 /** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
 export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
   const options = { ...given, ...await withFreePorts(given.config) };
   const { config, log, signal } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   try {
-    const identity = await enrolledIdentity(options, directory);
+    let identity = await enrolledIdentity(options, directory);
     const journal = openJournal(directory.journal, machineTimeline(), log);
     try {
-      return await serve(options, directory, identity, journal);
+      for (;;) {
+        const end = await serve(options, directory, identity, journal);
+        if (typeof end === 'number') return end;
+        identity = end.rejoined;
+      }
     } finally {
       journal.close();
     }
@@ -96,13 +101,14 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   return EXIT_STATUS.ok;
 }
 
-async function serve(options: AgentOptions & { readonly picked: PickedPorts }, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus> {
+async function serve(options: AgentOptions & { readonly picked: PickedPorts }, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus | Rejoined> {
   const { config, picked, log, signal, version } = options;
   let current = identity;
   let confirmed = () => {};
   let trim: NodeJS.Timeout | null = null;
   let adminUrl = '';
-  const revoked = Promise.withResolvers<ExitStatus>();
+  const over = Promise.withResolvers<ExitStatus | Rejoined>();
+  let isRejoining = false;
 
   const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
   const reach = await startReach({
@@ -112,12 +118,16 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     meshWay: () => mesh?.wayToGateway() ?? null,
   });
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
+  const joinAgain = async () => {
+    const found = await rejoined(options, directory, current);
+    if (found !== null) over.resolve({ rejoined: found });
+  };
   const counters = createSessionCounters();
   const mesh = startMesh({ config, directory, node: identity.node_id, clusterName: () => current.enrollment.cluster_name, adminUrls, clock: systemClock(), log, say: (word) => session.sayOfMesh(word) });
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
   const reports = createReports({
     config, version, directory, token: identity.enrollment.api_token, clock: systemClock(), log, adminUrls, relayMapUrls: () => current.enrollment.settings.derp_map_urls,
-    services: () => services, journal: () => journal.counts(), ports: () => ({ ...reach.ports, ...visibility.ports }), isLive: () => session.isLive,
+    services: () => services, journal: () => journal.counts(), ports: () => ({ ...reach.ports, ...visibility.ports }), isLive: () => session.isLive, refusal: () => session.refusal,
   });
   const visibility = await startVisibility({
     config, picked, token: identity.enrollment.api_token, log, mesh, diagnose: () => reports.diagnose(),
@@ -145,25 +155,36 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     },
     onConfirmed: () => confirmed(),
     onLive: (url) => {
+      current = noteDeletion(directory, current, false, log);
       adminUrl = url;
       mesh?.configured(current.enrollment.settings, url, true);
       trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
       reach.connected(url);
       reports.connected(url);
     },
-    onRevoked: () => revoked.resolve(EXIT_STATUS.revoked),
+    onRevoked: (reason) => {
+      current = noteDeletion(directory, current, reason === DELETED_REASON, log);
+      over.resolve(EXIT_STATUS.revoked);
+    },
+    onUnknown: (wasDeleted) => {
+      if (wasDeleted) current = noteDeletion(directory, current, true, log);
+      if (wasDeleted || isRejoining) return;
+      isRejoining = true;
+      void joinAgain().catch((error: unknown) => log.error((error as Error).message)).finally(() => { isRejoining = false; });
+    },
   }, { journal, runner: executor, reach: reach.session, ...(mesh !== null && { mesh: mesh.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
 
   executor.recover();
   reports.listening(visibility.ports.http_port);
   session.start();
-  const status = await Promise.race([revoked.promise, aborted(signal)]);
+  const status = await Promise.race([over.promise, aborted(signal)]);
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
   const deadline = sleep(GOODBYE_MS_MAX);
   visibility.close();
   reports.close();
-  await Promise.race([Promise.all([executor.close(), reach.close()]), sleep(CLOSE_MS_MAX)]);
+  // Joined again: the next round takes up what runs, as after a restart.
+  await Promise.race([Promise.all([typeof status === 'number' ? executor.close() : executor.detach(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
   }
@@ -188,46 +209,6 @@ function newExecutor(options: AgentOptions, directory: DataDirectory, journal: J
   });
 }
 
-/** The stored identity, or a new one that an admin has let in. */
-async function enrolledIdentity(options: AgentOptions, directory: DataDirectory): Promise<Enrolled> {
-  const { config, log, signal, version } = options;
-  const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
-  if (stored !== null && isEnrolled(stored)) return stored;
-
-  const key = config.ENROLLMENT_KEY;
-  const blob = key === undefined ? null : decodeEnrollmentBlob(key);
-  if (key === undefined || blob === null) {
-    throw new AgentProblem('ENROLLMENT_KEY is not set and this machine is not enrolled: it should be an enrollment key as an admin made it', EXIT_STATUS.badSetting);
-  }
-  if (config.AGENT_ID_TYPE === 'random') removeJournal(directory);
-  const recoveryKey = config.RECOVERY_KEY;
-  const identity = stored ?? newIdentity(recoveryKey === undefined ? null : recoveryKeyNode(recoveryKey));
-  storeIdentity(directory.identity, identity);
-  log.info('Enrolling', { node: identity.node_id, cluster: blob.cluster_name });
-  const answer = await enroll({
-    request: {
-      enrollment_key: key,
-      ...(recoveryKey !== undefined && { recovery_key: recoveryKey }),
-      node_id: identity.node_id,
-      ...registrationOf(config, version),
-      ...(config.AGENT_ALIASES !== undefined && { aliases: config.AGENT_ALIASES }),
-    },
-    adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
-    log,
-    random: Math.random,
-    sleep: (ms) => sleep(ms, undefined, { signal }),
-  });
-  const adminUrls = answer.admin_urls.length > 0 ? answer.admin_urls : blob.admin_urls;
-  const enrolled = { node_id: answer.node_id, enrollment: { ...answer, admin_urls: adminUrls } };
-  storeIdentity(directory.identity, enrolled);
-  log.info('Enrolled', { node: enrolled.node_id, cluster: answer.cluster_name });
-  return enrolled;
-}
-
-function isEnrolled(identity: Identity): identity is Enrolled {
-  return identity.enrollment !== null;
-}
-
 /** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */
 function keepSettings(directory: DataDirectory, current: Enrolled, settings: AgentSettings, clusterName: string | null, log: AgentLog): Enrolled {
   const adminUrls = settings.admin_urls.length > 0 ? settings.admin_urls : current.enrollment.admin_urls;
@@ -240,10 +221,6 @@ function keepSettings(directory: DataDirectory, current: Enrolled, settings: Age
     log.warn((error as Error).message);
   }
   return next;
-}
-
-function removeJournal(directory: DataDirectory): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
 }
 
 function systemClock(): SessionClock {

@@ -38,9 +38,9 @@ const hostRules = () => list().refine((entries) => entries.length <= RULES_MAX &
 /** Name → schema, for `readSettings`. */
 export const AGENT_SETTINGS = {
   ENROLLMENT_KEY: secret().refine((key) => decodeEnrollmentBlob(key) !== null).optional()
-    .meta({ secret: true, expected: 'an enrollment key as an admin made it', description: 'Key with which this machine joins a cluster. Needed until it is enrolled.' }),
+    .meta({ secret: true, expected: 'an enrollment key as an admin made it', description: 'Key with which this machine joins a cluster. Needed until it is enrolled; kept set, the machine joins again under its id where the database of the admins was set back to before it joined.' }),
   RECOVERY_KEY: secret().refine((key) => recoveryKeyNode(key) !== null).optional()
-    .meta({ secret: true, expected: 'a recovery key as an admin made it', description: 'One-use key that gives a machine which lost its data its old node back, together with ENROLLMENT_KEY.' }),
+    .meta({ secret: true, expected: 'a recovery key as an admin made it', description: 'One-use key that gives a machine which lost its data its old node back, together with ENROLLMENT_KEY. One that fits no node stops the agent.' }),
   ADMIN_URLS: urls().optional()
     .meta({ defaultText: 'from the key', description: 'Admins to use, in order, instead of those that the key and the admins name.' }),
   AGENT_DATA_DIR: text({ pattern: /^\//, expected: 'an absolute path' }).default(defaultDataDirectory)

@@ -2,7 +2,7 @@
 import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
 import { FRAME_BYTES_MAX } from '../transport/protocol/limits.ts';
-import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../transport/protocol/version.ts';
+import { NODE_DELETED, REFUSAL_HEADER, SESSION_PATH, SESSION_SUBPROTOCOL } from '../transport/protocol/version.ts';
 import { contained } from '../transport/streams/contained.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
 import { networkProblem } from './problem.ts';
@@ -67,7 +67,7 @@ class WebSocketLink implements Link {
     socket.on('error', (error) => { if (this.#status === null) this.#problem = networkProblem(error); });
     socket.on('unexpected-response', (_request, response) => {
       this.#status = response.statusCode ?? null;
-      this.#problem = `it answered ${this.#status}`;
+      this.#problem = this.#status === 401 && response.headers[REFUSAL_HEADER] === NODE_DELETED ? NODE_DELETED : `it answered ${this.#status}`;
       response.resume();
       socket.terminate(); // emits the error of an interrupted attempt, and then the close
     });

@@ -40,34 +40,45 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
   for (let round = 0; ; round += 1) {
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
-      if (typeof answer !== 'string') return answer;
-      log.warn('Enrolment did not succeed; it is tried again', { admin: adminUrl, problem: answer });
+      if (!('problem' in answer)) return answer;
+      if (answer.isFinal) throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
+      log.warn('Enrolment did not succeed; it is tried again', { admin: adminUrl, problem: answer.problem });
     }
     await sleep(reconnectDelayMs(round, random()));
   }
 }
 
-/** The answer, or why to try again. */
-async function attempt(adminUrl: string, request: unknown, post: NonNullable<EnrollmentOptions['post']>): Promise<EnrollAnswer | string> {
+/** Asks each admin once. The answer of the first that says yes; else the last problem, as the end of a sentence. */
+export async function enrollOnce({ adminUrls, request, post = postJson }: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
+  let problem = 'no admin is known';
+  for (const adminUrl of adminUrls) {
+    const answer = await attempt(adminUrl, request, post);
+    if (!('problem' in answer)) return answer;
+    problem = answer.problem;
+  }
+  return problem;
+}
+
+/** The answer, or what was wrong, and whether the same request can never succeed. */
+async function attempt(adminUrl: string, request: unknown, post: NonNullable<EnrollmentOptions['post']>): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
   let answer: HttpAnswer;
   try {
     answer = await post(enrollUrl(adminUrl), request);
   } catch (error) {
-    return (error as Error).message;
+    return { problem: (error as Error).message, isFinal: false };
   }
   if (answer.status === 200 || answer.status === 201) {
     const parsed = Envelope.or(EnrollAnswer.transform((data) => ({ data }))).safeParse(answer.body);
-    return parsed.success ? parsed.data.data : 'the answer is not one of this protocol';
+    return parsed.success ? parsed.data.data : { problem: 'the answer is not one of this protocol', isFinal: false };
   }
-  if (answer.status >= 500 || RETRIED.has(answer.status)) return `it answered ${answer.status}`;
-  throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${refusalText(answer)}`, EXIT_STATUS.refused);
+  if (answer.status >= 500 || RETRIED.has(answer.status)) return { problem: `it answered ${answer.status}`, isFinal: false };
+  return { problem: refusalText(answer), isFinal: true };
 }
 
 function refusalText(answer: HttpAnswer): string {
   const parsed = ErrorEnvelope.safeParse(answer.body);
   if (!parsed.success) return `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`;
   const { code, message } = parsed.data.error;
-  if (answer.status === 409) return 'this node is enrolled already and its token is lost: make a recovery key for it and set RECOVERY_KEY';
   return KEY_REFUSALS[code] ?? `${code}: ${message}`;
 }
 

@@ -6,19 +6,19 @@ import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED } from '../transport/protocol/limits.ts';
 import { readClaim, takeClaim } from './claim.ts';
+import type { ExecutorOptions } from './executor-options.ts';
 import { interpreterOf } from './interpreter.ts';
-import type { Ending, Journal, StartPlan, Started, Waiting } from './journal.ts';
+import type { Ending, StartPlan, Started, Waiting } from './journal.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
 import { giveJob, Keepers, removeDirectory } from './keepers.ts';
 import type { Keeper } from './keepers.ts';
-import type { AgentLog, OutputCursor, SessionRunner } from './ports.ts';
+import type { OutputCursor, SessionRunner } from './ports.ts';
 import { listProcesses } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 import { logEnd, logStart, processTraceparent, traceField } from './process-trace.ts';
 import { RunningExecution, neverStarted } from './running-execution.ts';
 import { storedOutputCursor } from './stored-output.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
-import type { Timeline } from './timeline.ts';
 import { WatchedOutputs } from './watched-outputs.ts';
 
 /** Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended. */
@@ -31,21 +31,6 @@ const RETRY_MS = 1_000;
 
 /** An idle agent starts its waiting keeper so long after the last execution, in ms: not while a fan-out to many agents of one machine is under way. */
 const PARK_AFTER_MS = 250;
-
-/** What the executor is told. */
-export interface ExecutorOptions {
-  readonly journal: Journal;
-  readonly timeline: Timeline;
-  readonly log: AgentLog;
-  /** For keepers; created when missing. */
-  readonly directory: string;
-  readonly concurrency: number;
-  readonly outputBytesMax: number;
-  /** What scripts see. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** These are finished in the journal now. */
-  readonly onFinished: (executions: readonly ExecutionId[]) => void;
-}
 
 /** An execution with its keeper, which has the script and waits for the job. */
 interface Start {
@@ -149,6 +134,16 @@ export class Executor implements SessionRunner {
     this.#tick();
     if (this.#running.size + this.#endings.length > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve; });
     for (const timer of [this.#timer, this.#parkTimer]) if (timer !== null) clearTimeout(timer);
+    this.#keepers.close();
+  }
+
+  /** Lets go of everything as it is: what runs goes on, and the next executor of this journal takes it up. */
+  detach(): void {
+    this.#isClosing = true;
+    for (const timer of [this.#timer, this.#parkTimer]) if (timer !== null) clearTimeout(timer);
+    this.#queue.clear();
+    this.#running.clear();
+    this.#endings = []; // what they say is found again in the directories of their keepers
     this.#keepers.close();
   }
 

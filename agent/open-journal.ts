@@ -1,5 +1,6 @@
 /** Opens the journal, and sets a damaged one aside. */
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import type { DataDirectory } from './data-directory.ts';
 import { JournalVersionError } from './journal-schema.ts';
 import { Journal } from './journal.ts';
 import type { AgentLog } from './ports.ts';
@@ -25,6 +26,11 @@ export function openJournal(path: string, timeline: Timeline, log: AgentLog): Jo
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   log.error(`The journal is damaged; it was kept as ${aside} and a new one begun: results that were not delivered yet are lost`);
   return new Journal(path, timeline, log);
+}
+
+/** Removes the journal of an identity that is given up. */
+export function removeJournal(directory: Pick<DataDirectory, 'journal'>): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
 }
 
 function isDamage(error: unknown): boolean {

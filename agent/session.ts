@@ -1,34 +1,21 @@
 /** The control session of one node: it dials admins for ever, says hello, and carries frames between the admin, the journal and the runner. */
 import { CLOSE } from '../transport/protocol/close-codes.ts';
 import { decodeAdminFrame, encodeFrame } from '../transport/protocol/codec.ts';
-import type { AdminFrame, AgentFrameBody, AgentSettings, Registration } from '../transport/protocol/frames.ts';
-import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { AdminFrame, AgentFrameBody, AgentSettings } from '../transport/protocol/frames.ts';
+import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
+import { Refusals } from './refusals.ts';
+import type { Refused } from './refusals.ts';
 import { ResultSender } from './result-sender.ts';
 import { createSessionCounters } from './session-counters.ts';
 import type { SessionCounters } from './session-counters.ts';
+import { isFollowed } from './session-options.ts';
+import type { SessionOptions } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
-
-/** Who connects, where to, and who wants to know. */
-export interface SessionOptions {
-  readonly node: NodeId;
-  readonly token: string;
-  readonly registration: Registration;
-  /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
-  readonly adminUrls: () => readonly string[];
-  /** Called with every welcome and every later change. */
-  readonly onSettings?: (settings: AgentSettings, clusterName: string | null) => void;
-  /** Called when admins confirmed results. */
-  readonly onConfirmed?: () => void;
-  /** Called at every welcome. */
-  readonly onLive?: (adminUrl: string) => void;
-  /** Called once when the admin revoked this node: the session is over and does not dial again. */
-  readonly onRevoked?: (reason: string) => void;
-}
 
 /** Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not spin. */
 const REDIRECTS_MAX = 3;
@@ -60,6 +47,7 @@ export class Session implements LinkOwner {
   #beatMs = 0;
   #liveMs = 0;
   #refreshMs = 600_000;
+  readonly #refusals = new Refusals();
   #hasRefused = false;
   #protocol = 0;
   #refreshAtMs = 0;
@@ -173,10 +161,9 @@ export class Session implements LinkOwner {
         this.#redirected(reason);
         return;
       case 401:
-        // Not the end: a restored database or another admin of the list may know it again. A revocation says 4003.
-        log.error("The admin does not know this node: was it deleted? Then `edge-agent leave` and a new ENROLLMENT_KEY make this machine a node again", { admin });
-        this.#restBeforeNext(false, RECONNECT_MS_MAX);
-        return;
+        // Not the end: another admin of the list, or this one with its database of before, may know it again. A revocation says 4003.
+        this.#refusals.refused(reason === NODE_DELETED);
+        return this.#restBeforeNext(false);
       default:
         log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', { admin, code, reason });
         this.#restBeforeNext(wasLive);
@@ -193,10 +180,19 @@ export class Session implements LinkOwner {
   }
 
   /** From the first admin after a live session, else on through the list; only a whole round without success makes the waits longer. */
-  #restBeforeNext(wasLive: boolean, roundMsMin = 0): void {
-    this.#attempt = wasLive ? 0 : (this.#attempt + 1) % this.#options.adminUrls().length;
-    const isRoundOver = this.#attempt === 0;
-    this.#rest(Math.max(isRoundOver ? roundMsMin : 0, reconnectDelayMs(isRoundOver ? this.#round++ : 0, this.#ports.random())));
+  #restBeforeNext(wasLive: boolean): void {
+    const admins = this.#options.adminUrls().length;
+    this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
+    if (this.#attempt !== 0) return this.#rest(reconnectDelayMs(0, this.#ports.random()));
+    const refused = this.#refusals.round(admins, this.#ports.random());
+    if (refused?.sentence != null) this.#ports.log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
+    this.#rest(refused?.waitMs ?? reconnectDelayMs(this.#round++, this.#ports.random()));
+    if (refused?.isLasting === true) this.#options.onUnknown?.(this.#refusals.state === 'deleted');
+  }
+
+  /** What admins say of this node, while they refuse it; null: nothing of the kind. */
+  get refusal(): Refused | null {
+    return this.#refusals.state;
   }
 
   #rest(ms: number): void {
@@ -255,6 +251,7 @@ export class Session implements LinkOwner {
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
+    this.#refusals.welcomed();
     this.#counters.welcomes += 1;
     this.#protocol = frame.protocol;
     this.#liveMs = this.#heardMs;
@@ -385,12 +382,6 @@ export class Session implements LinkOwner {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
   }
-}
-
-/** A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token. */
-function isFollowed(from: string, to: string): boolean {
-  const protocol = new URL(to).protocol;
-  return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
 }
 
 function unreachable(frame: never): never {

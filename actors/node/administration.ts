@@ -1,5 +1,5 @@
 /** What operators do to a node: aliases, recovery key, move, delete. */
-import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../kit/notice.ts';
 import type { Remembered } from '../kit/asker.ts';
@@ -66,7 +66,7 @@ export function changeCluster(state: NodeState, message: Said<'change-cluster'>,
 export function remove(state: NodeState, message: Said<'delete'>, nowMs: number): Step<NodeState> {
   const { record } = state;
   const effects: Effect[] = [
-    ...hangUp(state, CLOSE.revoked, 'the node was deleted'),
+    ...hangUp(state, CLOSE.revoked, DELETED_REASON),
     { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
     answer(message.asker, ok(null)),
     { type: 'stop' },

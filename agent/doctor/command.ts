@@ -95,6 +95,7 @@ function agentFinding(identity: Identity | null, pid: number | null): Finding {
   const details = { is_enrolled: identity?.enrollment != null, process: pid };
   if (pid !== null) return failed(`The agent of this machine runs (process ${pid}) and does not answer.`, 'Look into its log, and restart it. What is below was seen without it.', details);
   if (!details.is_enrolled) return warned('This machine is not enrolled, and no agent runs.', 'Start `edge-agent up` with an ENROLLMENT_KEY. If it is enrolled, give AGENT_DATA_DIR and run this as the same user.', details);
+  if (identity?.was_deleted === true) return failed('No agent runs on this machine, and its node was deleted at the admin.', '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.', details);
   return failed('No agent runs on this machine, though it is enrolled.', 'Start it: `edge-agent up`, or its service. What is below was seen without it.', details);
 }
 

@@ -6,6 +6,7 @@ import type { DataDirectory } from '../data-directory.ts';
 import { writeDurably } from '../durable-file.ts';
 import { trimMemory } from '../memory.ts';
 import type { AgentLog, SessionClock } from '../ports.ts';
+import type { Refused } from '../refusals.ts';
 import { createBringing } from './bringing.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
 
@@ -17,6 +18,7 @@ export interface ReportOptions extends Pick<MachineFacts, 'adminUrls' | 'relayMa
   /** The node's API token, for reports that are brought. */
   readonly token: string;
   readonly isLive: () => boolean;
+  readonly refusal: () => Refused | null;
   readonly clock: SessionClock;
   readonly log: AgentLog;
 }
@@ -33,12 +35,12 @@ export interface Reports {
 }
 
 /** No report yet. */
-export function createReports({ config, version, directory, token, isLive, clock, log, ...facts }: ReportOptions): Reports {
+export function createReports({ config, version, directory, token, isLive, refusal, clock, log, ...facts }: ReportOptions): Reports {
   let adminUrl: string | null = null;
   let sinceMs: number | null = null;
   let underWay: Promise<Diagnosis> | null = null;
   const machine = { config, version, directory: directory.path, hostKeyPath: directory.sshHostKey, adminUrls: facts.adminUrls, relayMapUrls: facts.relayMapUrls };
-  const agent = { services: facts.services, journal: facts.journal, ports: facts.ports, session: () => ({ isLive: isLive(), adminUrl, sinceMs }) };
+  const agent = { services: facts.services, journal: facts.journal, ports: facts.ports, session: () => ({ isLive: isLive(), refusal: refusal(), adminUrl, sinceMs }) };
   const diagnose = (): Promise<Diagnosis> => underWay ??= examined().finally(() => { underWay = null; });
   const bringing = createBringing({ diagnose, brought: trimMemory, token, clock, random: Math.random, log });
 

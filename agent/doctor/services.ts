@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { AGENT_DIAGNOSTICS_PATH, EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import type { Service } from '../health.ts';
+import type { Refused } from '../refusals.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
@@ -11,6 +12,8 @@ import type { Check, Finding } from './check.ts';
 /** The session as it is now. */
 export interface SessionState {
   readonly isLive: boolean;
+  /** What admins say of the node, while they refuse it. */
+  readonly refusal: Refused | null;
   /** Of the admin that it is, or was last, with; null: none so far. */
   readonly adminUrl: string | null;
   /** Unix ms. */
@@ -63,8 +66,13 @@ export function problemOf(services: readonly Service[], name: string): string | 
   return services.find((service) => service.name === name)?.problem();
 }
 
-function sessionFinding({ isLive, adminUrl, sinceMs }: SessionState): Finding {
+/** The way out for a machine whose node is gone. */
+const ANOTHER_NODE = '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.';
+
+function sessionFinding({ isLive, refusal, adminUrl, sinceMs }: SessionState): Finding {
   const details = { admin: adminUrl === null ? null : originOf(adminUrl).slice(0, 256), since: sinceMs === null ? null : new Date(sinceMs).toISOString() };
+  if (refusal === 'deleted') return failed('The node of this machine was deleted at the admin: what has not started is kept and not started.', ANOTHER_NODE, details);
+  if (refusal === 'unknown') return failed('The admin does not know the node of this machine: its database is another than before. What has not started waits until an admin knows it.', `If the database was restored, set ENROLLMENT_KEY to a key with a use left and start the agent again: it joins again under its id. ${ANOTHER_NODE}`, details);
   if (!isLive) return failed('The agent has no session with an admin: it takes no commands, and nobody gets in through one.', 'See the checks before this one, and the log of the agent: it dials again by itself.', details);
   return passed(`The agent has had a session with ${details.admin} since ${details.since}.`, details);
 }

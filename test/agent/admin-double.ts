@@ -9,7 +9,7 @@ import { decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts
 import { encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
-import { ENROLL_PATH, PROTOCOL_VERSION, SESSION_PATH } from '../../transport/protocol/version.ts';
+import { ENROLL_PATH, NODE_DELETED, PROTOCOL_VERSION, REFUSAL_HEADER, SESSION_PATH } from '../../transport/protocol/version.ts';
 
 type FrameOf<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>;
 
@@ -83,6 +83,8 @@ export interface DoubleHabits {
   readonly pongs?: boolean;
   /** Refuses connections with this HTTP status. */
   readonly refuses?: number;
+  /** With a header that says that the node was deleted. */
+  readonly saysDeleted?: boolean;
   readonly settings?: Partial<AgentSettings>;
   /** Answers an enrolment: status and body, or `drop` to cut the connection after reading the request. */
   readonly enrolls?: (request: Record<string, unknown>, attempt: number) => { status: number; body: unknown } | 'drop';
@@ -105,7 +107,7 @@ export class AdminDouble {
     server.on('request', (request, response) => void this.#request(request, response));
     server.on('upgrade', (request, socket, head) => {
       if (request.url !== SESSION_PATH) socket.destroy();
-      else if (this.habits.refuses !== undefined) socket.end(`HTTP/1.1 ${this.habits.refuses} Refused\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+      else if (this.habits.refuses !== undefined) socket.end(`HTTP/1.1 ${this.habits.refuses} Refused\r\n${this.habits.saysDeleted === true ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}content-length: 0\r\nconnection: close\r\n\r\n`);
       else this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#connected(webSocket, request));
     });
   }
@@ -220,9 +222,9 @@ export class AdminDouble {
     this.#changed();
   }
 
-  enrolled(body: Record<string, unknown>): unknown {
+  enrolled(body: Record<string, unknown>, token = 'token-of-the-node'): unknown {
     return {
-      data: { node_id: body['node_id'], api_token: 'token-of-the-node', proxy_password: 'proxy-password', cluster_name: 'test', admin_urls: [this.url], settings: this.settings() },
+      data: { node_id: body['node_id'], api_token: token, proxy_password: 'proxy-password', cluster_name: 'test', admin_urls: [this.url], settings: this.settings() },
       meta: { request_id: 'r', timestamp: new Date().toISOString() },
     };
   }

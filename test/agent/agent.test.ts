@@ -87,7 +87,7 @@ for (const [status, code, pattern] of [
   [403, 'key_expired', /ENROLLMENT_KEY has expired/],
   [403, 'key_spent', /no uses left/],
   [403, 'node_limit_reached', /node limit/],
-  [409, 'conflict', /make a recovery key/],
+  [409, 'conflict', /conflict: bad/],
   [422, 'validation_failed', /validation_failed: bad/],
   [404, 'not_found', /not_found/],
 ] as const) {
@@ -102,6 +102,76 @@ for (const [status, code, pattern] of [
     t.false(agent.log.includes(settings.ENROLLMENT_KEY));
   });
 }
+
+test.serial('each try carries the same secret of the machine, which a start after an enrolment that let nobody in finds again', async (t) => {
+  const { admin, settings } = await adminAndSettings(t, { enrolls: () => ({ status: 500, body: {} }) });
+  const first = AgentProcess.start(t, settings);
+  await admin.until('an attempt', () => admin.enrollments.length > 0);
+  first.kill();
+  await first.exited;
+  admin.habits = {};
+
+  AgentProcess.start(t, settings);
+  await admin.session();
+
+  const secrets = new Set(admin.enrollments.map((body) => body['machine_secret']));
+  t.is(secrets.size, 1);
+  t.regex(String([...secrets][0]), /^[\w-]{43}$/u);
+});
+
+test.serial('a recovery key that is set after a first start without it brings the identity of its node', async (t) => {
+  const { admin, settings } = await adminAndSettings(t, { enrolls: () => ({ status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } }) });
+  const node = '6f2c6a52-8d2b-4a3e-9f54-0d6c1f3f7a01';
+  await AgentProcess.start(t, settings).exited;
+  admin.habits = {};
+
+  AgentProcess.start(t, { ...settings, RECOVERY_KEY: `${node}.secret-of-the-key` });
+  const session = await admin.session();
+
+  t.like(admin.enrollments.at(-1), { node_id: node, recovery_key: `${node}.secret-of-the-key` });
+  t.is(session.of('hello')[0]?.node as string, node);
+});
+
+test.serial('unknown to the admin for good, it joins again with its key under its id, and what runs goes on', async (t) => {
+  const { admin, agent, directory, session, settings } = await fleetOfOne(t);
+  const execution = admin.deliver(session, `while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo through`);
+  await admin.until('the acknowledgement', () => session.of('acknowledge').length === 1);
+  admin.habits = { refuses: 401, enrolls: (body) => { admin.habits = {}; return { status: 201, body: admin.enrolled(body, 'token-of-the-second-time') }; } };
+  session.terminate();
+
+  const again = await admin.session(1);
+  writeFileSync(join(directory, 'go'), '');
+
+  t.is(again.authorization, 'Bearer token-of-the-second-time');
+  t.is(again.of('hello')[0]?.node, session.of('hello')[0]?.node);
+  t.deepEqual(again.of('hello')[0]?.holding, [execution]);
+  t.deepEqual(admin.enrollments.map((body) => [body['enrollment_key'], body['node_id'], body['machine_secret']]), Array.from({ length: 2 }, () => [settings.ENROLLMENT_KEY, session.of('hello')[0]?.node, admin.enrollments[0]?.['machine_secret']]));
+  t.like(await admin.result(execution), { outcome: 'completed', exit_code: 0, output: 'through\n' });
+  agent.terminate();
+  t.deepEqual(await agent.exited, { code: 0, signal: null });
+});
+
+test.serial('told that its node was deleted it does not join again, also after a restart, and is known again where the deletion is undone', async (t) => {
+  const { admin, agent, session, settings } = await fleetOfOne(t);
+  admin.habits = { refuses: 401, saysDeleted: true };
+  session.terminate();
+  await logged(agent, /This node was deleted at the admin/);
+  agent.terminate();
+  await agent.exited;
+  admin.habits = { refuses: 401 };
+
+  const second = AgentProcess.start(t, settings);
+  await logged(second, /does not know this node: its database/);
+  t.is(admin.enrollments.length, 1, 'the deletion is not undone by a database of before');
+  second.terminate();
+  await second.exited;
+  admin.habits = {};
+  AgentProcess.start(t, settings);
+
+  await admin.session(1);
+  while (readFileSync(join(settings.AGENT_DATA_DIR, 'identity.json'), 'utf8').includes('"was_deleted": true')) await sleep(10);
+  t.is(admin.enrollments.length, 1);
+});
 
 test.serial('a recovery key gives a machine that lost its data the id of its old node', async (t) => {
   const { admin, settings } = await adminAndSettings(t);
@@ -219,10 +289,10 @@ test.serial('revoked, it ends what runs and exits with a status of its own', asy
 
 test.serial('an admin that refuses the token is told of, and tried again', async (t) => {
   const { admin, agent, session } = await fleetOfOne(t);
-  admin.habits = { refuses: 401 };
+  admin.habits = { refuses: 401, enrolls: () => ({ status: 409, body: { error: { code: 'conflict', message: 'not yours', details: null }, meta: {} } }) };
 
   session.terminate();
-  await logged(agent, /does not know this node/);
+  await logged(agent, /could not join again with its ENROLLMENT_KEY: conflict: not yours/);
 
   t.is(agent.child.exitCode, null);
   t.false(agent.log.includes('token-of-the-node'));

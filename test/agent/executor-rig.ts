@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { Executor } from '../../agent/executor.ts';
-import type { ExecutorOptions } from '../../agent/executor.ts';
+import type { ExecutorOptions } from '../../agent/executor-options.ts';
 import { Journal } from '../../agent/journal.ts';
 import { scriptEnvironment } from '../../agent/keepers.ts';
 import type { AgentLog, Finished } from '../../agent/ports.ts';

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { TAILS_MAX } from '../../agent/tail-sender.ts';
+import { NODE_DELETED } from '../../transport/protocol/version.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentFrame } from '../../transport/protocol/frames.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
@@ -280,19 +281,48 @@ test('revoked, it never dials again', (t) => {
   t.is(clock.timers, 0);
 });
 
-test('unknown to the admin, it says what to do and tries again, the longest wait between', (t) => {
-  const { clock, link, links, lines } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+test('unknown to all admins, it asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
+  const unknown: boolean[] = [];
+  const { clock, link, links, lines, session } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'], onUnknown: (wasDeleted) => unknown.push(wasDeleted) });
+  const waits = Array.from({ length: 3 }, () => {
+    link().hangUp(401, 'it answered 401');
+    clock.pass(500);
+    t.is(link().url, 'http://b.test', 'the next admin at once');
+    link().hangUp(401, 'it answered 401');
+    const known = links.length;
+    let ms = 0;
+    for (; links.length === known; ms += 1_000) clock.pass(1_000);
+    return ms;
+  });
 
-  link().hangUp(401, 'it answered 401');
-  clock.pass(500);
-  t.is(link().url, 'http://b.test', 'the next admin at once');
-  link().hangUp(401, 'it answered 401');
-  clock.pass(29_999);
-  t.is(links.length, 2);
-  clock.pass(1);
+  t.deepEqual(waits, [2_000, 300_000, 300_000]);
+  t.deepEqual([unknown, session.refusal], [[false, false], 'unknown']);
+  t.deepEqual(lines.filter((line) => line.includes('does not know this node')).map((line) => /asked once more|edge-agent leave/u.exec(line)?.[0]), ['asked once more', 'edge-agent leave']);
+  link().welcome();
+  t.is(session.refusal, null);
+});
 
-  t.is(links.length, 3);
-  t.regex(lines.at(-1) ?? '', /does not know this node.*edge-agent leave/);
+test('unknown to one admin while another cannot be reached, it goes on asking as after any loss', (t) => {
+  const { clock, link, links } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+  for (let round = 0; round < 3; round += 1) {
+    link().hangUp(401, 'it answered 401');
+    clock.pass(500);
+    link().hangUp(1006, 'connection refused');
+    const known = links.length;
+    clock.pass(30_000);
+    t.true(links.length > known, `round ${round}`);
+  }
+});
+
+test('told that its node was deleted, it says so at once and is seldom back', (t) => {
+  const unknown: boolean[] = [];
+  const { clock, link, links, lines, session } = sessionRig({ onUnknown: (wasDeleted) => unknown.push(wasDeleted) });
+
+  link().hangUp(401, NODE_DELETED);
+  clock.pass(290_000);
+
+  t.deepEqual([unknown, session.refusal, links.length], [[true], 'deleted', 1]);
+  t.regex(lines.at(-1) ?? '', /was deleted at the admin/);
 });
 
 test('sent to another admin it goes there; to none, to no URL, or from https to http it does not', (t) => {

@@ -1,7 +1,9 @@
 /** Who is in the fleet: enrolment, recovery, moves and removal, with real agents. */
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import test from 'ava';
 import type { AliasResource, NodeResource } from '../../actors/resources.ts';
+import { PORTS } from '../actors/world.ts';
 import { CLUSTER } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import { restClient } from '../support/fleet/rest.ts';
@@ -92,6 +94,54 @@ test('an agent that lost its data is its node again by a recovery key, which wor
   await agent.kill();
   await recover();
   t.like(await agent.program.exited, { code: 3 });
+});
+
+test('a recovery whose answer was lost is answered again to the same machine, and to no other', async (t) => {
+  const agent = await fleet().addAgent();
+  await agent.live();
+  const { node } = agent;
+  const { recovery_key } = await fleet().rest.post<{ recovery_key: string }>(`/nodes/${node}/recovery_key`);
+  const { key, id } = await fleet().key({ uses_remaining: 1 });
+  await agent.kill();
+  const body = { enrollment_key: key, recovery_key, node_id: node, id_type: 'persistent', version: '1.0.0', ports: PORTS, self_update_enabled: false };
+  const enrol = (more: object) => fleet().rest.call<{ api_token: string }>('POST', '/agents/enroll', { body: { ...body, ...more } });
+
+  const answers = [await enrol({ machine_secret: 'a'.repeat(43) }), await enrol({ machine_secret: 'a'.repeat(43) }), await enrol({ machine_secret: 'b'.repeat(43) }), await enrol({})];
+
+  t.deepEqual(answers.map(({ status }) => status), [201, 201, 409, 409]);
+  t.not(answers[0]?.data?.api_token, answers[1]?.data?.api_token);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
+});
+
+test('a recovery key of a node that is gone ends the agent with a sentence, and makes no node', async (t) => {
+  const gone = randomUUID();
+  const { key, id } = await fleet().key({ uses_remaining: 1 });
+
+  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key, RECOVERY_KEY: `${gone}.a-secret-that-fits-nothing` });
+
+  t.deepEqual(await agent.program.exited, { code: 3, signal: null });
+  t.regex(agent.program.output, /The recovery key fits no node/u);
+  t.is((await fleet().rest.call('GET', `/nodes/${gone}`)).status, 404);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
+});
+
+test('a node that the database lost joins again by itself, under its id and its key; one that somebody deleted does not', async (t) => {
+  const { key, id } = await fleet().key({ uses_remaining: 4 });
+  const [lost, deleted] = [await fleet().addAgent({ ENROLLMENT_KEY: key }), await fleet().addAgent({ ENROLLMENT_KEY: key })];
+  await Promise.all([lost.live(), deleted.live()]);
+  const [lostNode, deletedNode] = [lost.node, deleted.node];
+  await Promise.all([lost.kill(), deleted.kill()]);
+  t.is((await fleet().rest.call('DELETE', `/nodes/${deletedNode}`)).status, 204);
+  await fleet().sql('delete from node where id = $1', [lostNode]); // as if it had joined after the dump
+
+  for (const agent of [lost, deleted]) agent.start({ ENROLLMENT_KEY: key });
+
+  await until('the node joined again', () => lost.program.output.includes('it has joined again with its ENROLLMENT_KEY'), 20_000);
+  await until('the deleted one says so', () => deleted.program.output.includes('This node was deleted at the admin'), 20_000);
+  const [execution] = await fleet().settled(await fleet().run('echo back', { targeting: { type: 'nodes', node_ids: [lostNode] } }));
+  t.like(execution, { node_id: lostNode, status: 'completed', output: 'back\n' });
+  t.is((await fleet().rest.call('GET', `/nodes/${deletedNode}`)).status, 404);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
 });
 
 test('a node moves to another cluster: its agent connects again, its recovery key is gone, and commands find it there', async (t) => {

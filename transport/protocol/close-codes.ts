@@ -12,5 +12,8 @@ export const CLOSE = {
   elsewhere: 4010,
 } as const;
 
+/** The reason with which a node's session is revoked when somebody deletes the node. */
+export const DELETED_REASON = 'the node was deleted';
+
 /** One of them. */
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];

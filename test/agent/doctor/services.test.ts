@@ -33,7 +33,7 @@ async function sources(t: ExecutionContext, more: Partial<ServiceSources> = {}):
   const web = await listening(t, agentLike());
   const proxy = await listening(t, saying(''));
   return {
-    services: () => [], session: () => ({ isLive: true, adminUrl: 'https://user:hunter22@admin.example/x', sinceMs: 1_000 }), journal: () => ({ waiting: 1, started: 2, unconfirmed: 3 }),
+    services: () => [], session: () => ({ isLive: true, refusal: null, adminUrl: 'https://user:hunter22@admin.example/x', sinceMs: 1_000 }), journal: () => ({ waiting: 1, started: 2, unconfirmed: 3 }),
     ports: () => ({ http_port: web, host_metrics_port: web, wireguard_metrics_port: web, http_proxy_port: proxy, socks5_proxy_port: proxy }),
     proxyHosts: ['127.0.0.1'], isProxyEnabled: true, isSelfUpdateEnabled: false, ...more,
   };
@@ -55,7 +55,7 @@ test('services that all work pass, and credentials of the admin\'s URL are not t
 
 test('a lost session, and the problem of a service, are told as they are', async (t) => {
   const from = await sources(t, {
-    session: () => ({ isLive: false, adminUrl: null, sinceMs: null }), isSelfUpdateEnabled: true,
+    session: () => ({ isLive: false, refusal: null, adminUrl: null, sinceMs: null }), isSelfUpdateEnabled: true,
     services: () => [{ name: 'journal', problem: () => 'the disk is full' }, { name: 'runner', problem: () => 'it cannot start processes' }, { name: 'http_proxy', problem: () => 'It does not listen on port 1: another program has it.' }, { name: 'host_metrics', problem: () => 'it does not listen' }],
   });
 

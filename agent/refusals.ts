@@ -1,0 +1,62 @@
+/** What it means that admins do not know this node (401): which waits follow, and what is said of it. Nothing is given up for it. */
+
+/** An admin that does not know this node is asked again after UNKNOWN_AGAIN_MS at most; from then on after UNKNOWN_MS_MAX at most; in ms, and after half of that at least. */
+export const UNKNOWN_AGAIN_MS = 3_000;
+export const UNKNOWN_MS_MAX = 600_000;
+
+/** What admins say of this node, while they refuse it. */
+export type Refused = 'unknown' | 'deleted';
+
+/** A round through the admins in which one did not know this node. */
+export interface RefusedRound {
+  /** Ms to wait; null: as after any round without success, since another admin could not be asked. */
+  readonly waitMs: number | null;
+  /** The first may be a mistake; from the second on it lasts. */
+  readonly isLasting: boolean;
+  /** To be logged; null: it was said already. */
+  readonly sentence: string | null;
+}
+
+/** Counts them. One wrong answer changes nothing but a wait. */
+export class Refusals {
+  #inRound = 0;
+  #rounds = 0;
+  #state: Refused | null = null;
+
+  /** Null: nobody refuses it. */
+  get state(): Refused | null {
+    return this.#state;
+  }
+
+  /** An admin answered 401. */
+  refused(wasDeleted: boolean): void {
+    this.#inRound += 1;
+    if (wasDeleted) this.#state = 'deleted';
+    this.#state ??= 'unknown';
+  }
+
+  /** An admin welcomed it. */
+  welcomed(): void {
+    this.#inRound = 0;
+    this.#rounds = 0;
+    this.#state = null;
+  }
+
+  /** A round through so many admins is over; null: none of them refused. `random` is in [0, 1). */
+  round(admins: number, random: number): RefusedRound | null {
+    const refusals = this.#inRound;
+    this.#inRound = 0;
+    if (refusals === 0) return null;
+    this.#rounds += 1;
+    const isDeleted = this.#state === 'deleted';
+    const isLasting = isDeleted || this.#rounds > 1;
+    const longestMs = isLasting ? UNKNOWN_MS_MAX : UNKNOWN_AGAIN_MS;
+    return { waitMs: refusals === admins ? Math.ceil(longestMs * (0.5 + random / 2)) : null, isLasting, sentence: this.#rounds <= 2 ? sentenceOf(isDeleted, isLasting) : null };
+  }
+}
+
+function sentenceOf(isDeleted: boolean, isLasting: boolean): string {
+  if (isDeleted) return 'This node was deleted at the admin. What has not started is kept and not started; `edge-agent leave` and a new ENROLLMENT_KEY make this machine another node';
+  if (!isLasting) return 'The admin does not know this node; it is asked once more';
+  return 'The admin does not know this node: its database is another than before. What has not started is kept and not started until an admin knows it; `edge-agent leave` and a new ENROLLMENT_KEY make this machine another node';
+}

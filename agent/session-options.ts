@@ -1,0 +1,28 @@
+/** What a session is told of its node, and which admins it may be sent to. */
+import type { AgentSettings, Registration } from '../transport/protocol/frames.ts';
+import type { NodeId } from '../transport/protocol/ids.ts';
+
+/** Who connects, where to, and who wants to know. */
+export interface SessionOptions {
+  readonly node: NodeId;
+  readonly token: string;
+  readonly registration: Registration;
+  /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
+  readonly adminUrls: () => readonly string[];
+  /** Called with every welcome and every later change. */
+  readonly onSettings?: (settings: AgentSettings, clusterName: string | null) => void;
+  /** Called when admins confirmed results. */
+  readonly onConfirmed?: () => void;
+  /** Called at every welcome. */
+  readonly onLive?: (adminUrl: string) => void;
+  /** Called after each round in which admins do not know this node, once that lasts; `wasDeleted`: one said that somebody deleted it. The session goes on dialling, seldom. */
+  readonly onUnknown?: (wasDeleted: boolean) => void;
+  /** Called once when the admin revoked this node: the session is over and does not dial again. */
+  readonly onRevoked?: (reason: string) => void;
+}
+
+/** A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token. */
+export function isFollowed(from: string, to: string): boolean {
+  const protocol = new URL(to).protocol;
+  return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
+}
