@@ -30,7 +30,7 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
   const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
   const recovered = config.RECOVERY_KEY === undefined ? null : recoveryKeyNode(config.RECOVERY_KEY);
   if (stored !== null && isEnrolled(stored)) {
-    if (recovered !== null && recovered !== stored.node_id) log.warn('RECOVERY_KEY is for another node than this machine is: `edge-agent leave` first, to make it that one', { node: stored.node_id, other: recovered });
+    if (recovered !== null && recovered !== stored.node_id) log.warn('RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one', { node: stored.node_id });
     return stored;
   }
   const { key, blob } = keyOf(config);
