@@ -2,8 +2,8 @@
 import { EVENT_TYPES } from './events.ts';
 import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
 
-/** `text` takes `*` as wildcard; `time` takes date-time or date; `cidr` an address range. */
-export type FieldKind = 'text' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
+/** `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address range. */
+export type FieldKind = 'text' | 'exact' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
 export type FilterOp = 'eq' | 'in' | 'gte' | 'lte';
 
 /** One filterable field: its kind and the operators it offers. The parameter is the field's name, with `__op` unless `eq`. */
@@ -45,6 +45,7 @@ const ids: FilterField = { kind: 'uuid', ops: ['in'] };
 const flag: FilterField = { kind: 'boolean', ops: ['eq'] };
 const range: FilterField = { kind: 'time', ops: ['gte', 'lte'] };
 const count: FilterField = { kind: 'integer', ops: ['eq', 'gte', 'lte'] };
+const exact: FilterField = { kind: 'exact', ops: ['eq'] };
 const countRange: FilterField = { kind: 'integer', ops: ['gte', 'lte'] };
 const cidr: FilterField = { kind: 'cidr', ops: ['eq'] };
 const dates = { inserted_at: range, updated_at: range };
@@ -56,7 +57,7 @@ export const LISTS = {
     sortable: ['name', 'node_count', 'node_limit', 'inserted_at', 'updated_at'],
   },
   enrollment_keys: {
-    fields: { cluster_name: text, name: textOnly, has_name: flag, is_unlimited: flag, is_spent: flag, is_expired: flag, is_never_used: flag, has_expiry: flag, uses_remaining: countRange, expired_at: range, last_used_at: range, ...dates },
+    fields: { key: exact, cluster_name: text, name: textOnly, has_name: flag, is_unlimited: flag, is_spent: flag, is_expired: flag, is_never_used: flag, has_expiry: flag, uses_remaining: count, expired_at: range, last_used_at: range, ...dates },
     sortable: ['name', 'cluster_name', 'uses_remaining', 'expired_at', 'last_used_at', 'inserted_at', 'updated_at'],
   },
   nodes: {
@@ -72,7 +73,7 @@ export const LISTS = {
     sortable: ['timeout', 'expired_at', 'inserted_at', 'updated_at'],
   },
   command_executions: {
-    fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
+    fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, has_cluster: flag, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
     sortable: ['status', 'exit_code', 'cluster_name', 'sent_at', 'completed_at', 'cancelled_at', 'expired_at', 'inserted_at', 'updated_at'],
   },
   ssh_usernames: {
@@ -80,7 +81,7 @@ export const LISTS = {
     sortable: ['username', 'cluster_name', 'inserted_at', 'updated_at'],
   },
   ssh_public_keys: {
-    fields: { key_name: text, ssh_username_id: ids, node_id: ids, fingerprint: textOnly, ...dates },
+    fields: { key_name: text, ssh_username_id: ids, username: text, node_id: ids, cluster_name: text, fingerprint: textOnly, ...dates },
     sortable: ['key_name', 'inserted_at', 'updated_at'],
   },
   ssh_recordings: {

@@ -144,7 +144,7 @@ export interface CommandResource {
   readonly updated_at: Instant;
 }
 
-/** An execution, as clients see it. `timeout` is in ms; `output` is null until it is over, and on a page of a list that would grow too large with it (then `output_truncated` is true). */
+/** An execution, as clients see it. `timeout` is in ms; `output` is null until it is over, and on a page of a list that would grow too large with it (then `output_withheld` is true). `output_truncated`: what is stored is not all that there was. */
 export interface ExecutionResource {
   readonly id: string;
   readonly command_id: string;
@@ -156,6 +156,7 @@ export interface ExecutionResource {
   readonly exit_code: number | null;
   readonly output: string | null;
   readonly output_truncated: boolean;
+  readonly output_withheld: boolean;
   readonly target_all: boolean;
   readonly expired_at: Instant | null;
   readonly sent_at: Instant | null;

@@ -14,8 +14,9 @@ export const PAGE_MAX = 1_000_000_000;
 export const IN_VALUES_MAX = 500;
 export const SORT_FIELDS_MAX = 8;
 
-/** Longest text filter, in characters. */
+/** Longest text filter, in characters, and longest one without wildcards: an enrolment key with the URLs of many admins. */
 export const FILTER_TEXT_MAX = 1_024;
+export const FILTER_EXACT_MAX = 8_192;
 
 type InputOf<K extends FieldKind> = K extends 'boolean' ? boolean | `${boolean}` : K extends 'integer' ? number | `${number}` : K extends readonly (infer Word extends string)[] ? Word : string;
 type Parameter<F extends FilterField, Op extends FilterOp> = Op extends 'in' ? string | readonly InputOf<F['kind']>[] : InputOf<F['kind']>;
@@ -77,6 +78,7 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
   if (typeof kind === 'object') return z.enum(kind);
   switch (kind) {
     case 'text': return storableText(FILTER_TEXT_MAX).min(1);
+    case 'exact': return storableText(FILTER_EXACT_MAX).min(1);
     case 'uuid': return z.guid('must be a UUID').overwrite((text) => text.toLowerCase());
     case 'integer': return fromText(integerOf, z.int().min(-INTEGER_MAX).max(INTEGER_MAX));
     case 'boolean': return fromText(booleanOf, z.boolean());

@@ -20,7 +20,7 @@ export async function executionsOn(api: Api, command: string, nodes: readonly st
 
 // A page holds back outputs that would make it too long: a single read has them.
 function whole(api: Api, execution: Execution): Promise<Execution> {
-  const heldBack = execution.output === null && execution.output_truncated;
+  const heldBack = execution.output_withheld;
   return heldBack ? api.get_command_execution.query({ id: execution.id }) : Promise.resolve(execution);
 }
 

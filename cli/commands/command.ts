@@ -67,7 +67,7 @@ export function addCommandCommands(program: Program): void {
 async function executionsOf(api: Api, id: string): Promise<readonly Execution[] | null> {
   const { rows } = await firstRows(OUTPUTS_MAX, (page) => api.list_command_executions.query({ command_id__in: [id], sort: 'inserted_at', ...page }));
   if (rows.length === 0) return isCommand(api, id);
-  const heldBack = rows.filter(({ output, output_truncated: cut }) => output === null && cut);
+  const heldBack = rows.filter(({ output_withheld: isWithheld }) => isWithheld);
   if (heldBack.length === 0) return rows;
   const whole = new Map((await executionsOn(api, id, heldBack.map(({ node_id: node }) => node))).map((execution) => [execution.id, execution]));
   return rows.map((row) => whole.get(row.id) ?? row);

@@ -41,7 +41,7 @@ function parameter(kind: FieldKind, value: Filter['value']): Sql {
     case 'boolean': return sql`${value}::boolean`;
     case 'cidr': return sql`${value}::inet`; // takes host bits, which a cidr does not: such a filter matches nothing
     case 'uuid': return sql`${value}::uuid`;
-    case 'text': return sql`${value}::text`;
+    case 'text': case 'exact': return sql`${value}::text`;
     default: return kind satisfies never;
   }
 }

@@ -1,9 +1,11 @@
 /** The list of enrolment keys. */
+import { hash } from 'node:crypto';
 import { LISTS } from '../../actors/filters.ts';
 import type { EnrollmentKeyResource } from '../../actors/resources.ts';
 import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
+import { decodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import { iso, type Reading, type Source } from './source.ts';
-import { rowsOf, sql } from './sql.ts';
+import { rowsOf, sql, type Sql } from './sql.ts';
 
 /** What lists show instead of the blob. */
 export const MASKED_KEY = '********';
@@ -16,6 +18,7 @@ export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
   id: sql`k.id`,
   joinCluster: sql`join cluster c on c.id = k.cluster_id`,
   fields: {
+    key: { matches: ({ value }) => isKey(String(value)) },
     cluster_name: { column: sql`c.name`, cluster: true },
     name: { column: sql`k.name` },
     has_name: { column: sql`(k.name is not null)` },
@@ -33,6 +36,12 @@ export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
   creation: [sql`k.inserted_at`, sql`k.id`],
   resources,
 };
+
+/** A whole key is found as an enrolment finds it: by the hash of its nonce, which has an index. What is no key is nobody's. */
+function isKey(text: string): Sql {
+  const blob = decodeEnrollmentBlob(text);
+  return blob === null ? sql`false` : sql`k.nonce_hash = ${hash('sha256', blob.nonce, 'buffer')}::bytea`;
+}
 
 interface EnrollmentKeyRow {
   readonly id: string;

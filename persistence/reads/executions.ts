@@ -6,7 +6,7 @@ import { rowsOf, sql, type Sql } from './sql.ts';
 
 /**
  * Output in one page of a list, in bytes: 8 times the largest single output by default, so that a page of 100 cannot ask for 100 MiB (L2).
- * From the row that passes it on, `output` is null and `output_truncated` true; single reads always carry all of it.
+ * From the row that passes it on, `output` is null and `output_withheld` true; single reads always carry all of it.
  */
 export const PAGE_OUTPUT_BYTES_MAX = 8_388_608;
 
@@ -21,6 +21,7 @@ export const EXECUTIONS: Source<ExecutionResource> = {
     command_id: { column: sql`e.command_id` },
     node_id: { column: sql`e.node_id` },
     cluster_name: { column: sql`e.cluster_name` },
+    has_cluster: { matches: ({ value }) => (value === true ? sql`exists (${ITS_CLUSTER})` : sql`not exists (${ITS_CLUSTER})`) },
     target_all: { column: sql`e.target_all` },
     exit_code: { column: sql`e.exit_code` },
     has_output: { column: sql`coalesce(e.output <> '', false)` },
@@ -35,6 +36,9 @@ export const EXECUTIONS: Source<ExecutionResource> = {
   creation: [sql`e.id`], // UUID v7: the primary key is in order of creation
   resources,
 };
+
+/** Of executions only the name of their cluster is kept: it may be gone. */
+const ITS_CLUSTER = sql`select from cluster c where c.name = e.cluster_name`;
 
 /** The open ones have an index of their own, which the planner takes only when told that none is finished. */
 function statusIn({ value }: Filter): Sql {
@@ -52,8 +56,8 @@ interface ExecutionRow {
   readonly status: ExecutionStatus;
   readonly exit_code: number | null;
   readonly output: string | null;
-  readonly withheld: boolean;
   readonly output_truncated: boolean;
+  readonly output_withheld: boolean;
   readonly target_all: boolean;
   readonly expired_at: Date | null;
   readonly sent_at: Date | null;
@@ -68,14 +72,13 @@ async function resources({ pool }: Reading, ids: readonly string[], single: bool
   // octet_length reads the length of a large text without the text; the window runs in the order of the page.
   const rows = await rowsOf<ExecutionRow>(pool, 'reading executions', sql`
     select e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.timeout, e.status, e.exit_code, e.output_truncated, e.target_all,
-      case when e.budgeted <= ${budget}::bigint then e.output end as output, e.budgeted > ${budget}::bigint and e.output is not null as withheld,
+      case when e.budgeted <= ${budget}::bigint then e.output end as output, e.budgeted > ${budget}::bigint and e.output is not null as output_withheld,
       e.expired_at, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at
     from (select x.*, page.place, sum(coalesce(octet_length(x.output), 0)) over (order by page.place) as budgeted
           from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command_execution x on x.id = page.id) e
     join command m on m.id = e.command_id order by e.place`);
-  return rows.map(({ withheld, ...row }) => ({
+  return rows.map((row) => ({
     ...row,
-    output_truncated: row.output_truncated || withheld,
     expired_at: iso(row.expired_at),
     sent_at: iso(row.sent_at),
     completed_at: iso(row.completed_at),

@@ -31,10 +31,12 @@ export const SSH_PUBLIC_KEYS: Source<SshPublicKeyResource> = {
   counted: 'ssh_public_key',
   table: sql`ssh_public_key k`,
   id: sql`k.id`,
-  joinCluster: sql``,
+  joinCluster: sql`join ssh_username u on u.id = k.ssh_username_id join node n on n.id = u.node_id join cluster c on c.id = n.cluster_id`,
   fields: {
     key_name: { column: sql`k.key_name` },
     ssh_username_id: { column: sql`k.ssh_username_id` },
+    username: { column: sql`u.username`, cluster: true }, // the same join
+    cluster_name: { column: sql`c.name`, cluster: true },
     node_id: { matches: ({ value }) => sql`k.ssh_username_id in (select u.id from ssh_username u where u.node_id = any(${value}::uuid[]))` },
     fingerprint: { column: sql`k.fingerprint` },
     inserted_at: { column: sql`k.inserted_at`, creation: true },

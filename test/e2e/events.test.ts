@@ -110,7 +110,7 @@ test('an execution is told of from its creation to its result, without its outpu
 
   const [created, sent, completed] = await Promise.all((['created', 'sent', 'completed'] as const).map((happening) => toldOnce(`edge.command_execution.${happening}`, { command_id: command.id })));
 
-  const [{ id, output: _output, output_truncated: _truncated, ...stored } = { id: '' }] = await fleet.executionsOf(command);
+  const [{ id, output: _output, output_truncated: _truncated, output_withheld: _withheld, ...stored } = { id: '' }] = await fleet.executionsOf(command);
   const data = { command_execution_id: id, ...stored };
   t.deepEqual(completed?.data, data as never);
   t.deepEqual(sent?.data, { ...data, status: 'sent', exit_code: null, completed_at: null, updated_at: sent?.time } as never);

@@ -4,7 +4,7 @@ import { LISTS, type Filter, type FilterField, type ListName, type ListQuery } f
 import { PAGE_OUTPUT_BYTES_MAX } from '../../persistence/reads/executions.ts';
 import { openedDatabase } from '../support/opened.ts';
 import { modelList } from './world/model.ts';
-import { storeWorld, type World } from './world/world.ts';
+import { keyBlob, storeWorld, type World } from './world/world.ts';
 
 const NAMES = Object.keys(LISTS) as ListName[];
 const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -28,6 +28,7 @@ function valueOf(world: World, name: ListName, field: string, kind: FilterField[
     case 'cidr': return fc.constantFrom('10.0.1.0/24', '10.0.1.9/24', '10.0.0.0/16', 'fd00:0:0:2::/64');
     case 'uuid': return fc.constantFrom(...ids(world, field), '00000000-0000-0000-0000-000000000000');
     case 'text': return wildcards(texts(world, name, field));
+    case 'exact': return fc.oneof(fc.constantFrom(...world.enrollment_keys.map(({ id }) => keyBlob(id))), fc.constantFrom('*', 'nothing', '\0', keyBlob('of nobody, in the world')));
     default: return kind satisfies never;
   }
 }
@@ -41,7 +42,8 @@ function ids(world: World, field: string): readonly string[] {
 }
 
 function texts(world: World, name: ListName, field: string): readonly string[] {
-  const place = name === 'ssh_usernames' && field === 'cluster_name' ? 'nodes' : name === 'ssh_usernames' && field === 'key_name' ? 'ssh_public_keys' : name;
+  const isOfNode = field === 'cluster_name' && (name === 'ssh_usernames' || name === 'ssh_public_keys');
+  const place = isOfNode ? 'nodes' : name === 'ssh_public_keys' && field === 'username' ? 'ssh_usernames' : name === 'ssh_usernames' && field === 'key_name' ? 'ssh_public_keys' : name;
   const rows = world[place] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
   return [...new Set(rows.map((row) => row[field]).filter((value) => typeof value === 'string'))];
 }
@@ -118,7 +120,7 @@ test('the counts of a command follow its executions, also when finished ones are
   t.like(await summary(), { total: total - completed + failed, completed: failed, succeeded: 0, failed });
 });
 
-test('a page of large outputs shows those that fit its budget, and says of the others that they are cut', async (t) => {
+test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
   const { pool, reads, ...opened } = await openedDatabase(t);
   const world = await storeWorld({ pool, reads, ...opened });
   const ran = world.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
@@ -127,9 +129,9 @@ test('a page of large outputs shows those that fit its budget, and says of the o
 
   const { rows } = await reads.list('command_executions', { filters: [{ field: 'status', op: 'in', value: ['completed'] }], sort: [], page: 1, pageSize: 100 });
 
-  t.deepEqual(rows.map(({ output, output_truncated }) => [output?.length ?? null, output_truncated]), rows.map((_, index) => (index < 4 ? [size / 2, false] : [null, true])));
+  t.deepEqual(rows.map(({ output, output_truncated, output_withheld }) => [output?.length ?? null, output_truncated, output_withheld]), rows.map((_, index) => (index < 4 ? [size / 2, false, false] : [null, false, true])));
   const single = await reads.get('command_executions', rows.at(-1)!.id);
-  t.is(single?.output?.length, size / 2);
+  t.deepEqual([single?.output?.length, single?.output_withheld], [size / 2, false]);
 });
 
 test('single reads carry what lists leave out, and null for what is not there', async (t) => {
@@ -141,7 +143,7 @@ test('single reads carry what lists leave out, and null for what is not there', 
 
   const nodes = modelList(world, 'nodes', { filters: [{ field: 'cluster_name', op: 'eq', value: cluster.name }], sort: [] });
   t.deepEqual(await reads.get('clusters', cluster.name), { ...cluster, nodes: nodes.map(({ id, status, vpn_hostname, enrollment_key_id }) => ({ id, status, vpn_hostname, enrollment_key_id })) });
-  t.deepEqual(await reads.get('enrollment_keys', key.id), { ...key, key: `blob of ${key.id}` });
+  t.deepEqual(await reads.get('enrollment_keys', key.id), { ...key, key: keyBlob(key.id) });
   t.deepEqual(await reads.get('nodes', world.nodes[3]!.id), world.nodes[3]!);
   t.deepEqual(await reads.get('aliases', world.aliases[3]!.id), world.aliases[3]!);
   t.deepEqual(await reads.get('commands', world.commands[3]!.id), world.commands[3]!);

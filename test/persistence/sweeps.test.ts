@@ -25,7 +25,7 @@ async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS): P
 const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
 const isOpen = ({ status }: ExecutionResource) => status === 'pending' || status === 'sent';
 
-function snapshot({ id, output: _output, output_truncated: _cut, ...execution }: ExecutionResource, targetAll: boolean): Record<string, unknown> {
+function snapshot({ id, output: _output, output_truncated: _cut, output_withheld: _withheld, ...execution }: ExecutionResource, targetAll: boolean): Record<string, unknown> {
   return { ...execution, command_execution_id: id, target_all: targetAll };
 }
 

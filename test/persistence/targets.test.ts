@@ -35,7 +35,7 @@ function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolea
     case 'integer': return fc.constantFrom(0, 1, 8, 10, 12);
     case 'time': return fc.constantFrom('2026-01-01T00:30:00Z', '2026-01-01T01:15:00+01:00', '2025-12-31T00:00:00Z');
     case 'cidr': return fc.constantFrom('10.0.1.0/24', '10.9.0.0/24');
-    case 'text':
+    case 'text': case 'exact':
     case 'uuid': return fc.constantFrom('prod', 'prod*', '*east', '1.*', '1_0', '*');
     default: return kind satisfies never;
   }

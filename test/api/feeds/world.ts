@@ -128,7 +128,7 @@ export function commandOf(n: number): CommandResource {
 /** A pending execution of a command, on a node of its own. */
 export function executionOf(n: number, command: number, changes: Partial<ExecutionResource> = {}): ExecutionResource {
   return {
-    id: idOf(n), command_id: idOf(command), node_id: idOf(n + 1_000), cluster_name: 'demo', command_text: 'true', timeout: null, status: 'pending', exit_code: null, output: null, output_truncated: false,
+    id: idOf(n), command_id: idOf(command), node_id: idOf(n + 1_000), cluster_name: 'demo', command_text: 'true', timeout: null, status: 'pending', exit_code: null, output: null, output_truncated: false, output_withheld: false,
     target_all: true, expired_at: null, sent_at: null, completed_at: null, cancelled_at: null, inserted_at: AT, updated_at: AT, ...changes,
   };
 }

@@ -1,6 +1,6 @@
 /** Lists as plain JavaScript would filter and sort them: what the SQL is held against. */
 import { LISTS, type Filter, type ListName, type ListQuery } from '../../../actors/filters.ts';
-import type { World } from './world.ts';
+import { keyBlob, type World } from './world.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Value = string | number | boolean | null;
@@ -22,7 +22,12 @@ export function modelList<N extends ListName>(world: World, name: N, query: Pick
 /** A row with what its filters find in other rows. */
 function joined(world: World, name: ListName, row: Row): Row {
   if (name === 'ssh_usernames') return { ...row, cluster_name: world.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
-  return name === 'ssh_public_keys' ? { ...row, node_id: world.ssh_usernames.find((username) => username.id === row['ssh_username_id'])?.node_id } : row;
+  if (name === 'enrollment_keys') return { ...row, key: keyBlob(String(row['id'])) };
+  if (name === 'command_executions') return { ...row, has_cluster: world.clusters.some((cluster) => cluster.name === row['cluster_name']) };
+  if (name !== 'ssh_public_keys') return row;
+  const username = world.ssh_usernames.find(({ id }) => id === row['ssh_username_id']);
+  const node = world.nodes.find(({ id }) => id === username?.node_id);
+  return { ...row, node_id: node?.id, username: username?.username, cluster_name: node?.cluster_name };
 }
 
 function matches(world: World, name: ListName, row: Row, { field, op, value }: Filter): boolean {

@@ -5,6 +5,7 @@ import type { ListName } from '../../../actors/filters.ts';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES, type CommandSummary, type DeliveryStatus, type ExecutionStatus } from '../../../actors/resources.ts';
 import { enrollmentKeyBlob } from '../../../actors/sealed-columns.ts';
+import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
 import { Cluster } from '../../../persistence/entities/cluster.ts';
 import { Command, CommandExecution } from '../../../persistence/entities/command.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
@@ -61,7 +62,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   const clusters = CLUSTERS.map((name, index) => ({ ...madeAt(), name, ipv4Range: `10.0.${index}.0/24`, ipv6Range: `fd00:0:0:${index + 1}::/64`, nodeLimit: maybe(() => 1 + next(50)), nodeCount: 0, updatedAt: time() }));
   const keys = Array.from({ length: 14 }, () => {
     const { id, insertedAt } = madeAt();
-    return { id, insertedAt, cluster: pick(clusters), name: maybe(() => pick(TEXTS)), nonceHash: Buffer.from(id), sealedKey: vault.seal(`blob of ${id}`, enrollmentKeyBlob(id)), expiredAt: maybe(() => (next(2) === 0 ? time() : new Date(FAR_MS + next(9)))), usesRemaining: maybe(() => next(3)), lastUsedAt: maybe(time), updatedAt: time() };
+    return { id, insertedAt, cluster: pick(clusters), name: maybe(() => pick(TEXTS)), nonceHash: Buffer.from(vault.sha256(nonceOf(id))), sealedKey: vault.seal(keyBlob(id), enrollmentKeyBlob(id)), expiredAt: maybe(() => (next(2) === 0 ? time() : new Date(FAR_MS + next(9)))), usesRemaining: maybe(() => next(3)), lastUsedAt: maybe(time), updatedAt: time() };
   });
   const nodes = Array.from({ length: 47 }, () => {
     const id = randomId();
@@ -70,7 +71,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
   for (const cluster of clusters) cluster.nodeCount = nodes.filter((node) => node.cluster === cluster).length;
   const aliases = nodes.slice(0, 20).map((node, index) => ({ ...madeAt(), node, cluster: node.cluster, name: `${pick(['web', 'db', 'east'])}-${index}`, updatedAt: time() }));
   const commands = Array.from({ length: 9 }, () => ({ ...madeAt(), commandText: pick(TEXTS), targeting: { type: 'all' as const }, timeout: maybe(() => 1 + next(5) * 1_000), expiredAt: maybe(time), updatedAt: time() }));
-  const executions = commands.flatMap((command) => nodes.slice(0, 16).map((node) => ({ ...madeAt(), command, node, ...ending(pick(EXECUTION_STATUSES), next, time), clusterName: node.cluster.name, targetAll: next(2) === 0, expiredAt: command.expiredAt, updatedAt: time() })));
+  const executions = commands.flatMap((command) => nodes.slice(0, 16).map((node, index) => ({ ...madeAt(), command, node, ...ending(pick(EXECUTION_STATUSES), next, time), clusterName: index % 7 === 0 ? 'gone' : node.cluster.name, targetAll: next(2) === 0, expiredAt: command.expiredAt, updatedAt: time() })));
 
   const usernames = Array.from({ length: 40 }, (_, index) => ({ ...madeAt(), node: pick(nodes), username: `${pick(['ada', 'eve', 'op_er', 'x-ray'])}-${index}`, passwordHash: maybe(() => '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA'), updatedAt: time() }));
   const publicKeys = Array.from({ length: 50 }, (_, index) => ({ ...madeAt(), sshUsername: pick(usernames), keyName: pick(TEXTS), publicKey: `ssh-ed25519 ${index}`, fingerprint: `SHA256:${index}`, updatedAt: time() }));
@@ -104,7 +105,7 @@ export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<Worl
     commands: commands.map((command) => ({ id: command.id, command_text: command.commandText, targeting: command.targeting, timeout: command.timeout, expired_at: iso(command.expiredAt), summary: summaryOf(executions.filter((execution) => execution.command === command)), ...dates(command) })),
     command_executions: executions.map(({ command, node, ...execution }) => ({
       id: execution.id, command_id: command.id, node_id: node.id, cluster_name: execution.clusterName, command_text: command.commandText, timeout: command.timeout,
-      status: execution.status, exit_code: execution.exitCode, output: execution.output, output_truncated: execution.outputTruncated, target_all: execution.targetAll,
+      status: execution.status, exit_code: execution.exitCode, output: execution.output, output_truncated: execution.outputTruncated, output_withheld: false, target_all: execution.targetAll,
       expired_at: iso(execution.expiredAt), sent_at: iso(execution.sentAt), completed_at: iso(execution.completedAt), cancelled_at: iso(execution.cancelledAt), ...dates(execution),
     })),
     ssh_usernames: usernames.map((username) => ({ id: username.id, username: username.username, has_password: username.passwordHash !== null, node_id: username.node.id, public_keys: null, ...dates(username) })),
@@ -159,4 +160,13 @@ function summaryOf(executions: readonly { readonly status: ExecutionStatus; read
   const count = (status: ExecutionStatus) => executions.filter((execution) => execution.status === status).length;
   const succeeded = executions.filter((execution) => execution.status === 'completed' && execution.exitCode === 0).length;
   return { total: executions.length, pending: count('pending'), sent: count('sent'), completed: count('completed'), succeeded, failed: count('completed') - succeeded, cancelled: count('cancelled'), expired: count('expired'), dropped: count('dropped') };
+}
+
+/** The enrolment key of this id, as text. */
+export function keyBlob(id: string): string {
+  return encodeEnrollmentBlob({ admin_urls: ['http://192.0.2.1:44000'], cluster_name: 'prod', nonce: nonceOf(id) });
+}
+
+function nonceOf(id: string): string {
+  return `nonce of ${id}`;
 }
