@@ -10,6 +10,7 @@ import { create_enrollment_key, create_public_enrollment_key, delete_enrollment_
 import { explain_event_type, list_event_types, publish_test_event } from './operations/events.ts';
 import { get_agent_metrics, get_host_metrics, get_node_metrics } from './operations/node-metrics.ts';
 import { change_node_cluster, create_node_recovery_key, delete_node, delete_node_recovery_key, get_node, list_nodes } from './operations/nodes.ts';
+import { discover_agent_metrics, discover_host_metrics, discover_wireguard_metrics, scrape_admin_metrics, scrape_agent_metrics, scrape_host_metrics, scrape_wireguard_metrics } from './operations/scrapes.ts';
 import { create_ssh_public_key, delete_ssh_public_key, get_ssh_public_key, list_ssh_public_keys } from './operations/ssh-public-keys.ts';
 import { delete_ssh_recording, get_ssh_recording, list_ssh_recordings } from './operations/ssh-recordings.ts';
 import { create_ssh_username, delete_ssh_username, get_ssh_username, list_ssh_usernames } from './operations/ssh-usernames.ts';
@@ -30,6 +31,7 @@ export const catalogue = {
   create_webhook, list_webhooks, get_webhook, delete_webhook, list_webhook_deliveries, get_webhook_delivery, redeliver_webhook_delivery,
   list_event_types, explain_event_type, publish_test_event,
   get_admin, get_my_admin_cluster, list_admin_clusters, list_edge_clusters, list_orphaned_clusters, get_admin_metrics, check_admin_health,
+  scrape_host_metrics, scrape_agent_metrics, scrape_wireguard_metrics, scrape_admin_metrics, discover_host_metrics, discover_agent_metrics, discover_wireguard_metrics,
 } as const;
 
 /** The catalogue as a type: what clients are typed by. */

@@ -112,6 +112,11 @@ export interface Operation<Name extends string = string, K extends Kind = Kind, 
   readonly creates: boolean;
   /** Refused with `degraded_mode` while there are more nodes than the admins have room for. Source: contract.md, 1. */
   readonly needsCapacity: boolean;
+  /** May be refused with `conflict` or `idempotency_conflict`: documentation says so. */
+  readonly conflicts: boolean;
+  /** May be refused with `forbidden` whoever asks, and with `not_found` although its path names nothing. */
+  readonly mayBeForbidden: boolean;
+  readonly mayBeMissing: boolean;
   readonly list: List;
   readonly input: Input;
   readonly output: Output;
@@ -135,6 +140,12 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
   readonly creates?: boolean;
   /** Default: false. */
   readonly needsCapacity?: boolean;
+  /** Default: what `creates` is, since a retried create may come with another body. */
+  readonly conflicts?: boolean;
+  /** Default: false. */
+  readonly mayBeForbidden?: boolean;
+  /** Default: false. A path that names something may always miss it. */
+  readonly mayBeMissing?: boolean;
   /** Default: false. */
   readonly list?: List;
   readonly input: Input;
@@ -146,7 +157,7 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
 export function operation<const Name extends string, const K extends Kind, Input extends z.ZodType, Output extends z.ZodType, const List extends boolean = false>(
   definition: Definition<Name, K, Input, Output, List>,
 ): Operation<Name, K, Input, Output, List> {
-  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, list: false as List, ...definition };
+  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, conflicts: definition.creates ?? false, mayBeForbidden: false, mayBeMissing: false, list: false as List, ...definition };
 }
 
 function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {

@@ -1,4 +1,5 @@
 /** The AsyncAPI 3.1 document, made from the catalogue of events: what is sent where, and how it looks. */
+import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
 import { EVENT_DEFINITIONS, explainEventType } from '../../actors/event-catalogue.ts';
 import { TOPICS, topicOf } from '../../actors/event-topics.ts';
 import { EVENT_TYPES, type EventType } from '../../actors/events.ts';
@@ -12,14 +13,14 @@ type Json = Readonly<Record<string, unknown>>;
 export const EVENT_CONTENT_TYPE = 'application/cloudevents+json';
 
 /** The document. `coreName` is that of the examples. */
-export function asyncApi(version: string, coreName: string): Json {
+export function asyncApi(coreName: string): Json {
   const ways = [webhookWay(), mqttWay(), ...TOPICS.map(topicWay), ...EVENT_TYPES.map(typeWay)];
   return {
     asyncapi: '3.1.0',
     id: 'urn:edge-fleet-control',
     info: {
       title: 'Edge fleet control events',
-      version,
+      version: CATALOGUE_VERSION,
       description: 'What happens in the fleet, as CloudEvents 1.0. Every event is sent to the webhooks that subscribed to its type and, where one is configured, to a message broker. Delivery is at least once and in order for each node, execution, request or key; drop what comes twice by its id. The data is the whole object at that moment, never a difference; what is nothing is null; secrets are never in it.',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       contact: { name: 'Edge fleet control' },

@@ -1,4 +1,5 @@
 /** `/asyncdoc`: every type of event for people, with its fields and an example. Made by the server, and whole without a script. */
+import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
 import { ENVELOPE, EVENT_DEFINITIONS, explainEventType } from '../../actors/event-catalogue.ts';
 import { topicOf } from '../../actors/event-topics.ts';
 import { EVENT_TYPES, type EventType } from '../../actors/events.ts';
@@ -50,6 +51,7 @@ export function eventPage(version: string, coreName: string, hasViewer: boolean)
   const groups = Object.entries(SUBJECTS).map(([subject, title]) => ({ subject, title, types: EVENT_TYPES.filter((type) => type.split('.')[1] === subject) }));
   return documentationPage({ path: '/asyncdoc', title: 'Event types', version, style: STYLE, body: `<div class="head">
 <h1>Event types</h1>
+<p class="topic">Version ${CATALOGUE_VERSION} of the catalogue.</p>
 <p class="lead">What happens in the fleet, told as it happens: ${EVENT_TYPES.length} types of <a href="#envelope">CloudEvents 1.0</a>, by <a href="#webhooks">webhooks</a> and, where one is configured, a <a href="#brokers">message broker</a>.</p>
 <p>Each event comes at least once, and in order for each node, execution, request or key. <code>data</code> is the whole object at that moment, never a difference. What is nothing is <span class="null">null</span>, never left out. Secrets are never in it.</p>
 <p class="ways">${hasViewer ? `<a href="${VIEWER_PATH}">Open in the AsyncAPI viewer</a> ` : ''}<a href="/api/asyncapi">AsyncAPI 3.1 document</a> <a href="/api/docs#event_types">Operations</a></p>

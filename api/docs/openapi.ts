@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, made from the catalogue. Its schemas are those that inputs are checked with. */
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
 import { API_PREFIX } from '../rest/routes.ts';
+import { refusedComponents, refusedResponses, refusedStatuses, scrapeRefusedStatuses } from './refusals.ts';
 import { inputSchema, outputSchema, schemaName, type JsonSchema } from '../schemas.ts';
 import { SCRAPE_ROUTES, type ScrapeRoute } from './scrape-routes.ts';
 
@@ -17,6 +18,7 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
     const name = schemaName(operation.output);
     if (name !== null) resources[name] = outputSchema(operation);
   }
+  const refused = refusedComponents(REQUEST_ID);
   for (const route of SCRAPE_ROUTES) (paths[route.path] ??= {})['get'] = scraped(route);
   return {
     openapi: '3.1.0',
@@ -28,8 +30,8 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
       headers: { 'X-Request-Id': { description: 'Equal to meta.request_id. A valid incoming one is kept.', schema: { type: 'string' } } },
-      schemas: { ...resources, ...ENVELOPE_PARTS },
-      responses: { Error: { description: 'Refused, and why.', headers: REQUEST_ID, content: { 'application/json': { schema: reference('Error') } } } },
+      schemas: { ...resources, ...ENVELOPE_PARTS, ...refused.schemas },
+      responses: refused.responses,
     },
   };
 }
@@ -65,7 +67,7 @@ function described(operation: AnyOperation, rest: RestRoute): Json {
     }),
     responses: {
       ...Object.fromEntries(statusesOf(rest).map((status) => [status, success(operation, status, list)])),
-      default: { $ref: '#/components/responses/Error' },
+      ...refusedResponses(refusedStatuses(operation, rest)),
     },
   };
 }
@@ -94,7 +96,7 @@ function scraped({ operationId, summary, tag, pathFields, queryFields, type, sch
       ...Object.entries(pathFields).map(([name, field]) => ({ name, in: 'path', required: true, schema: field })),
       ...Object.entries(queryFields).map(([name, field]) => queryParameter(name, field, false)),
     ],
-    responses: { 200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } }, default: { $ref: '#/components/responses/Error' } },
+    responses: { 200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } }, ...refusedResponses(scrapeRefusedStatuses(Object.keys(pathFields).length > 0)) },
   };
 }
 
@@ -131,16 +133,4 @@ const ENVELOPE_PARTS: Json = {
     required: ['page', 'page_size', 'total_count', 'total_pages', 'has_next', 'has_prev', 'next_page', 'prev_page'],
   },
   ListMeta: { type: 'object', properties: { ...metaFields, pagination: reference('Pagination') }, required: ['request_id', 'timestamp', 'pagination'] },
-  Error: {
-    type: 'object',
-    properties: {
-      error: {
-        type: 'object',
-        properties: { code: { type: 'string' }, message: { type: 'string' }, details: { type: ['object', 'null'], additionalProperties: { type: 'array', items: { type: 'string' } } } },
-        required: ['code', 'message', 'details'],
-      },
-      meta: reference('Meta'),
-    },
-    required: ['error', 'meta'],
-  },
 };

@@ -35,7 +35,7 @@ const DEFAULT_URL = 'http://127.0.0.1:44000';
 /** Offers the documentation routes. */
 export function offerDocumentation(app: FastifyInstance, operations: readonly AnyOperation[], documented: Documented): void {
   const { version, coreName, adminUrls, domain, proxyPorts } = documented;
-  const documents: Readonly<Record<string, () => object>> = { [OPENAPI_PATH]: () => openApi(operations, version), [ASYNCAPI_PATH]: () => asyncApi(version, coreName) };
+  const documents: Readonly<Record<string, () => object>> = { [OPENAPI_PATH]: () => openApi(operations, version), [ASYNCAPI_PATH]: () => asyncApi(coreName) };
   for (const [path, make] of Object.entries(documents)) {
     const text = once(() => JSON.stringify(make()));
     app.get(path, (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(text()));

@@ -1,13 +1,11 @@
 /** One MCP server a request: what it offers depends on who asks. */
 import { ProtocolError, ProtocolErrorCode, Server, type Tool } from '@modelcontextprotocol/server';
+import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
 import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { AnyOperation } from '../operation.ts';
 import type { Caller } from '../principals.ts';
 import { toolOf, toolResult } from './tools.ts';
-
-/** Version of the tool catalogue. Source: spec.md, versioning. */
-export const TOOL_CATALOGUE_VERSION = '0.2.0';
 
 /** The tool list changes only with the program; clients may keep it this long, in ms. */
 const TOOLS_TTL_MS = 300_000;
@@ -31,7 +29,7 @@ export interface Asking {
 
 /** A server for one request of this caller. Calls take the one path of all surfaces, which decides again. */
 export function createMcpServer(call: CallOperation, { caller, shows }: Asking): Server {
-  const server = new Server({ name: 'edge-fleet-control', version: TOOL_CATALOGUE_VERSION }, {
+  const server = new Server({ name: 'edge-fleet-control', version: CATALOGUE_VERSION }, {
     capabilities: { tools: {} }, instructions: INSTRUCTIONS,
     cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' }, 'server/discover': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
   });

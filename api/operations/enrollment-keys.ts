@@ -54,6 +54,8 @@ export const create_public_enrollment_key = operation({
   scope: 'public',
   summary: 'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
+  mayBeForbidden: true,
+  mayBeMissing: true,
   creates: true,
   input: nothing,
   output: EnrollmentKeyView,
@@ -94,6 +96,7 @@ export const update_enrollment_key = operation({
   needsCapacity: true,
   summary: 'Change the label, expiry or remaining uses of an enrolment key. What is left out stays.',
   rest: { method: 'PATCH', path: '/enrollment_keys/:id', status: 200 },
+  conflicts: true,
   input: z.strictObject({ id: Uuid, ...body }),
   output: EnrollmentKeyView,
   handle: async ({ id, name, expired_at, uses_remaining }, { ports }) => {

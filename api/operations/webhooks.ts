@@ -111,6 +111,7 @@ export const redeliver_webhook_delivery = operation({
   kind: 'mutation',
   summary: 'Send a finished delivery once more, under the same event id.',
   rest: { method: 'POST', path: '/webhook_deliveries/:id/redeliver', status: 202 },
+  conflicts: true,
   hints: { destructive: false, idempotent: false, openWorld: true },
   input: z.strictObject({ id: Uuid }),
   output: WebhookDeliveryView,

@@ -1,14 +1,12 @@
 /** Which nodes there are to scrape, as Prometheus' HTTP service discovery reads it. Not in the catalogue: a bare array, streamed. Source: contract.md, 4, metrics discovery. */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { z } from 'zod';
-import { LISTS, type Filter } from '../../actors/filters.ts';
 import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
-import { parametersOf, parameterSchema } from '../list-input.ts';
 import type { OperationPorts } from '../operation.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
+import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../targets.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
@@ -18,11 +16,6 @@ export function discoveryPath(source: MetricsSource): string {
   return `${API_PREFIX}/nodes/metrics/${source}/discovery`;
 }
 
-const PARAMETERS = parametersOf(LISTS.nodes.fields);
-
-/** What may be asked for: the filters of list_nodes. There are no pages and no order. */
-export const DISCOVERY_INPUT = z.strictObject(Object.fromEntries(PARAMETERS.map(({ name, field, op }) => [name, parameterSchema(field.kind, op).optional()])));
-
 /** Offers the discovery routes, to METRICS_KEY and MASTER_KEY. */
 export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>, gate: Gate, log: Log): void {
   for (const source of METRICS_SOURCES) {
@@ -31,9 +24,7 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
       const parsed = DISCOVERY_INPUT.safeParse(request.query);
       if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
-      const given = parsed.data as Readonly<Record<string, Filter['value'] | undefined>>;
-      const filters = PARAMETERS.flatMap(({ name, key, op }): Filter[] => given[name] === undefined ? [] : [{ field: key, op, value: given[name] }]);
-      return sendTargets(reply, log, discovery.pieces(filters), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
+      return sendTargets(reply, log, discovery.pieces(discoveryFilters(parsed.data)), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
     });
   }
 }
@@ -63,12 +54,9 @@ async function sendTargets(reply: FastifyReply, log: Log, pieces: AsyncGenerator
 /** The parts of an entry around its node's id, cluster, status, version, and id again. */
 type Entry = readonly [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
 
-/** Where this admin is reached: a scheme other than http is a label of its own, and a path of its own is kept. */
 function entryOf(baseUrl: string, source: MetricsSource): Entry {
-  const { protocol, host, port, pathname } = new URL(baseUrl);
-  const isHttps = protocol === 'https:';
-  const address = port === '' ? `${host}:${isHttps ? 443 : 80}` : host;
-  const path = JSON.stringify(`${pathname.replace(/\/+$/u, '')}${API_PREFIX}/nodes/`).slice(0, -1);
+  const { address, isHttps, nodesPath } = scrapedAdmin(baseUrl);
+  const path = JSON.stringify(nodesPath).slice(0, -1);
   return [
     `,{"targets":[${JSON.stringify(address)}],"labels":{"node_id":"`, '","cluster":', ',"status":"', '","version":',
     `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`, `/metrics/${source}/raw"}}`,

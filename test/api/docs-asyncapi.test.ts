@@ -22,7 +22,7 @@ async function parsed(document: object) {
 }
 
 /** One parse is near a second of work, so it is shared. */
-const parsing = parsed(asyncApi('1.2.3', 'north'));
+const parsing = parsed(asyncApi('north'));
 
 test('the document is valid AsyncAPI 3.1.0 without a remark', async (t) => {
   const { model, problems } = await parsing;
@@ -31,17 +31,18 @@ test('the document is valid AsyncAPI 3.1.0 without a remark', async (t) => {
   t.is(model?.version(), '3.1.0');
 });
 
-test('it is served to everyone, with the version and the name of this installation', async (t) => {
+test('it is served to everyone, with the version of the catalogue and the name of this installation', async (t) => {
   const { request } = await serveApi(t, { operations: { coreName: 'north' }, settings: { version: '1.2.3' } });
 
   const { status, headers, body } = await request('GET', '/api/asyncapi', { headers: { authorization: '' } });
 
   t.deepEqual([status, headers.get('content-type')], [200, 'application/json; charset=utf-8']);
-  t.deepEqual(body as unknown, JSON.parse(JSON.stringify(asyncApi('1.2.3', 'north'))));
+  t.deepEqual(body as unknown, JSON.parse(JSON.stringify(asyncApi('north'))));
+  t.is((body as unknown as { readonly info: { readonly version: string } }).info.version, '0.2.0');
 });
 
 test('the parser sees what is wrong: an unknown field, a message of another channel, a channel that is none', async (t) => {
-  const wrong = JSON.parse(JSON.stringify(asyncApi('1.2.3', 'default'))) as { info: Json; operations: Record<string, { messages: Json[]; channel: Json }> };
+  const wrong = JSON.parse(JSON.stringify(asyncApi('default'))) as { info: Json; operations: Record<string, { messages: Json[]; channel: Json }> };
   wrong.info['titel'] = 'x';
   wrong.operations['send.webhook']!.messages[0] = { $ref: '#/channels/mqtt/messages/edge.core.test' };
   wrong.operations['send.mqtt']!.channel = { $ref: '#/servers/mqtt' };
@@ -53,7 +54,7 @@ test('the parser sees what is wrong: an unknown field, a message of another chan
 
 for (const type of EVENT_TYPES) {
   test(`the example of ${type} keeps to its payload schema, which takes no field more and none less`, (t) => {
-    const { components } = asyncApi('1.2.3', 'default') as { components: { schemas: Record<string, object>; messages: Record<string, { examples: readonly { payload: Envelope }[] }> } };
+    const { components } = asyncApi('default') as { components: { schemas: Record<string, object>; messages: Record<string, { examples: readonly { payload: Envelope }[] }> } };
     const validate = ajv.compile(components.schemas[type] ?? false);
     const payload = components.messages[type]?.examples[0]?.payload;
     const withData = (data: object) => validate({ ...payload, data: { ...payload?.data, ...data } });
@@ -90,7 +91,7 @@ test('the message of a webhook has the headers of both signatures; those of brok
 });
 
 test('payloads are the exact fields of the catalogue, with null beside the type where it may be', (t) => {
-  const { components } = asyncApi('1.2.3', 'default') as { components: { schemas: Record<string, { properties: { data: Json } }> } };
+  const { components } = asyncApi('default') as { components: { schemas: Record<string, { properties: { data: Json } }> } };
 
   t.deepEqual(components.schemas['edge.enrollment_key.verified']?.properties.data, {
     type: 'object',

@@ -2,11 +2,13 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import test from 'ava';
 import { EVENT_TYPES } from '../../actors/events.ts';
+import type { RefusalCode } from '../../actors/refusal.ts';
 import { catalogue } from '../../api/catalogue.ts';
 import { eventPage } from '../../api/docs/event-page.ts';
 import { openApi } from '../../api/docs/openapi.ts';
 import { SCRAPE_ROUTES } from '../../api/docs/scrape-routes.ts';
 import type { AnyOperation } from '../../api/operation.ts';
+import { HTTP_STATUS } from '../../api/rest/answers.ts';
 import { serveApi } from './fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
@@ -15,6 +17,7 @@ const VIEWER = ['/asyncdoc/viewer', '/asyncdoc/viewer/viewer.js', '/asyncdoc/vie
 const offered = operations.filter(({ rest }) => rest !== null);
 
 interface Described {
+  readonly responses: Readonly<Record<string, { readonly $ref?: string }>>;
   readonly operationId: string;
   readonly security?: readonly unknown[];
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
@@ -42,6 +45,24 @@ test('the served document has every operation of the catalogue that has a route,
   t.deepEqual(described.filter(({ security }) => security !== undefined).map(({ operationId }) => operationId), ['create_public_enrollment_key']);
   const listNodes = paths['/api/v1/nodes']?.['get'];
   t.true(listNodes?.parameters.some((parameter) => parameter.name === 'status__in' && parameter.in === 'query'));
+});
+
+test('every operation declares every status that it can answer, each with the codes of its refusals and nothing by default', (t) => {
+  const { paths, components } = openApi(operations, '1.2.3') as unknown as { readonly paths: Record<string, Record<string, Described>>; readonly components: { readonly responses: object; readonly schemas: Record<string, { readonly properties: { readonly error: { readonly properties: { readonly code: { readonly enum: readonly RefusalCode[] } } } } }> } };
+  const statusesOf = (method: string, path: string) => Object.keys(paths[`/api/v1${path}`]?.[method]?.responses ?? {}).map(Number);
+
+  t.deepEqual(statusesOf('get', '/nodes'), [200, 400, 401, 403, 429, 500, 503]);
+  t.deepEqual(statusesOf('post', '/commands'), [201, 400, 401, 403, 409, 413, 415, 422, 429, 500, 503]);
+  t.deepEqual(statusesOf('delete', '/clusters/{name}'), [202, 400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503]);
+  t.deepEqual(statusesOf('post', '/clusters/default/enrollment_keys/public'), [201, 400, 403, 404, 409, 413, 415, 422, 429, 500, 503]);
+  t.deepEqual(statusesOf('get', '/nodes/{node_id}/metrics/host/raw'), [200, 400, 401, 403, 404, 429, 500, 503]);
+  for (const { operationId, responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const [status, { $ref }] of Object.entries(responses)) {
+      if (Number(status) < 300) continue;
+      const codes = components.schemas[`${$ref?.split('/').at(-1)}Error`]?.properties.error.properties.code.enum ?? [];
+      t.true(codes.length > 0 && codes.every((code) => HTTP_STATUS[code] === Number(status)), `${operationId} ${status}`);
+    }
+  }
 });
 
 test('the pages name every operation and every type of event, run no script and load nothing from elsewhere', async (t) => {

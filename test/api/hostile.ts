@@ -1,6 +1,7 @@
 /** What hostile or careless clients send: values that have broken parsers, columns and prototypes before, and inputs made of them. */
 import * as fc from 'fast-check';
 import type { AnyOperation } from '../../api/operation.ts';
+import { refusedStatuses } from '../../api/docs/refusals.ts';
 import { inputSchema } from '../../api/schemas.ts';
 import { SOME_ID } from './fakes.ts';
 
@@ -23,13 +24,14 @@ export function inputs(operation: AnyOperation) {
 
 const pathPart = fc.oneof(fc.constantFrom(SOME_ID, 'one', 'default', 'nope', '%00', '%ff', '%F0%9F%92%A9', '..%2f..', 'a*'), fc.string({ unit: 'binary-ascii', maxLength: 20 }).map(encodeURIComponent));
 
-/** One request to a REST route of these operations: method, path with query, and JSON body where there is one. */
+/** One request to a REST route of these operations: method, path with query, JSON body where there is one, and the statuses that may come of it. */
 export function requests(operations: readonly AnyOperation[], parameters: fc.Arbitrary<string> = pathPart) {
   const routed = operations.flatMap((operation) => (operation.rest === null ? [] : [{ operation, rest: operation.rest }]));
   return fc.constantFrom(...routed).chain(({ operation, rest }) => {
     const fields = Object.keys(inputSchema(operation).properties ?? {});
     const query = fc.array(fc.tuple(fc.constantFrom(...fields, '__proto__', 'a[b]', '', 'nope'), anything), { maxLength: 4 });
     return fc.record({ parameter: fc.oneof(parameters, pathPart), query: rest.method === 'GET' ? query : fc.constant<[string, unknown][]>([]), body: inputs(operation) }).map(({ parameter, query, body }) => ({
+      declared: [rest.status, 202, 405, ...refusedStatuses(operation, rest)], // an empty parameter is another path
       method: rest.method,
       path: `/api/v1${rest.path.replaceAll(/:\w+/gu, () => parameter)}${query.length === 0 ? '' : `?${query.map(([name, value]) => `${encodeURIComponent(name)}=${textOf(value)}`).join('&')}`}`,
       body: rest.method === 'GET' ? undefined : body,

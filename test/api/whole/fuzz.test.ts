@@ -18,9 +18,9 @@ test('no request makes a whole admin answer 5xx, or log a fault', async (t) => {
   const keys = await request('GET', '/enrollment_keys');
   const known = ['one', ...nodes, ...[command.data, alias.data, ...executions.rows, ...keys.rows].map((row) => String(row['id']))];
 
-  await fc.assert(fc.asyncProperty(requests(operations, fc.constantFrom(...known)), async ({ method, path, body }) => {
+  await fc.assert(fc.asyncProperty(requests(operations, fc.constantFrom(...known)), async ({ method, path, body, declared }) => {
     const { status } = await request(method, path, body);
-    return status < 500;
+    return status < 500 && declared.includes(status);
   }), { numRuns: 600 });
 
   t.deepEqual(admin.log.lines.filter(({ level }) => level === 'error' || level === 'warn'), []);
