@@ -11,7 +11,7 @@ const SOURCES = ['host', 'agent', 'wireguard'] as const;
 const none = async () => { throw new Error('not asked'); };
 
 async function call({ api }: ServedApi, operation: AnyOperation, input: object): Promise<unknown> {
-  const result = await api.call(operation, input, { surface: 'mcp', credential: KEYS.mcp, address: '192.0.2.1', requestId: 'r', idempotencyKey: null });
+  const result = await api.call(operation, input, { surface: 'mcp', credential: KEYS.mcp, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
   return result.ok ? result.value : result.refusal;
 }
 
