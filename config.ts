@@ -8,6 +8,7 @@ import { choice, durationMs, flag, integer, list, port, secret, text, url, urls 
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './settings/relay.ts';
 import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
 import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
+import { WIREGUARD_PEERS_MAX } from './transport/protocol/wireguard.ts';
 import type { BrokerSettings } from './transport/brokers/settings.ts';
 
 /** Default port of the admin's API. Source: contract.md 1. */
@@ -53,7 +54,7 @@ const server = {
 const identity = {
   ADMIN_NAME: label(63).optional().meta({ defaultText: 'the host name', description: 'Name of this admin, its own among its peers.' }),
   ADMIN_CLUSTER_NAME: label(63).default('default').describe('Name of the group of admins that share one database.'),
-  ADMIN_MAX_WIREGUARD_PEERS: integer({ min: 1, max: 1_000_000 }).default(20_000).describe('Peers that this admin may have, admins and nodes together.'),
+  ADMIN_MAX_WIREGUARD_PEERS: integer({ min: 1, max: WIREGUARD_PEERS_MAX }).default(20_000).describe('Peers that this admin may have, admins and nodes together.'),
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
   CORE_DERP_MAP_URLS: urls().optional().meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
   NODE_UNREACHABLE_AFTER_MS: durationMs({ min: 1_000, max: 3_600_000 }).default(30_000).describe('Silence after which a node is unreachable.'),

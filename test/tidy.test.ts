@@ -35,7 +35,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [GUARD]: { values: [] },
   [EXPOSITION]: { values: [] },
   // A member of a mesh, which agents and gateways are: the interface, the protocol of relays, and paths over both.
-  [WIREGUARD]: { values: [] },
+  // What a key and an address are is said once, by the wire (R4).
+  [WIREGUARD]: { values: ['transport/protocol/wireguard.ts'] },
   [DERP]: { values: [GUARD] },
   [MESH]: { values: [WIRE, WIREGUARD, DERP] },
   'transport/': { values: ['actors/', WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, WIREGUARD, DERP, MESH] },

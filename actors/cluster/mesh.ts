@@ -1,7 +1,7 @@
 /** The network of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { MESH_ALIASES_MAX, MESH_PEERS_MAX } from '../../transport/protocol/mesh.ts';
-import type { MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
+import { leftOutNote, MESH_ALIASES_MAX, MESH_PEERS_MAX, soundPeers } from '../../transport/protocol/mesh.ts';
+import type { LeftOutPeer, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { MeshBody } from '../node/messages.ts';
@@ -36,6 +36,8 @@ export interface GatewayMesh {
   readonly ipv4Range: string;
   readonly ipv6Range: string;
   readonly peers: ReadonlyMap<string, MeshPeer>;
+  /** Those of which the rows say what no interface takes: nobody is told of them. */
+  readonly leftOut: readonly LeftOutPeer[];
 }
 
 /** What a cluster's actor knows of its network. Nothing was read at first. */
@@ -45,6 +47,8 @@ export interface ClusterMesh {
   /** Members and the gateway by public key. */
   readonly peers: ReadonlyMap<string, MeshPeer>;
   readonly ofNode: ReadonlyMap<NodeId, MeshPeer>;
+  /** As in GatewayMesh. */
+  readonly leftOut: readonly LeftOutPeer[];
   /** Oldest first. */
   readonly changes: readonly MeshChange[];
   /** Members that were connected when they asked: they are told of changes. */
@@ -54,24 +58,28 @@ export interface ClusterMesh {
 }
 
 /** Nothing read, nobody listening. One object for all. */
-export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: new Map(), changes: [], listeners: new Set(), warnedAtMs: 0 };
+export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: new Map(), leftOut: [], changes: [], listeners: new Set(), warnedAtMs: 0 };
 
 type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
 export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, reading }: Said<'mesh-read'>, domain: string, nowMs: number): Step<ClusterState> {
   const { mesh } = state;
-  const peers = peersOf(reading.members, reading.gateway);
+  const { peers, leftOut } = peersOf(reading.members, reading.gateway);
+  const note = leftOutNote(leftOut);
+  const warning: readonly Effect[] = note === null || note === leftOutNote(mesh.leftOut) ? [] : [{ type: 'warn', message: 'a network is told without those of its members whose rows are damaged', fields: { cluster: record.name, problem: note } }];
+  // A machine that is left out hears why: saying another key of itself puts its row right.
+  const refused = leftOut.flatMap(({ node, reason }): Effect[] => (node === null || !mesh.listeners.has(node) ? [] : [tellNode(node, { type: 'mesh-refused', reason: `This machine is left out of the network of its cluster: ${reason}` })]));
   const set = [...peers.values()].filter((peer) => !isSame(mesh.peers.get(peer.public_key), peer));
   const removed = [...mesh.peers.keys()].filter((key) => !peers.has(key));
-  if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0) return unchanged(state);
+  if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut)) return refused.length === 0 ? unchanged(state) : step(state, [], refused);
 
   // The first number of an actor is above all that an earlier one of the same epoch can have told.
   const revision = { epoch, number: mesh.revision?.epoch === epoch ? mesh.revision.number + 1 : nowMs };
   const changes = mesh.revision?.epoch === epoch ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX) : [];
   const ofNode = new Map([...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])));
   const listeners = new Set([...mesh.listeners].filter((node) => ofNode.has(node) || !mesh.ofNode.has(node)));
-  const next: ClusterMesh = { ...mesh, revision, peers, ofNode, changes, listeners };
+  const next: ClusterMesh = { ...mesh, revision, peers, ofNode, leftOut, changes, listeners };
 
   const changed = new Set(set.map((peer) => peer.node));
   const [change] = changes.slice(-1);
@@ -80,8 +88,8 @@ export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, re
     // Its own place changed, or nothing can be told apart: the whole network.
     return [tellNode(node, change === undefined || changed.has(node) ? whole(next, record, node, domain) : { type: 'mesh-changed', from: change.from, to: change.to, set: [...change.set], removed: [...change.removed] })];
   });
-  const gateway: Effect = { type: 'gateway', mesh: { cluster: record.id, clusterName: record.name, ipv4Range: record.ipv4Range, ipv6Range: record.ipv6Range, peers } };
-  return step({ ...state, mesh: next }, [], [...told, gateway]);
+  const gateway: Effect = { type: 'gateway', mesh: { cluster: record.id, clusterName: record.name, ipv4Range: record.ipv4Range, ipv6Range: record.ipv6Range, peers, leftOut } };
+  return step({ ...state, mesh: next }, [], [...warning, ...refused, ...told, gateway]);
 }
 
 /** A member is connected: it is told what it misses, now or as soon as its row was read. */
@@ -133,10 +141,10 @@ function tellNode(node: NodeId, body: MeshBody): Effect {
 }
 
 /** The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that says it has the gateway's key. */
-function peersOf(members: readonly MeshMemberRecord[], gateway: MeshGatewayRecord | null): ReadonlyMap<string, MeshPeer> {
+function peersOf(members: readonly MeshMemberRecord[], gateway: MeshGatewayRecord | null): { readonly peers: ReadonlyMap<string, MeshPeer>; readonly leftOut: readonly LeftOutPeer[] } {
   const others = members.filter(({ publicKey }) => publicKey !== gateway?.publicKey);
-  const peers = [...(gateway === null ? [] : [gatewayPeer(gateway)]), ...others.map(memberPeer)];
-  return new Map(peers.slice(0, MESH_PEERS_MAX).map((peer) => [peer.public_key, peer]));
+  const { sound, leftOut } = soundPeers([...(gateway === null ? [] : [gatewayPeer(gateway)]), ...others.map(memberPeer)]);
+  return { peers: new Map(sound.slice(0, MESH_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
 }
 
 function memberPeer(member: MeshMemberRecord): MeshPeer {

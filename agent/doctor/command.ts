@@ -33,7 +33,7 @@ export async function diagnoseMachine(config: AgentConfig, version: string, plac
     relayMapUrls: () => identity?.enrollment?.settings.derp_map_urls ?? null,
   };
   return diagnose([
-    ...connectionChecks(facts, places),
+    ...connectionChecks(facts, places, null),
     { name: 'agent', look: () => agentFinding(identity, pid) },
     existingDisk(directory),
     ...resourceChecks(places),

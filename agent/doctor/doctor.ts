@@ -56,12 +56,12 @@ export interface AgentFacts {
   readonly ports: () => Partial<AgentPorts>;
 }
 
-/** Network and VPN. */
-export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { proc, tun, wireguard, vet }: SystemPlaces): readonly Check[] {
+/** Network and VPN. `running`: what a running agent says of itself; null: there is none. */
+export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { proc, tun, wireguard, vet }: SystemPlaces, running: Pick<AgentFacts, 'services'> | null): readonly Check[] {
   let asked: ReturnType<typeof askAdmins> | null = null;
   return [
     ...networkChecks({ adminUrls, proc, answers: () => asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX)) }),
-    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet, adminUrls }),
+    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet, adminUrls, member: () => running?.services().find(({ name }) => name === 'vpn') ?? null }),
   ];
 }
 
@@ -79,7 +79,7 @@ export function diagnoseAgent(machine: MachineFacts, agent: AgentFacts, places: 
   const { config, directory, version } = machine;
   const sources = { ...agent, proxyHosts: config.AGENT_PROXY_HOST, isProxyEnabled: config.AGENT_PROXY_ENABLED, isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED };
   return diagnose([
-    ...connectionChecks(machine, places),
+    ...connectionChecks(machine, places, agent),
     ...coreChecks(sources),
     diskCheck({ directory }),
     ...resourceChecks(places),

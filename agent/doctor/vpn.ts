@@ -5,6 +5,8 @@ import type { Vet } from '../../transport/guard/vetting.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
+import { DIAGNOSIS_TEXT_CHARS_MAX } from '../../transport/protocol/diagnosis.ts';
+import type { Service } from '../health.ts';
 import { readDevices } from '../metrics/wireguard.ts';
 import type { WireguardDevice, WireguardSources } from '../metrics/wireguard.ts';
 
@@ -26,13 +28,15 @@ export interface VpnSources {
   /** Which hosts they may be on (R2), beside those of the admins. */
   readonly vet: Vet;
   readonly adminUrls: () => readonly string[];
+  /** What a running agent says of its membership; null: none runs. */
+  readonly member: () => Service | null;
 }
 
 /** In their order. */
-export function vpnChecks({ tunPath, isRoot, wireguard, relayMapUrls, vet, adminUrls }: VpnSources): readonly Check[] {
+export function vpnChecks({ tunPath, isRoot, wireguard, relayMapUrls, vet, adminUrls, member }: VpnSources): readonly Check[] {
   return [
     { name: 'tun', look: () => tun(tunPath, isRoot) },
-    { name: 'wireguard', look: async () => peers((await readDevices(wireguard)).devices) },
+    { name: 'wireguard', look: async () => { const { devices } = await readDevices(wireguard); return devices.length === 0 ? peers(devices) : withMember(peers(devices), member()); } },
     { name: 'relay_map', look: (signal) => relayMap(relayMapUrls(), { vet, trusted: adminUrls }, signal) },
   ];
 }
@@ -49,6 +53,13 @@ async function tun(path: string, isRoot: boolean): Promise<Finding> {
     if (!isRoot) return warned('The TUN device is closed to the account of this agent: without it no VPN is joined. Everything else works.', 'Run the agent as root, or with CAP_NET_ADMIN and access to /dev/net/tun, if this machine is to join a VPN.', details);
     return warned(`The TUN device cannot be opened: ${code ?? 'unknown error'}.`, 'Load its module with `modprobe tun`; in a container, allow the device (10:200).', details);
   }
+}
+
+/** The agent knows what its interface cannot tell, such as which peers are left out. */
+function withMember(finding: Finding, member: Service | null): Finding {
+  const said = member?.problem() ?? member?.note?.() ?? null;
+  if (said === null || finding.status === 'fail') return finding;
+  return warned(`${finding.summary} The agent says: ${said}`.slice(0, DIAGNOSIS_TEXT_CHARS_MAX), finding.hint ?? 'What is left out, or in the way, is named; all else works. A machine whose key is damaged gets another by `edge-agent rotate-key` on it.', finding.details ?? {});
 }
 
 function peers(devices: readonly WireguardDevice[]): Finding {

@@ -1,6 +1,6 @@
 /** This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it knows while no admin answers. */
 import type { RelayMap } from '../../transport/derp/map.ts';
-import type { MeshPath, MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
+import { leftOutNote, type LeftOutPeer, type MeshPath, type MeshReport, type MeshSettings } from '../../transport/protocol/mesh.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/wireguard/keys.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/mesh/create-member.ts';
 import type { Member, MemberPorts, WantedMember } from '../../transport/mesh/member.ts';
@@ -90,6 +90,7 @@ export function createMembership(options: MembershipOptions): Membership {
   let cancelStore = (): void => {};
   let cancelReport = (): void => {};
   let reportDueMs = 0;
+  let saidLeftOut: string | null = null;
 
   function open(): void {
     if (member !== null || opening !== null || ended !== null || isOff) return;
@@ -105,7 +106,10 @@ export function createMembership(options: MembershipOptions): Membership {
     const created = await options.createMember({ interfaceName: options.interfaceName, listenPort: made.listenPort, wanted: wanted(made) }, {
       wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
       moved: advertise,
-      changed: () => reportIn(REPORT_GATHER_MS),
+      changed: () => {
+        sayLeftOut();
+        reportIn(REPORT_GATHER_MS);
+      },
     });
     if (!created.ok) return failed(created.problem);
     cannot = null;
@@ -160,7 +164,20 @@ export function createMembership(options: MembershipOptions): Membership {
     if (keys?.nextPrivateKey != null && publicKeyOf(keys.nextPrivateKey) === next.network.public_key) turn(keys.nextPrivateKey);
     if (unstored === null) cancelStore = clock.after(STORE_GATHER_MS, store);
     unstored = next;
+    sayLeftOut();
     become();
+  }
+
+  /** Peers without which this machine is in its network: what they are told to be is nothing that WireGuard takes. */
+  function leftOut(): readonly LeftOutPeer[] {
+    return [...picture?.leftOut.values() ?? [], ...member?.refused().peers ?? []];
+  }
+
+  /** Said once for each state. */
+  function sayLeftOut(): void {
+    const note = leftOutNote(leftOut());
+    if (note !== saidLeftOut && note !== null) log.warn('Peers are left out of the network of this machine: it reaches all others', { problem: note });
+    saidLeftOut = note;
   }
 
   function store(): void {
@@ -236,8 +253,8 @@ export function createMembership(options: MembershipOptions): Membership {
     session: { told },
     service: {
       name: 'vpn',
-      problem: () => refused ?? member?.problem() ?? null,
-      note: () => (cannot === null ? null : `This machine joins no VPN: ${cannot}`),
+      problem: () => refused ?? member?.problem() ?? addressProblem(member),
+      note: () => (cannot === null ? leftOutNote(leftOut()) : `This machine joins no VPN: ${cannot}`),
     },
     configured(settings, adminUrl, isWelcome) {
       if (settings === undefined) return; // an admin of an older version, while others are newer: it says nothing of networks, and what is known goes on
@@ -292,6 +309,11 @@ function reportOf(member: Member, picture: Picture | null): MeshReport {
   const count = (path: MeshPath): number => paths.filter((one) => one.path === path).length;
   const gateway = paths.find(({ publicKey }) => picture?.peers.get(publicKey)?.node === null);
   return { direct: count('direct'), relayed: count('relayed'), none: count('none'), gateway: gateway === undefined ? null : { path: gateway.path, handshake_age_ms: gateway.handshakeAgeMs === null ? null : Math.round(gateway.handshakeAgeMs) } };
+}
+
+/** Its own addresses are told by the admin: one that the system does not take is nobody else's fault. */
+function addressProblem(member: Member | null): string | null {
+  return (member?.refused().addresses.length ?? 0) === 0 ? null : 'the interface does not take an address that the admin gave to this machine';
 }
 
 function nodeName(picture: Picture | null, publicKey: string): string | null {

@@ -1,31 +1,47 @@
 /** The network as this machine was told of it last. Pure, but for its file. */
 import { readFileSync, rmSync } from 'node:fs';
 import { z } from 'zod';
-import { MESH_PEERS_MAX, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
+import { MESH_PEERS_MAX, MeshNetwork, MeshRevision, soundPeers, ToldMeshPeer, type LeftOutPeer, type MeshPeer } from '../../transport/protocol/mesh.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { MeshOrder } from '../ports.ts';
 
-/** One state of the network. `peers` by public key. */
+/** One state of the network. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by what stands for their key. */
 export interface Picture {
   readonly revision: MeshRevision;
   readonly network: MeshNetwork;
   readonly peers: ReadonlyMap<string, MeshPeer>;
+  readonly leftOut: ReadonlyMap<string, LeftOutPeer>;
 }
 
-const PictureFile = z.object({ revision: MeshRevision, network: MeshNetwork, peers: z.array(MeshPeer).max(MESH_PEERS_MAX) });
+const PictureFile = z.object({ revision: MeshRevision, network: MeshNetwork, peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX) });
 
 /** A whole network. */
 export function wholePicture({ revision, network, peers }: Extract<MeshOrder, { type: 'mesh-network' }>): Picture {
-  return { revision, network, peers: new Map(peers.map((peer) => [peer.public_key, peer])) };
+  return { revision, network, ...joined(new Map(), new Map(), peers) };
 }
 
 /** The picture after a change; null when the change follows another state than this one. */
 export function changedPicture(known: Picture | null, { from, to, set, removed }: Extract<MeshOrder, { type: 'mesh-changed' }>): Picture | null {
   if (known === null || known.revision.epoch !== from.epoch || known.revision.number !== from.number) return null;
   const peers = new Map(known.peers);
-  for (const key of removed) peers.delete(key);
-  for (const peer of set) peers.set(peer.public_key, peer);
-  return { ...known, revision: to, peers };
+  const leftOut = new Map(known.leftOut);
+  for (const key of removed) {
+    peers.delete(key);
+    leftOut.delete(key);
+  }
+  return { ...known, revision: to, ...joined(peers, leftOut, set) };
+}
+
+/** Takes in those that are told now. */
+function joined(peers: Map<string, MeshPeer>, leftOut: Map<string, LeftOutPeer>, told: readonly MeshPeer[]): Pick<Picture, 'peers' | 'leftOut'> {
+  for (const peer of told) {
+    const { sound: [sound], leftOut: [bad] } = soundPeers([peer]);
+    if (bad === undefined) leftOut.delete(peer.public_key);
+    else peers.delete(peer.public_key);
+    if (sound !== undefined) peers.set(peer.public_key, sound);
+    if (bad !== undefined) leftOut.set(peer.public_key, bad);
+  }
+  return { peers, leftOut };
 }
 
 /** What an earlier run stored: with it the machine is in its network before any admin answers. Null: nothing usable. */

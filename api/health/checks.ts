@@ -21,6 +21,11 @@ export class DoesNotApply extends Error {
   override readonly name = 'DoesNotApply';
 }
 
+/** It works, and something worth knowing is otherwise than one would expect: it passes and says so. */
+export class HealthNote extends Error {
+  override readonly name = 'HealthNote';
+}
+
 /** Checks as one call. Whoever asks while they run shares the run, so that nobody multiplies the work by asking more often. Never rejects. */
 export function sharedChecks(checks: readonly HealthCheck[]): () => Promise<readonly SubsystemCheck[]> {
   let running: Promise<readonly SubsystemCheck[]> | null = null;
@@ -55,6 +60,7 @@ async function run({ name, check }: HealthCheck): Promise<SubsystemCheck> {
     await within(check());
     return result(true, null);
   } catch (error) {
+    if (error instanceof HealthNote) return result(true, error.message);
     if (error instanceof DoesNotApply) return result(true, `does not apply: ${error.message}`);
     return result(false, problemOf(error));
   }

@@ -1,5 +1,5 @@
 /** The subsystems of one admin: what /healthz and check_admin_health check. Source: spec.md, health routes. */
-import { DoesNotApply, HealthProblem, retried, type HealthCheck } from './checks.ts';
+import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './checks.ts';
 import type { HealthPorts } from './ports.ts';
 
 /** An admin checks in and renews its leases each second. Quiet for longer than this, it is unhealthy, in ms. Source: invariants, O2. */
@@ -53,10 +53,11 @@ export function subsystems({ rows, clock, leasesQuietMs, vpnManager, vpnClient, 
     {
       name: 'vpn_client',
       async check() {
-        const { isHere, problem } = vpnClient.state();
+        const { isHere, problem, note } = vpnClient.state();
         // Why not is in the log: without rights for an interface, nodes are reached beside the mesh.
         if (!isHere) throw new DoesNotApply('this admin is in no VPN');
         if (problem !== null) throw new HealthProblem(problem);
+        if (note !== null) throw new HealthNote(note); // of others' making: this admin is not taken out of service for it
       },
     },
     {

@@ -1,4 +1,5 @@
 /** Which endpoints of a peer are tried, and in which order. Pure. */
+import type { BlockList } from 'node:net';
 import { addressOf, rangesOf, UNREACHABLE } from './addresses.ts';
 
 /** What this side knows of itself. */
@@ -13,10 +14,7 @@ export interface OwnPlace {
 
 /** Best first: what is on a network of this machine, then what others see, then the rest; what cannot be, what is this machine and what lies in the mesh is left out. */
 export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
-  const near = rangesOf(own.addresses);
-  const mesh = rangesOf(own.meshRanges);
-  const ownAddresses = new Set(own.addresses.map((cidr) => cidr.split('/')[0]));
-  const families = new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4')));
+  const { near, mesh, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
     const parts = addressOf(endpoint);
     if (parts === null || UNREACHABLE.check(parts.address, parts.family) || mesh.check(parts.address, parts.family)) return [];
@@ -27,6 +25,28 @@ export function candidatesOf(endpoints: readonly string[], own: OwnPlace): reado
     return [{ endpoint, rank }];
   });
   return ranked.toSorted((a, b) => a.rank - b.rank).map(({ endpoint }) => endpoint);
+}
+
+/** A place as it is compared with endpoints. */
+interface Prepared {
+  readonly near: BlockList;
+  readonly mesh: BlockList;
+  readonly ownAddresses: ReadonlySet<string | undefined>;
+  readonly families: ReadonlySet<string>;
+}
+
+/** Made once for each place: a gateway has thousands of ranges, and as many peers. */
+const PREPARED = new WeakMap<OwnPlace, Prepared>();
+
+function preparedOf(own: OwnPlace): Prepared {
+  const known = PREPARED.get(own);
+  if (known !== undefined) return known;
+  const prepared: Prepared = {
+    near: rangesOf(own.addresses), mesh: rangesOf(own.meshRanges),
+    ownAddresses: new Set(own.addresses.map((cidr) => cidr.split('/')[0])), families: new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4'))),
+  };
+  PREPARED.set(own, prepared);
+  return prepared;
 }
 
 /** Addresses that are no one's own in the internet. Sources: RFC 1918, RFC 6598, RFC 4193. */

@@ -50,6 +50,7 @@ export async function createMember(options: MemberOptions, ports: MemberPorts): 
       tryDirect: (publicKey, inMs) => peers.tryDirect(publicKey, inMs),
       paths: () => peers.paths(),
       place: () => peers.place(),
+      refused: () => peers.refused(),
       problem: () => lost ?? peers.problem(),
       async close(end) {
         isClosed = true;

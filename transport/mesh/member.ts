@@ -1,6 +1,6 @@
 /** One member of one or more networks, on one WireGuard interface: its peers, the paths to them, and the relays between. Knows nobody: an agent and an admin's gateway are made of it. */
 import type { RelayMap } from '../derp/map.ts';
-import type { MeshPath, MeshPeer } from '../protocol/mesh.ts';
+import type { LeftOutPeer, MeshPath, MeshPeer } from '../protocol/mesh.ts';
 
 /** What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are removed. */
 export interface WantedMember {
@@ -36,6 +36,16 @@ export interface MemberPlace {
   readonly relayRegion: number | null;
 }
 
+/** What its interface does not take, while all else goes on. */
+export interface MemberRefusals {
+  readonly peers: readonly LeftOutPeer[];
+  /** Of its own, with prefix lengths: never to be shown (R3). */
+  readonly addresses: readonly string[];
+}
+
+/** Everything was taken. */
+export const NOTHING_REFUSED: MemberRefusals = { peers: [], addresses: [] };
+
 /** A running member. */
 export interface Member {
   /** Returns at once; calls while it works come together. */
@@ -44,6 +54,7 @@ export interface Member {
   tryDirect(publicKey: string, inMs: number): void;
   paths(): readonly PeerPath[];
   place(): MemberPlace;
+  refused(): MemberRefusals;
   /** Why packets do not flow as they should, in one sentence without addresses; null: they do. */
   problem(): string | null;
   /** Ends relays and shims. `isKept`: the interface stays, with direct traffic going on, for the next start. */
@@ -56,6 +67,6 @@ export interface MemberPorts {
   readonly wantsTry: (publicKey: string) => void;
   /** Its place changed. */
   readonly moved: (place: MemberPlace) => void;
-  /** A path changed. */
+  /** A path changed, or what the interface refuses. */
   readonly changed: () => void;
 }

@@ -10,11 +10,12 @@ import {
 } from './limits.ts';
 import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
-import type { MemberPlace, MemberPorts, PeerPath, WantedMember } from './member.ts';
+import { NOTHING_REFUSED, type MemberPlace, type MemberPorts, type MemberRefusals, type PeerPath, type WantedMember } from './member.ts';
 import { meet, transition, type PathMessage, type PathReading, type PathState, type PathStep } from './paths.ts';
 import { allowedIpsOf, changeOf } from './peer-set.ts';
 import { createRelays } from './relays.ts';
 import { createShims } from './shims.ts';
+import { Turns } from './turns.ts';
 import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
 
 /** Between two looks at whether the own relay is reached, in ms. */
@@ -37,6 +38,7 @@ export interface Peers {
   tryDirect(publicKey: string, inMs: number): void;
   paths(): readonly PeerPath[];
   place(): MemberPlace;
+  refused(): MemberRefusals;
   problem(): string | null;
   /** Once it is known where others find this member, or that this will take long. */
   placed(): Promise<void>;
@@ -71,8 +73,8 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   let toldPlace = '';
   let problem: string | null = null;
   const ending = new AbortController();
-  let wake: (() => void) | null = null;
-  let isAwake = false;
+  const turns = new Turns();
+  let toldRefused = '';
 
   const shims = createShims({
     wireguardPort: listenPort,
@@ -92,7 +94,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       const word = decodeWord(packet);
       if (word !== null) put(publicKey, messageOf(word));
     },
-    changed: rouse,
+    changed: () => turns.wake(),
     ...relayReach === undefined ? {} : { reach: relayReach },
   });
   const running = run();
@@ -105,16 +107,17 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       peers.clear();
       ages.forget(() => false);
       wishes = [];
-      rouse();
+      turns.renew();
     },
     become(next) {
       wanted = next;
       isWantedNew = true;
-      rouse();
+      turns.renew();
     },
     tryDirect: (publicKey, inMs) => put(publicKey, { type: 'agreed', inMs }),
     paths: () => [...peers.values()].map(pathOf),
     place: () => ({ listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() }),
+    refused: refusedNow,
     problem: () => problem ?? (wanted.peers.size > 0 ? relays.problem() : null),
     async placed() {
       while (!ending.signal.aborted && wanted.relayMap != null && relays.home() === null && performance.now() - startedAtMs < RELAY_START_MS_MAX) {
@@ -123,7 +126,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     },
     async close({ isKept }) {
       ending.abort();
-      rouse();
+      turns.end();
       await running;
       relays.close();
       if (isKept) await leaveDirect().catch(() => {}); // the next start repairs it
@@ -132,51 +135,29 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     },
   };
 
-  function rouse(): void {
-    isAwake = true;
-    wake?.();
-  }
-
   function put(publicKey: string, message: PathMessage): void {
     if (!peers.has(publicKey) || inbox.length >= INBOX_MAX) return;
     inbox.push({ publicKey, message });
-    rouse();
+    turns.wake();
   }
 
   /** Never rejects. */
   async function run(): Promise<void> {
-    while (!ending.signal.aborted) {
-      await pause();
+    for (;;) {
+      await turns.next(Math.min(readAtMs, repairAtMs, lookAtMs, relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity, ...[...peers.values()].map(({ state }) => state.dueMs)));
       if (ending.signal.aborted) return;
       try {
         await turn(performance.now());
         problem = null;
+        turns.succeeded();
       } catch (error) {
-        // The device says for itself when it is gone; anything else is tried again with the next turn.
+        // The device says for itself when it is gone; anything else is tried again, later each time.
         problem = device === null ? null : (error as Error).message;
         isWantedNew = true;
-        repairAtMs = performance.now() + READ_EAGER_MS;
+        repairAtMs = 0;
+        turns.failed();
       }
     }
-  }
-
-  async function pause(): Promise<void> {
-    const nowMs = performance.now();
-    const dueMs = Math.min(readAtMs, repairAtMs, lookAtMs, relays.isSearching ? nowMs + READ_EAGER_MS : Infinity, ...[...peers.values()].map(({ state }) => state.dueMs));
-    if (isAwake || dueMs <= nowMs) {
-      isAwake = false;
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(dueMs - nowMs, READ_IDLE_MS));
-      timer.unref();
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    wake = null;
-    isAwake = false;
   }
 
   async function turn(nowMs: number): Promise<void> {
@@ -256,7 +237,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     if (hasSlept) readAtMs = nowMs;
   }
 
-  /** Makes the interface what is wanted. */
+  /** Makes the interface what is wanted. Who is to go goes first: nothing that may fail comes before. */
   async function repair(using: WireguardDevice, nowMs: number): Promise<void> {
     const isRegular = nowMs >= repairAtMs;
     const target = wanted;
@@ -265,6 +246,9 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     look(nowMs, false);
     ownPublicKey = publicKeyOf(target.privateKey);
     const isRotated = told !== null && told.privateKey !== target.privateKey;
+    const before = await using.read();
+    const { removed } = changeOf(target, before, ownPublicKey);
+    if (removed.length > 0) await using.apply({ removed, set: [] });
     if (isRotated) {
       await using.setPrivateKey(target.privateKey);
       // Sessions begin anew, and so do peers: WireGuard leaves one that it greeted with the old key alone for 5 s.
@@ -276,29 +260,52 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     if (isRegular || told?.addresses !== addresses) await using.setAddresses(target.addresses);
     if (isRegular || told?.mtu !== target.mtu) await using.setMtu(target.mtu);
     told = { privateKey: target.privateKey, addresses, mtu: target.mtu };
-    const unheard = unheardFor(nowMs);
+    const unheard = unheardFor(nowMs).filter(({ publicKey }) => target.peers.has(publicKey));
     if (unheard.length > 0) await using.apply({ removed: unheard.map(({ publicKey }) => publicKey), set: unheard });
-    const readings = await using.read();
+    const readings = removed.length === 0 && !isRotated && unheard.length === 0 ? before : await using.read();
     const change = changeOf(target, readings, ownPublicKey);
     ages.forget((publicKey) => target.peers.has(publicKey) && !change.met.includes(publicKey));
     if (change.set.length + change.removed.length > 0) await using.apply(change);
+    become(target, readings, new Set(change.met), isRotated);
+    readAtMs = nowMs;
+    heed(readings);
+    tellRefused(using);
+  }
+
+  /** Peers as the interface has them now; `met` are those that were not there before. */
+  function become(target: WantedMember, readings: readonly PeerReading[], met: ReadonlySet<string>, isRotated: boolean): void {
+    const refused = device?.refusals().peers;
+    const readingOfKey = new Map(readings.map((reading) => [reading.publicKey, reading]));
     const replaced = new Set<string | null>();
     for (const [publicKey, { wanted: { node } }] of peers) {
-      if (target.peers.has(publicKey) && !change.met.includes(publicKey)) continue;
+      if (target.peers.has(publicKey) && !met.has(publicKey)) continue;
       peers.delete(publicKey);
       replaced.add(node);
     }
     for (const peer of target.peers.values()) {
-      if (peer.public_key === ownPublicKey) continue;
-      const known = peers.get(peer.public_key);
-      if (known === undefined) meetPeer(peer, readings.find(({ publicKey }) => publicKey === peer.public_key) ?? null, isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null);
-      else {
+      const { public_key: publicKey } = peer;
+      if (publicKey === ownPublicKey || met.has(publicKey) && refused?.has(publicKey) === true) continue;
+      const known = peers.get(publicKey);
+      if (known === undefined) meetPeer(peer, readingOfKey.get(publicKey) ?? null, isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null);
+      else if (known.wanted !== peer) {
         known.wanted = peer;
-        tell(peer.public_key, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
+        tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
       }
     }
-    readAtMs = nowMs;
-    heed(readings);
+  }
+
+  function refusedNow(): MemberRefusals {
+    if (device === null) return NOTHING_REFUSED;
+    const { peers: refused, addresses } = device.refusals();
+    return { peers: [...refused].flatMap(([key, reason]) => { const peer = wanted.peers.get(key); return peer === undefined ? [] : [{ node: peer.node, reason }]; }), addresses: [...addresses.keys()] };
+  }
+
+  function tellRefused(using: WireguardDevice): void {
+    const { peers: refused, addresses } = using.refusals();
+    const text = JSON.stringify([...refused.keys(), ...addresses.keys()]);
+    if (text === toldRefused || text === '[]' && toldRefused === '') return;
+    toldRefused = text;
+    ports.changed();
   }
 
   /** Those that had a session and are not heard any more, as they are to be added again. */

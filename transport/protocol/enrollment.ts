@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { AgentPorts, AgentSettings } from './frames.ts';
 import { NodeId } from './ids.ts';
-import { WireguardKey } from './mesh.ts';
+import { WireguardKey } from './wireguard.ts';
 
 /** 32 random bytes or more, as unpadded base64url. */
 const MACHINE_SECRET = /^[\w-]{43,128}$/u;

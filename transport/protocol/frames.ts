@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
-import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshEndpoint, MeshNetwork, MeshPeer, MeshReport, MeshRevision, MeshSettings, WireguardKey } from './mesh.ts';
+import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshNetwork, MeshReport, MeshRevision, MeshSettings, ToldKey, ToldMeshPeer } from './mesh.ts';
 import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
 import { Traceparent } from './trace-context.ts';
+import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 
 const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
@@ -139,13 +140,13 @@ export const AdminFrame = z.discriminatedUnion('type', [
   /** These users and keys are gone: end the sessions that they opened, now (E5). */
   z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),
   /** The whole network, in place of whatever the agent knew of one. */
-  z.object({ seq, type: z.literal('mesh-network'), revision: MeshRevision, network: MeshNetwork, peers: z.array(MeshPeer).max(MESH_PEERS_MAX) }),
+  z.object({ seq, type: z.literal('mesh-network'), revision: MeshRevision, network: MeshNetwork, peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX) }),
   /** What changed from one state to the next. An agent that holds another state advertises itself again, with that one, and gets what it misses. */
-  z.object({ seq, type: z.literal('mesh-changed'), from: MeshRevision, to: MeshRevision, set: z.array(MeshPeer).max(MESH_PEERS_MAX), removed: z.array(WireguardKey).max(MESH_PEERS_MAX) }),
+  z.object({ seq, type: z.literal('mesh-changed'), from: MeshRevision, to: MeshRevision, set: z.array(ToldMeshPeer).max(MESH_PEERS_MAX), removed: z.array(ToldKey).max(MESH_PEERS_MAX) }),
   /** No network for this node, and why, in one sentence. */
   z.object({ seq, type: z.literal('mesh-refused'), reason: z.string().max(512) }),
   /** Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is not known. */
-  z.object({ seq, type: z.literal('mesh-observed'), endpoint: MeshEndpoint, is_stable: z.boolean().nullable() }),
+  z.object({ seq, type: z.literal('mesh-observed'), endpoint: WireguardEndpoint, is_stable: z.boolean().nullable() }),
   /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
   z.object({ seq, type: z.literal('netmaker-join'), network: z.string().min(1).max(32), token: z.string().min(1).max(8_192) }),
   /** Try a direct path to this peer in so many ms: it does the same then. */

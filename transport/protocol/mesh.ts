@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { NodeId } from './ids.ts';
+import { HostIpv4, HostIpv6, isEndpoint, isWireguardKey, RangeIpv4, RangeIpv6, UdpPort, WireguardEndpoint, WireguardKey } from './wireguard.ts';
 
 /** Endpoints that one member publishes. A machine with more interfaces names those that are likeliest to be reached. */
 export const MESH_ENDPOINTS_MAX = 8;
@@ -18,12 +19,6 @@ export const MESH_OBSERVERS_MAX = 4;
 /** Patience with a simultaneous try before it begins, in ms. */
 export const MESH_TRY_IN_MS_MAX = 5_000;
 
-/** A WireGuard public key: 32 bytes in base64, as `wg` writes them. */
-export const WireguardKey = z.string().regex(/^[\w+/]{42}[AEIMQUYcgkosw048]=$/u, 'must be a WireGuard public key: 32 bytes in base64');
-
-/** Address and port where a member may be reached outside the mesh: `198.51.100.7:51820` or `[2001:db8::7]:51820`. */
-export const MeshEndpoint = z.string().max(64).refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');
-
 /** Region of a relay map. Source: DERPMap. */
 export const RelayRegion = z.int().min(1).max(65_535);
 
@@ -35,13 +30,57 @@ export type MeshRevision = z.infer<typeof MeshRevision>;
 export const MeshPeer = z.object({
   node: NodeId.nullable(),
   public_key: WireguardKey,
-  ipv4: z.ipv4(),
-  ipv6: z.ipv6(),
-  endpoints: z.array(MeshEndpoint).max(MESH_ENDPOINTS_MAX * 2),
+  ipv4: HostIpv4,
+  ipv6: HostIpv6,
+  endpoints: z.array(WireguardEndpoint).max(MESH_ENDPOINTS_MAX * 2),
   relay_region: RelayRegion.nullable(),
   aliases: z.array(AliasName).max(MESH_ALIASES_MAX),
 });
 export type MeshPeer = z.infer<typeof MeshPeer>;
+
+/** Any text where a peer has a key, an address or an endpoint, in characters. */
+const WORD_CHARACTERS_MAX = 64;
+
+/** What stands for a key that may be none: of a peer that goes, or of one that is looked at alone. */
+export const ToldKey = z.string().max(WORD_CHARACTERS_MAX);
+
+/**
+ * A peer as an admin tells of it. What WireGuard must take is only bounded here and looked at by `soundPeers`: one bad peer, told by an admin that knew no better, would else
+ * be the end of the frame, and of every change to the others (R4).
+ */
+export const ToldMeshPeer = MeshPeer.extend({ public_key: ToldKey, ipv4: ToldKey, ipv6: ToldKey, endpoints: z.array(ToldKey).max(MESH_ENDPOINTS_MAX * 2) });
+
+/** A peer that no interface would take, and why, in a few words without the value. `node` is null for a gateway. */
+export interface LeftOutPeer {
+  readonly node: NodeId | null;
+  readonly reason: string;
+}
+
+/** Those that every interface takes, and the others. An endpoint that is none is left out by itself. */
+export function soundPeers(peers: Iterable<MeshPeer>): { readonly sound: readonly MeshPeer[]; readonly leftOut: readonly LeftOutPeer[] } {
+  const sound: MeshPeer[] = [];
+  const leftOut: LeftOutPeer[] = [];
+  for (const peer of peers) {
+    const reason = isWireguardKey(peer.public_key) ? hasAddresses(peer) ? null : 'its address in the network is none' : 'its WireGuard key is none';
+    if (reason !== null) leftOut.push({ node: peer.node, reason });
+    else sound.push(peer.endpoints.every(isEndpoint) ? peer : { ...peer, endpoints: peer.endpoints.filter(isEndpoint) });
+  }
+  return { sound, leftOut };
+}
+
+/** Those that are named when some are left out; the rest is counted. */
+const NAMED_MAX = 4;
+
+/** Says which are left out and why, in one sentence without addresses; null: none. */
+export function leftOutNote(peers: readonly LeftOutPeer[]): string | null {
+  if (peers.length === 0) return null;
+  const named = peers.slice(0, NAMED_MAX).map(({ node, reason }) => `${node === null ? 'the gateway' : `node ${node}`} (${reason})`);
+  return `left out of the network: ${named.join(', ')}${peers.length > NAMED_MAX ? `, and ${peers.length - NAMED_MAX} more` : ''}`;
+}
+
+function hasAddresses({ ipv4, ipv6 }: MeshPeer): boolean {
+  return HostIpv4.safeParse(ipv4).success && HostIpv6.safeParse(ipv6).success;
+}
 
 /** The network as one member sees it, without its peers. `ipv4_range` and `ipv6_range` are those of the whole cluster. */
 export const MeshNetwork = z.object({
@@ -50,10 +89,10 @@ export const MeshNetwork = z.object({
   domain: z.string().max(253),
   /** The key under which this member is known to the others: the one to use. */
   public_key: WireguardKey,
-  ipv4: z.ipv4(),
-  ipv6: z.ipv6(),
-  ipv4_range: z.cidrv4(),
-  ipv6_range: z.cidrv6(),
+  ipv4: HostIpv4,
+  ipv6: HostIpv6,
+  ipv4_range: RangeIpv4,
+  ipv6_range: RangeIpv6,
   mtu: z.int().min(1_280).max(9_000),
   /** Aliases of this member itself. */
   aliases: z.array(AliasName).max(MESH_ALIASES_MAX),
@@ -63,9 +102,9 @@ export type MeshNetwork = z.infer<typeof MeshNetwork>;
 /** What a member says of itself. Its addresses in the mesh are not its own to choose. */
 export const MeshAdvertisement = z.object({
   public_key: WireguardKey,
-  listen_port: z.int().min(1).max(65_535),
+  listen_port: UdpPort,
   /** Of its own interfaces. What NATs make of them is observed, not claimed. */
-  endpoints: z.array(MeshEndpoint).max(MESH_ENDPOINTS_MAX),
+  endpoints: z.array(WireguardEndpoint).max(MESH_ENDPOINTS_MAX),
   relay_region: RelayRegion.nullable(),
   /** The state that it holds already; null: none. */
   revision: MeshRevision.nullable(),
@@ -86,7 +125,7 @@ export const MeshReport = z.object({
 export type MeshReport = z.infer<typeof MeshReport>;
 
 /** Where a member's WireGuard socket is seen from outside: a peer without addresses, which answers handshakes and nothing else. Null host: the one of the admin's URL. */
-export const MeshObserver = z.object({ host: z.string().max(253).nullable(), port: z.int().min(1).max(65_535), public_key: WireguardKey });
+export const MeshObserver = z.object({ host: z.string().max(253).nullable(), port: UdpPort, public_key: WireguardKey });
 export type MeshObserver = z.infer<typeof MeshObserver>;
 
 /** How agents join their network: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or not at all. */
@@ -96,9 +135,3 @@ export const MeshSettings = z.discriminatedUnion('mode', [
   z.object({ mode: z.literal('off') }),
 ]);
 export type MeshSettings = z.infer<typeof MeshSettings>;
-
-function isEndpoint(text: string): boolean {
-  const [, ipv6, ipv4, port] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):(\d{1,5})$/iu.exec(text) ?? [];
-  const isAddress = ipv6 === undefined ? z.ipv4().safeParse(ipv4).success : z.ipv6().safeParse(ipv6).success;
-  return isAddress && Number(port) >= 1 && Number(port) <= 65_535;
-}

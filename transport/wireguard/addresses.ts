@@ -1,12 +1,11 @@
 /** What the system itself knows of an interface: its kind, addresses and MTU. Read and set by `ip`, as Node speaks no netlink. Nothing here touches a firewall. */
 import { existsSync, readFileSync } from 'node:fs';
-import { isIPv4, SocketAddress } from 'node:net';
 import { z } from 'zod';
+import { isRange } from '../protocol/wireguard.ts';
 import type { DeviceLimits } from './limits.ts';
 import { DeviceGone, DeviceProblem } from './problem.ts';
 import { ProgramFailure, run } from './programs.ts';
 import type { Machine } from './programs.ts';
-import { isRange } from './requests.ts';
 
 /** An interface, as the system sees it. */
 export interface Link {
@@ -85,30 +84,49 @@ export async function deleteLink(name: string, { machine, limits }: Reach): Prom
 }
 
 /**
- * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it switched off.
- * What goes is removed before the rest comes, as the second address of a range may go with the first.
+ * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it switched off. What goes is removed before the
+ * rest comes, as the second address of a range may go with the first. What comes back are those that are refused, each with why: the others stand (R4).
  */
-export async function setAddresses(name: string, cidrs: readonly string[], reach: Reach): Promise<void> {
-  if (cidrs.length > reach.limits.addressesMax) throw new DeviceProblem(`an interface has at most ${reach.limits.addressesMax} addresses here`);
-  const wanted = new Set(cidrs.map((cidr) => canonicalCidr(cidr)).filter((cidr) => !cidr.includes(':') || hasIpv6(name)));
-  const link = await readLink(name, reach);
-  if (link === null) throw goneLink(name);
+export async function setAddresses(name: string, cidrs: readonly string[], reach: Reach): Promise<ReadonlyMap<string, string>> {
+  const { addressesMax } = reach.limits;
+  const refused = new Map<string, string>();
+  for (const cidr of cidrs) if (!isRange(cidr)) refused.set(cidr, 'it is no address with a prefix length');
+  const sound = [...new Set(cidrs)].filter((cidr) => !refused.has(cidr));
+  for (const cidr of sound.slice(addressesMax)) refused.set(cidr, `an interface has at most ${addressesMax} addresses here`);
+  const wanted = new Set(sound.slice(0, addressesMax).filter((cidr) => !cidr.includes(':') || hasIpv6(name)));
+  const missing = await changeAddresses(name, wanted, reach);
+  for (const cidr of missing) refused.set(cidr, 'the system refused it');
+  return refused;
+}
+
+/** Those of `wanted` that are not there in the end. */
+async function changeAddresses(name: string, wanted: ReadonlySet<string>, reach: Reach): Promise<readonly string[]> {
+  const link = await linkOf(name, reach);
   const isStrange = ({ cidr }: LinkAddress): boolean => !wanted.has(cidr);
   const going = link.addresses.filter((address, _, all) => isStrange(address) || address.isSecondary && all.some(isStrange));
   const staying = new Set(link.addresses.filter((address) => !going.includes(address)).map(({ cidr }) => cidr));
   const commands = [
     ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`), // they are listed before their secondary ones
-    ...[...wanted].filter((cidr) => !staying.has(cidr)).map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
     ...link.isUp ? [] : [`link set dev ${name} up`],
+    ...[...wanted].filter((cidr) => !staying.has(cidr)).map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
   ];
-  if (commands.length > 0) await onLink(name, run(reach.machine.ip, ['-batch', '-'], reach.limits, `${commands.join('\n')}\n`));
+  if (commands.length === 0) return [];
+  try {
+    await run(reach.machine.ip, ['-force', '-batch', '-'], reach.limits, `${commands.join('\n')}\n`);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ProgramFailure) || error.status === null) throw error;
+    const there = new Set((await linkOf(name, reach)).addresses.map(({ cidr }) => cidr)); // it went on behind what it could not do
+    const missing = [...wanted].filter((cidr) => !there.has(cidr));
+    if (missing.length === 0) throw error; // something else than an address was refused
+    return missing;
+  }
 }
 
-/** An address with its prefix length in the form in which the system writes it. Throws for anything else. */
-export function canonicalCidr(cidr: string): string {
-  if (!isRange(cidr)) throw new DeviceProblem('an address of the interface is none: it needs the form 192.0.2.1/24 or 2001:db8::1/64');
-  const [address = '', length = ''] = cidr.split('/');
-  return `${new SocketAddress({ address, family: isIPv4(address) ? 'ipv4' : 'ipv6' }).address}/${Number(length)}`;
+async function linkOf(name: string, reach: Reach): Promise<Link> {
+  const link = await readLink(name, reach);
+  if (link === null) throw goneLink(name);
+  return link;
 }
 
 /** Whether the kernel has IPv6, and on for this interface. */

@@ -34,6 +34,14 @@ export interface DeviceOptions {
   readonly mtu: number;
 }
 
+/** What an interface was asked and did not take, each with why in a few words without the value; everything else stands (R4). */
+export interface DeviceRefusals {
+  /** By public key. */
+  readonly peers: ReadonlyMap<string, string>;
+  /** By address with its prefix length. */
+  readonly addresses: ReadonlyMap<string, string>;
+}
+
 /** How it runs. */
 export type DeviceBackend = 'kernel' | 'user-space';
 
@@ -46,17 +54,22 @@ export interface WireguardDevice {
   readonly isAdopted: boolean;
   /** Sessions begin anew under the new key. */
   setPrivateKey(privateKey: string): Promise<void>;
-  /** Exactly these addresses with their prefix lengths, such as `100.64.0.5/24`, which make the routes; others go. */
+  /** Exactly these addresses with their prefix lengths, such as `100.64.0.5/24`, which make the routes; others go. One that is refused is left out alone. */
   setAddresses(cidrs: readonly string[]): Promise<void>;
   setMtu(mtu: number): Promise<void>;
-  /** Removes the peers of `removed`, then adds or changes those of `set`; an endpoint of null leaves the one that is there. Peers not named stay. */
+  /**
+   * Removes the peers of `removed`, by themselves, so that nothing can stop it; then adds or changes those of `set`. An endpoint of null leaves the one that is there.
+   * Peers not named stay. One that is refused is left out alone.
+   */
   apply(change: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void>;
   /**
    * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that begins a handshake instead, at
-   * most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A peer that is not there is left out.
+   * most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A peer that is not there is left out, as is one that is refused.
    */
   setEndpoints(endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[]): Promise<void>;
   read(): Promise<readonly PeerReading[]>;
+  /** What is left out now. Peers that were removed or set since, and addresses of an earlier call, are not in it. */
+  refusals(): DeviceRefusals;
   /** Called once when the interface is gone although nobody asked for it: at once in user space, at the next call in the kernel. */
   onLost(lost: (problem: string) => void): void;
   /** Lets go of it; the interface and its traffic stay. */

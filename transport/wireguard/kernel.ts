@@ -1,9 +1,9 @@
 /** WireGuard in the kernel: interfaces made by `ip`, programmed and read by `wg`. Secrets reach `wg` through a pipe alone. */
+import { isWireguardKey } from '../protocol/wireguard.ts';
 import { deleteLink } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import type { DevicePeer } from './device.ts';
-import { isKey } from './keys.ts';
-import { DeviceGone, DeviceProblem } from './problem.ts';
+import { DeviceGone, DeviceProblem, DeviceRefusal } from './problem.ts';
 import type { Controls, EndpointChange, InterfaceState, PeerState } from './programmed-device.ts';
 import { ProgramFailure, run, runFed } from './programs.ts';
 
@@ -48,7 +48,7 @@ export class KernelControls implements Controls {
     const [own, ...peers] = (await this.#wg(['show', this.#name, 'dump'])).split('\n').filter((line) => line !== '').map((line) => line.split('\t'));
     if (peers.length > this.#reach.limits.peersMax) throw new DeviceProblem(`the interface ${this.#name} has more than ${this.#reach.limits.peersMax} peers`);
     const [privateKey = '', , listenPort = ''] = own ?? [];
-    return { privateKey: isKey(privateKey) ? privateKey : null, listenPort: Number(listenPort) || null, peers: peers.map(peerOf) };
+    return { privateKey: isWireguardKey(privateKey) ? privateKey : null, listenPort: Number(listenPort) || null, peers: peers.map(peerOf) };
   }
 
   /** The kernel tells nobody who does not ask: the next call sees it. */
@@ -65,7 +65,9 @@ export class KernelControls implements Controls {
     try {
       return await (input === undefined ? run(machine.wg, words, limits) : runFed(machine.wg, words, limits, input));
     } catch (error) {
-      throw error instanceof ProgramFailure && ABSENT.test(error.said) ? new DeviceGone(`the interface ${this.#name} is gone: it was removed`) : error;
+      if (!(error instanceof ProgramFailure)) throw error;
+      if (ABSENT.test(error.said)) throw new DeviceGone(`the interface ${this.#name} is gone: it was removed`);
+      throw error.status === null || error.isAbsent ? error : new DeviceRefusal(error.message, { cause: error }); // it ran, and said no
     }
   }
 }
@@ -85,7 +87,7 @@ function wordsOf({ publicKey, endpoint, isKicked, keepaliveSeconds }: EndpointCh
 }
 
 function peerOf([publicKey = '', , endpoint = '', ranges = '', handshake = '', received = '', sent = '', keepalive = '']: readonly string[]): PeerState {
-  if (!isKey(publicKey) || ![handshake, received, sent].every((number) => /^\d{1,20}$/u.test(number))) throw new DeviceProblem('the answer of wg is no such answer');
+  if (!isWireguardKey(publicKey) || ![handshake, received, sent].every((number) => /^\d{1,20}$/u.test(number))) throw new DeviceProblem('the answer of wg is no such answer');
   return {
     reading: {
       publicKey, endpoint: endpoint === '(none)' ? null : endpoint, allowedIps: ranges === '(none)' ? [] : ranges.split(','),

@@ -1,5 +1,6 @@
 /** Keys of WireGuard: X25519, 32 bytes, in base64 as `wg` writes them and in hex as the sockets of interfaces do. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { isWireguardKey } from '../protocol/wireguard.ts';
 
 /** A private key and what others know of it. */
 export interface KeyPair {
@@ -15,9 +16,6 @@ const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 /** Bytes that stand before the key in the SubjectPublicKeyInfo of a public key. Source: RFC 8410, 4. */
 const PUBLIC_PREFIX_BYTES = 12;
 
-/** 32 bytes: 42 digits, one that holds the last four bits, and the padding. */
-const KEY = /^[\d+/A-Za-z]{42}[048AEIMQUYcgkosw]=$/u;
-
 /** A new pair. */
 export function makeKeyPair(): KeyPair {
   const { d = '', x = '' } = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
@@ -28,11 +26,6 @@ export function makeKeyPair(): KeyPair {
 export function publicKeyOf(privateKey: string): string {
   const key = createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, bytesOf(privateKey)]), format: 'der', type: 'pkcs8' });
   return createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(PUBLIC_PREFIX_BYTES).toString('base64');
-}
-
-/** Whether this is a key in the one base64 form that it has. */
-export function isKey(text: string): boolean {
-  return KEY.test(text);
 }
 
 /** Base64 to hex. Throws for what is no key, without naming it. */
@@ -46,6 +39,6 @@ export function keyOfHex(hex: string): string | null {
 }
 
 function bytesOf(key: string): Buffer {
-  if (!isKey(key)) throw new TypeError('this is no key of WireGuard: 32 bytes in base64');
+  if (!isWireguardKey(key)) throw new TypeError('this is no key of WireGuard: 32 bytes in base64');
   return Buffer.from(key, 'base64');
 }

@@ -1,4 +1,5 @@
 /** What a WireGuard interface may cost, and how long the system may take for it. */
+import { WIREGUARD_PEERS_MAX } from '../protocol/wireguard.ts';
 
 /** Limits of one answer over the socket of an interface. */
 export interface AnswerLimits {
@@ -11,7 +12,7 @@ export interface AnswerLimits {
 
 /** Limits of an interface that is programmed here. */
 export interface DeviceLimits extends AnswerLimits {
-  /** Of one interface, and of one change. */
+  /** Of one interface. */
   readonly peersMax: number;
   /** Ranges of one peer. */
   readonly allowedIpsMax: number;
@@ -27,19 +28,22 @@ export interface DeviceLimits extends AnswerLimits {
   readonly startMsMax: number;
   /** From the removal of an interface until its program is gone. */
   readonly endMsMax: number;
+  /** From the end of wireguard-go until the kernel has taken away its interface; one that stays for longer is somebody else's. */
+  readonly goneMsMax: number;
   /** Between two looks at what another program does. */
   readonly lookMs: number;
 }
 
 /**
- * Sources: a gateway's ADMIN_MAX_WIREGUARD_PEERS lies below `peersMax`, and a peer takes some 400 bytes of an answer (measured); wireguard-go
+ * Sources: a gateway's merged network is bounded by `peersMax` and `addressesMax`, and ADMIN_MAX_WIREGUARD_PEERS by the first; wireguard-go takes 65,536 peers
+ * (device/constants.go, MaxPeers), and a peer takes some 400 bytes of an answer (measured); wireguard-go
  * answers 20 to 50 ms after its start on two busy cores (measured), so that the waits are far above what anything takes.
  */
 export const DEVICE_LIMITS: DeviceLimits = {
-  peersMax: 16_384, allowedIpsMax: 16, addressesMax: 256, waitingCallsMax: 256,
-  answerBytesMax: 16_777_216, lineBytesMax: 1_024, answerMsMax: 10_000,
-  programMsMax: 10_000, programBytesMax: 16_777_216,
-  startMsMax: 15_000, endMsMax: 10_000, lookMs: 10,
+  peersMax: WIREGUARD_PEERS_MAX, allowedIpsMax: 16, addressesMax: 2_048, waitingCallsMax: 256,
+  answerBytesMax: 33_554_432, lineBytesMax: 1_024, answerMsMax: 10_000,
+  programMsMax: 10_000, programBytesMax: 33_554_432,
+  startMsMax: 15_000, endMsMax: 10_000, goneMsMax: 3_000, lookMs: 10,
 };
 
 /** Characters of an interface's name. Source: IFNAMSIZ of Linux, 16 with its end. */

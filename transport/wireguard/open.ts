@@ -1,6 +1,7 @@
 /** Opens a WireGuard interface: takes over the one that is there, else makes one in the kernel, else in user space, else says why there can be none. */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { bringUp, deleteLink, readLink } from './addresses.ts';
 import type { Link, Reach } from './addresses.ts';
 import type { DeviceOptions, OpenedDevice, WireguardDevice } from './device.ts';
@@ -36,7 +37,7 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
   try {
     checkOptions(options);
     checkRights();
-    const link = await readLink(options.name, reach);
+    const link = await settledLink(options.name, reach);
     const adopted = link === null ? null : await adopt(options, link, reach);
     return { ok: true, device: adopted ?? await make(options, reach) };
   } catch (error) {
@@ -48,7 +49,7 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
 export async function removeDevice(name: string, place: Place = {}): Promise<void> {
   const reach = reachOf(place);
   checkName(name);
-  const link = await readLink(name, reach);
+  const link = await settledLink(name, reach);
   if (link === null && !await isRunning(name, reach)) await sweepSocket(name, reach);
   if (link === null) return;
   checkRights();
@@ -59,6 +60,16 @@ export async function removeDevice(name: string, place: Place = {}): Promise<voi
 
 function reachOf({ machine, limits }: Place): Reach {
   return { machine: { ...LINUX, ...machine }, limits: { ...DEVICE_LIMITS, ...limits } };
+}
+
+/** The interface as it stays: one of wireguard-go whose program was killed is there for a moment more, and would be taken for somebody else's. */
+async function settledLink(name: string, reach: Reach): Promise<Link | null> {
+  const deadline = performance.now() + reach.limits.goneMsMax;
+  for (;;) {
+    const link = await readLink(name, reach);
+    if (link?.kind !== 'tun' || performance.now() > deadline || await isRunning(name, reach)) return link;
+    await delay(reach.limits.lookMs);
+  }
 }
 
 /** What can program this interface; null: it is none of WireGuard's. */

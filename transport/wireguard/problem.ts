@@ -9,3 +9,8 @@ export class DeviceProblem extends Error {
 export class DeviceGone extends DeviceProblem {
   override readonly name = 'DeviceGone';
 }
+
+/** The system looked at what was asked, and does not take it. Something else may be taken. */
+export class DeviceRefusal extends DeviceProblem {
+  override readonly name = 'DeviceRefusal';
+}

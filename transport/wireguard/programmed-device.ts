@@ -1,10 +1,12 @@
 /** A device over whatever programs its interface: one call after another, what is asked is checked here, and its loss is told once. */
 import { setAddresses, setMtu } from './addresses.ts';
 import type { Reach } from './addresses.ts';
-import type { DeviceBackend, DeviceOptions, DevicePeer, PeerReading, WireguardDevice } from './device.ts';
+import { inPieces, perItem } from './containment.ts';
+import type { DeviceBackend, DeviceOptions, DevicePeer, DeviceRefusals, PeerReading, WireguardDevice } from './device.ts';
+import { isWireguardKey } from '../protocol/wireguard.ts';
 import { hexOfKey } from './keys.ts';
 import { DeviceGone, DeviceProblem } from './problem.ts';
-import { checkEndpoint, checkMtu, checkPeer, checkPublicKey } from './requests.ts';
+import { checkEndpoint, checkMtu, checkPeer } from './requests.ts';
 
 /** What is known of a peer, and how often it is spoken to. */
 export interface PeerState {
@@ -51,6 +53,8 @@ export class ProgrammedDevice implements WireguardDevice {
   readonly #reach: Reach;
   /** By public key, of the peers that are there: a kick must leave a peer as it was. */
   #keepalives: Map<string, number>;
+  readonly #refused = new Map<string, string>();
+  #refusedAddresses: ReadonlyMap<string, string> = new Map();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   /** Why nothing can be asked any more. */
@@ -81,7 +85,7 @@ export class ProgrammedDevice implements WireguardDevice {
   }
 
   setAddresses(cidrs: readonly string[]): Promise<void> {
-    return this.#call(() => setAddresses(this.name, cidrs, this.#reach));
+    return this.#call(async () => { this.#refusedAddresses = await setAddresses(this.name, cidrs, this.#reach); });
   }
 
   setMtu(mtu: number): Promise<void> {
@@ -93,24 +97,21 @@ export class ProgrammedDevice implements WireguardDevice {
 
   apply({ set, removed }: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void> {
     return this.#call(async () => {
-      if (set.length + removed.length > this.#reach.limits.peersMax) throw new DeviceProblem(`one change names at most ${this.#reach.limits.peersMax} peers`);
-      for (const peer of set) checkPeer(peer, this.#reach.limits);
-      removed.forEach(checkPublicKey);
-      if (set.length + removed.length === 0) return;
-      await this.#controls.apply(set, removed);
-      for (const publicKey of removed) this.#keepalives.delete(publicKey);
-      for (const { publicKey, keepaliveSeconds } of set) this.#keepalives.set(publicKey, keepaliveSeconds);
+      await this.#remove(removed);
+      await this.#set(set);
     });
   }
 
   setEndpoints(endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[]): Promise<void> {
     return this.#call(async () => {
       const changes = endpoints.flatMap((change) => {
-        checkEndpoint(change.endpoint);
         const keepaliveSeconds = this.#keepalives.get(change.publicKey);
         return keepaliveSeconds === undefined ? [] : [{ ...change, keepaliveSeconds }];
       });
-      if (changes.length > 0) await this.#controls.setEndpoints(changes);
+      await perItem(changes, ({ endpoint }) => checkEndpoint(endpoint), (some) => this.#controls.setEndpoints(some), {
+        taken: () => {},
+        refused: ({ publicKey }, why) => this.#refused.set(publicKey, why),
+      });
     });
   }
 
@@ -120,6 +121,10 @@ export class ProgrammedDevice implements WireguardDevice {
       this.#keepalives = keepalivesOf(peers);
       return peers.map(({ reading }) => reading);
     });
+  }
+
+  refusals(): DeviceRefusals {
+    return { peers: this.#refused, addresses: this.#refusedAddresses };
   }
 
   onLost(lost: (problem: string) => void): void {
@@ -134,6 +139,33 @@ export class ProgrammedDevice implements WireguardDevice {
   async remove(): Promise<void> {
     await this.#close('was removed');
     await this.#controls.end();
+  }
+
+  /** What is no key is no peer of the interface. */
+  async #remove(removed: readonly string[]): Promise<void> {
+    for (const publicKey of removed) this.#refused.delete(publicKey);
+    for (const some of inPieces(removed.filter(isWireguardKey))) {
+      await this.#controls.apply([], some);
+      for (const publicKey of some) this.#keepalives.delete(publicKey);
+    }
+  }
+
+  async #set(set: readonly DevicePeer[]): Promise<void> {
+    const { limits } = this.#reach;
+    let room = limits.peersMax - this.#keepalives.size;
+    const check = (peer: DevicePeer): void => {
+      checkPeer(peer, limits);
+      if (this.#keepalives.has(peer.publicKey)) return;
+      if (room === 0) throw new DeviceProblem(`an interface has at most ${limits.peersMax} peers here`);
+      room -= 1;
+    };
+    await perItem(set, check, (some) => this.#controls.apply(some, []), {
+      taken: ({ publicKey, keepaliveSeconds }) => {
+        this.#keepalives.set(publicKey, keepaliveSeconds);
+        this.#refused.delete(publicKey);
+      },
+      refused: ({ publicKey }, why) => this.#refused.set(publicKey, why),
+    });
   }
 
   /** Waits for what was asked before; nothing can be asked after. */

@@ -1,7 +1,6 @@
 /** What an interface may be asked. It comes from far away, and becomes lines of a socket and words of commands: so every field is looked at. */
-import { isIPv4, isIPv6 } from 'node:net';
+import { isEndpoint, isRange, isWireguardKey, UDP_PORT_MAX } from '../protocol/wireguard.ts';
 import type { DeviceOptions, DevicePeer } from './device.ts';
-import { isKey } from './keys.ts';
 import { MTU_BOUNDS, NAME_CHARACTERS_MAX } from './limits.ts';
 import type { DeviceLimits } from './limits.ts';
 import { DeviceProblem } from './problem.ts';
@@ -9,8 +8,8 @@ import { DeviceProblem } from './problem.ts';
 /** It becomes a path and a word of commands. Source: wg(8), as the kernel has it; a minus in front would be an option. */
 const NAME = new RegExp(String.raw`^(?!\.{1,2}$)[\w=+.][\w=+.-]{0,${NAME_CHARACTERS_MAX - 1}}$`, 'u');
 
-/** Of a UDP port and of the seconds between keepalives: 16 bits. */
-const SIXTEEN_BITS_MAX = 65_535;
+/** Of the seconds between keepalives: 16 bits. */
+const KEEPALIVE_SECONDS_MAX = 65_535;
 
 /** Throws a `DeviceProblem` that says what is wrong, without the value. */
 export function checkName(name: string): void {
@@ -20,8 +19,8 @@ export function checkName(name: string): void {
 /** Throws a `DeviceProblem` that says what is wrong, without the value. */
 export function checkOptions({ name, privateKey, listenPort, mtu }: DeviceOptions): void {
   checkName(name);
-  if (!isKey(privateKey)) throw new DeviceProblem('the private key of the interface is none: 32 bytes in base64');
-  if (!isPort(listenPort)) throw new DeviceProblem(`the UDP port of the interface lies between 1 and ${SIXTEEN_BITS_MAX}`);
+  if (!isWireguardKey(privateKey)) throw new DeviceProblem('the private key of the interface is none: 32 bytes in base64');
+  if (!isPort(listenPort)) throw new DeviceProblem(`the UDP port of the interface lies between 1 and ${UDP_PORT_MAX}`);
   checkMtu(mtu);
 }
 
@@ -36,27 +35,19 @@ export function checkPeer({ publicKey, allowedIps, endpoint, keepaliveSeconds }:
   if (allowedIps.length > allowedIpsMax) throw new DeviceProblem(`a peer has at most ${allowedIpsMax} ranges`);
   if (!allowedIps.every(isRange)) throw new DeviceProblem('a range of a peer is none: it needs the form 192.0.2.1/32 or 2001:db8::1/128');
   if (endpoint !== null) checkEndpoint(endpoint);
-  if (!Number.isInteger(keepaliveSeconds) || keepaliveSeconds < 0 || keepaliveSeconds > SIXTEEN_BITS_MAX) throw new DeviceProblem(`the seconds between keepalives lie between 0 and ${SIXTEEN_BITS_MAX}`);
+  if (!Number.isInteger(keepaliveSeconds) || keepaliveSeconds < 0 || keepaliveSeconds > KEEPALIVE_SECONDS_MAX) throw new DeviceProblem(`the seconds between keepalives lie between 0 and ${KEEPALIVE_SECONDS_MAX}`);
 }
 
 /** Throws a `DeviceProblem` that says what is wrong, without the value. */
 export function checkPublicKey(publicKey: string): void {
-  if (!isKey(publicKey)) throw new DeviceProblem('the public key of a peer is none: 32 bytes in base64');
+  if (!isWireguardKey(publicKey)) throw new DeviceProblem('the public key of a peer is none: 32 bytes in base64');
 }
 
 /** Throws a `DeviceProblem` that says what is wrong, without the value. Names are none: they would be asked of a server. */
 export function checkEndpoint(endpoint: string): void {
-  const [, address = '', bracketed = '', port = ''] = /^(?:([\d.]+)|\[([\da-fA-F:.]+)\]):(\d{1,5})$/u.exec(endpoint) ?? [];
-  if (!isPort(Number(port)) || !isIPv4(address) && !isIPv6(bracketed)) throw new DeviceProblem('the endpoint of a peer is none: it needs the form 192.0.2.1:51820 or [2001:db8::1]:51820');
-}
-
-/** Whether this is an address with a prefix length. */
-export function isRange(text: string): boolean {
-  const [address = '', length = '', ...more] = text.split('/');
-  if (more.length > 0 || !/^\d{1,3}$/u.test(length)) return false;
-  return isIPv4(address) ? Number(length) <= 32 : isIPv6(address) && !address.includes('%') && Number(length) <= 128;
+  if (!isEndpoint(endpoint)) throw new DeviceProblem('the endpoint of a peer is none: it needs the form 192.0.2.1:51820 or [2001:db8::1]:51820');
 }
 
 function isPort(port: number): boolean {
-  return Number.isInteger(port) && port > 0 && port <= SIXTEEN_BITS_MAX;
+  return Number.isInteger(port) && port > 0 && port <= UDP_PORT_MAX;
 }

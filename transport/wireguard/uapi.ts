@@ -2,9 +2,10 @@
 import { connect } from 'node:net';
 import type { AnswerLimits } from './limits.ts';
 
-/** How a question ended. `gone`: nobody listens there (any more). */
+/** How a question ended. `refused`: it was heard, and what it asks is not taken. `gone`: nobody listens there (any more). */
 export type UapiOutcome =
   | { readonly kind: 'answered' }
+  | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'gone' };
 
@@ -74,7 +75,7 @@ class AnswerLines {
     const at = line.indexOf('=');
     const [name, value] = [line.slice(0, at), line.slice(at + 1)];
     if (at < 1) return failed('its answer is no such answer');
-    if (name === 'errno') return value === '0' ? { kind: 'answered' } : failed(REFUSALS[value] ?? 'it refused');
+    if (name === 'errno') return value === '0' ? { kind: 'answered' } : { kind: 'refused', reason: REFUSALS[value] ?? 'it refused' };
     const problem = this.#take(name, value);
     return problem === null ? null : failed(problem);
   }

@@ -8,7 +8,7 @@ import { deleteLink } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import type { DevicePeer } from './device.ts';
 import { hexOfKey } from './keys.ts';
-import { DeviceGone, DeviceProblem } from './problem.ts';
+import { DeviceGone, DeviceProblem, DeviceRefusal } from './problem.ts';
 import type { Controls, EndpointChange, InterfaceState } from './programmed-device.ts';
 import { absentProgram, programEnvironment } from './programs.ts';
 import { holdersOf } from './socket-holders.ts';
@@ -82,7 +82,8 @@ export class UserSpaceControls implements Controls {
   async #ask(request: string, take: TakeLine): Promise<void> {
     const outcome = await ask(this.#path, request, take, this.#reach.limits);
     if (outcome.kind === 'gone') throw new DeviceGone(`the interface ${this.#name} is gone: its program wireguard-go ended`);
-    if (outcome.kind === 'failed') throw new DeviceProblem(`wireguard-go refused for the interface ${this.#name}: ${outcome.reason}`);
+    if (outcome.kind === 'refused') throw new DeviceRefusal(`wireguard-go refused for the interface ${this.#name}: ${outcome.reason}`);
+    if (outcome.kind === 'failed') throw new DeviceProblem(`wireguard-go failed for the interface ${this.#name}: ${outcome.reason}`);
   }
 }
 

@@ -13,7 +13,8 @@ const NUMBERS: Readonly<Record<string, 'sentBytes' | 'receivedBytes' | 'handshak
 export async function readUserSpace(socketPath: string, limits: WireguardLimits): Promise<DeviceReading> {
   const peers: Draft[] = [];
   const outcome = await ask(socketPath, 'get=1\n\n', (name, value) => takeLine(peers, name, value, limits), { ...limits, answerMsMax: limits.readMsMax });
-  return outcome.kind === 'answered' ? { kind: 'read', peers } : outcome;
+  if (outcome.kind === 'answered') return { kind: 'read', peers };
+  return outcome.kind === 'refused' ? { kind: 'failed', reason: outcome.reason } : outcome;
 }
 
 /** All other lines are not for us: keys, addresses, settings. */

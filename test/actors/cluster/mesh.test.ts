@@ -26,7 +26,7 @@ function key(number: number, version = 0): string {
 }
 
 function member(number: number, more: Partial<MeshMemberRecord> = {}): MeshMemberRecord {
-  return { node: node(number), ipv4: `100.64.0.${number + 1}`, ipv6: `fd00::${number + 1}`, publicKey: key(number), listenPort: 51_820, endpoints: [`192.168.0.${number}:51820`], observed: null, isStable: null, relayRegion: 900, aliases: [], ...more };
+  return { node: node(number), ipv4: `100.64.${number + 1 >> 8}.${number + 1 & 0xff}`, ipv6: `fd00::${number + 1}`, publicKey: key(number), listenPort: 51_820, endpoints: [`192.168.0.${number}:51820`], observed: null, isStable: null, relayRegion: 900, aliases: [], ...more };
 }
 
 const GATEWAY = { ipv4: '100.64.0.1', ipv6: 'fd00::1', publicKey: key(0), listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: null };
@@ -69,6 +69,27 @@ function learned(known: Picture | null, bodies: readonly MeshBody[]): Picture | 
     return body.type === 'mesh-changed' ? changedPicture(picture, { seq: 1, ...body }) : picture;
   }, known);
 }
+
+test('a row that no interface would take is told to nobody, its machine hears why, and changes beside it are told as ever', (t) => {
+  const bad = member(2, { publicKey: `_${key(2).slice(1)}` });
+  const reason = 'This machine is left out of the network of its cluster: its WireGuard key is none';
+  const cluster = new Listening().read([member(1), bad, member(3)]).wants(1).wants(2).wants(3);
+  const warnings = (): readonly string[] => cluster.effects.flatMap((effect) => (effect.type === 'warn' ? [String(effect.fields['problem'])] : []));
+
+  cluster.read([member(1), bad]);
+  t.deepEqual([cluster.told(2), cluster.told(1).map(({ type }) => type), warnings()], [[{ type: 'mesh-refused', reason }], ['mesh-changed'], []]);
+  t.like(cluster.told(1)[0], { set: [], removed: [key(3)] });
+  t.like(cluster.effects.find((effect) => effect.type === 'gateway'), { mesh: { leftOut: [{ node: node(2), reason: 'its WireGuard key is none' }] } });
+
+  cluster.read([member(1), bad, member(4, { ipv4: '100.64.0.400' })]);
+  t.deepEqual([cluster.told(1).length, warnings().length], [1, 1]);
+  cluster.read([member(1), bad, member(4, { ipv4: '100.64.0.400' })]);
+  t.deepEqual([cluster.told(1), warnings()], [[], []]);
+
+  cluster.read([member(1), member(2)]);
+  t.deepEqual(cluster.told(2).map(({ type }) => type), ['mesh-network']);
+  t.like(cluster.told(1)[0], { type: 'mesh-changed', set: [{ node: node(2) }] });
+});
 
 test('a member that comes is told the whole network, without itself', (t) => {
   const cluster = new Listening().read([member(1), member(2, { observed: '203.0.113.2:4000', aliases: ['web'] })], GATEWAY).wants(1);

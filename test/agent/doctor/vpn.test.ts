@@ -19,7 +19,7 @@ const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { 
 const NEAR = createVet({ allowPrivate: true, allowLoopback: true });
 
 async function look(sources: Partial<VpnSources>) {
-  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, adminUrls: () => [], ...sources }), { checkMsMax: 5_000 });
+  const { checks } = await diagnose(vpnChecks({ tunPath: '/dev/null', isRoot: true, wireguard: NONE, relayMapUrls: () => [], vet: NEAR, adminUrls: () => [], member: () => null, ...sources }), { checkMsMax: 5_000 });
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }
 
@@ -38,6 +38,14 @@ test('a machine without VPN and relays passes, and says that there is nothing to
   t.deepEqual(checks.map(({ name, status, hint }) => [name, status, hint]), [['tun', 'pass', null], ['wireguard', 'pass', null], ['relay_map', 'pass', null]]);
   t.regex(checks[1]?.summary ?? '', /in no VPN yet/u);
   t.regex(checks[2]?.summary ?? '', /No relay map is configured/u);
+});
+
+test('what the agent leaves out of its network, or what keeps it out, is told beside the interface', async (t) => {
+  const says = async (problem: string | null, note: string | null) => (await look({ wireguard: await interfaceWith(t, [Date.now() / 1_000 - 10]), member: () => ({ name: 'vpn', problem: () => problem, note: () => note }) }))[1];
+
+  t.like(await says(null, null), { status: 'pass' });
+  t.like(await says(null, 'left out of the network: node 0190 (its WireGuard key is none)'), { status: 'warn', summary: '1 of 1 peers were heard in the last 180 s. The agent says: left out of the network: node 0190 (its WireGuard key is none)' });
+  t.regex((await says('no admin lets it in', null))?.summary ?? '', /The agent says: no admin lets it in$/u);
 });
 
 test('a TUN device that is missing, or that cannot be opened, is a warning with what to do', async (t) => {

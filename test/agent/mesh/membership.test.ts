@@ -6,7 +6,7 @@ import { storedPublicKey } from '../../../agent/mesh/keys-file.ts';
 import { createMembership, type Membership } from '../../../agent/mesh/membership.ts';
 import type { Picture } from '../../../agent/mesh/picture.ts';
 import type { MeshOrder, MeshWord } from '../../../agent/ports.ts';
-import type { MemberPorts, PeerPath, WantedMember } from '../../../transport/mesh/member.ts';
+import { NOTHING_REFUSED, type MemberPorts, type PeerPath, type WantedMember } from '../../../transport/mesh/member.ts';
 import type { MeshPeer, MeshSettings } from '../../../transport/protocol/mesh.ts';
 import { NodeId } from '../../../transport/protocol/ids.ts';
 import { until } from '../../support/until.ts';
@@ -51,7 +51,7 @@ function open(t: ExecutionContext, { directory = temporaryDirectory(t), problem 
         ok: true,
         member: {
           become: (next) => { wanted.push(next); }, tryDirect: (key, inMs) => { named.push(null); said.push({ type: 'mesh-try', public_key: `${key} in ${inMs}` }); },
-          paths: () => paths, place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }), problem: () => null, close: (end) => { ends.push(end); return closes(); },
+          paths: () => paths, place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }), refused: () => NOTHING_REFUSED, problem: () => null, close: (end) => { ends.push(end); return closes(); },
         },
       };
     },
@@ -87,6 +87,23 @@ test('an agent that is welcomed makes its key once, says what it is, and becomes
   await until('the observer', () => rig.wanted.at(-1)?.observers[0]?.endpoint === '192.0.2.1:43478');
   t.is(statSync(rig.keysPath).mode & 0o777, 0o600);
   t.is(rig.named.at(-1)?.network.domain, 'prod.edge.test');
+});
+
+test('peers that an admin tells and no interface takes are left out and named; the machine is healthy, and the others come and go', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  const bad = { ...PEER, public_key: `_${PEER.public_key.slice(1)}` };
+  const note = (): string | null => rig.membership.service.note?.() ?? null;
+
+  rig.membership.session.told(network(rig.publicKey(), 7, [bad, GATEWAY]));
+  t.deepEqual([...rig.wanted.at(-1)?.peers.keys() ?? []], [GATEWAY.public_key]);
+  t.deepEqual([rig.membership.service.problem(), note()], [null, `left out of the network: node ${PEER.node} (its WireGuard key is none)`]);
+
+  rig.membership.session.told({ seq: 2, type: 'mesh-changed', from: { epoch: 1, number: 7 }, to: { epoch: 1, number: 8 }, set: [{ ...bad, ipv4: 'x' }], removed: [GATEWAY.public_key] });
+  t.deepEqual([[...rig.wanted.at(-1)?.peers.keys() ?? []], note() === null], [[], false]);
+
+  rig.membership.session.told({ seq: 3, type: 'mesh-changed', from: { epoch: 1, number: 8 }, to: { epoch: 1, number: 9 }, set: [PEER], removed: [bad.public_key] });
+  t.deepEqual([[...rig.wanted.at(-1)?.peers.keys() ?? []], note()], [[PEER.public_key], null]);
 });
 
 test('no key is said that is not the public one, and none is stored readable by others', async (t) => {

@@ -16,7 +16,7 @@ function ports(more: Partial<HealthPorts> = {}): HealthPorts {
       admins: () => Promise.resolve({ total: 2, silent: 0 }), clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
     },
     clock: { skewMs: () => 3, isSkewed: () => false }, leasesQuietMs: () => 900, isDegraded: () => false,
-    vpnManager: { status: () => Promise.resolve(null) }, vpnClient: { state: () => ({ isHere: true, problem: null }) },
+    vpnManager: { status: () => Promise.resolve(null) }, vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
     proxies: () => ({ http: true, socks5: true }), broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
     ...more,
   };
@@ -70,7 +70,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
   t.deepEqual((await runChecks(subsystems(ports()))).map(({ name, healthy, error }) => [name, healthy, error]), [
     ['database', true, null], ['database_clock', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null], ['vpn_manager', true, null], ['vpn_client', true, null], ['proxy_servers', true, null], ['event_broker', true, null],
   ]);
-  t.deepEqual(await errors(subsystems(ports({ vpnManager: null, vpnClient: { state: () => ({ isHere: false, problem: 'it is not root' }) }, proxies: null, broker: null }))), {
+  t.deepEqual(await errors(subsystems(ports({ vpnManager: null, vpnClient: { state: () => ({ isHere: false, problem: 'it is not root', note: null }) }, proxies: null, broker: null }))), {
     vpn_manager: [true, 'does not apply: there is no VPN manager'],
     vpn_client: [true, 'does not apply: this admin is in no VPN'],
     proxy_servers: [true, 'does not apply: the proxies are switched off'],
@@ -92,7 +92,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
     [{ leasesQuietMs: () => 5_001 }, 'ownership_metadata', 'leases were not renewed in time'],
     [{ rows: { ...rows, unrecordedClusters: () => Promise.resolve(3) } }, 'ownership_metadata', '3 clusters have no record of their owner'],
     [{ vpnManager: { status: () => Promise.resolve('it answers 500') } }, 'vpn_manager', 'it answers 500'],
-    [{ vpnClient: { state: () => ({ isHere: true, problem: 'no handshake' }) } }, 'vpn_client', 'no handshake'],
+    [{ vpnClient: { state: () => ({ isHere: true, problem: 'no handshake', note: null }) } }, 'vpn_client', 'no handshake'],
     [{ proxies: () => ({ http: false, socks5: true }) }, 'proxy_servers', 'the HTTP proxy does not listen'],
     [{ proxies: () => ({ http: true, socks5: false }) }, 'proxy_servers', 'the SOCKS5 proxy does not listen'],
     [{ proxies: () => ({ http: false, socks5: false }) }, 'proxy_servers', 'the proxies do not listen'],
@@ -108,6 +108,14 @@ test('each subsystem fails by itself, with its own words', async (t) => {
     [{ isDegraded: () => true }, 'capacity', 'there are more nodes than the admins have room for'],
   ];
   for (const [more, name, error] of cluster) t.deepEqual(await errors(adminCluster(ports(more))), { [name]: [false, error] });
+});
+
+test('what an admin is without by the fault of others is said, and does not take it out of service', async (t) => {
+  const note = 'left out of the network: node 0190 (its WireGuard key is none)';
+  const checks = await runChecks(subsystems(ports({ vpnClient: { state: () => ({ isHere: true, problem: null, note }) } })));
+
+  t.like(checks.find(({ name }) => name === 'vpn_client'), { healthy: true, error: note });
+  t.true(checks.every(({ healthy }) => healthy));
 });
 
 test('a check with tries of its own passes when one of them does, and fails with the last one', async (t) => {

@@ -8,7 +8,7 @@ import { createMembership } from '../../../agent/mesh/membership.ts';
 import type { Picture } from '../../../agent/mesh/picture.ts';
 import type { AgentLog, Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
 import { Session } from '../../../agent/session.ts';
-import type { MemberPorts, WantedMember } from '../../../transport/mesh/member.ts';
+import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/mesh/member.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../../transport/protocol/frames.ts';
 import type { Scope } from '../scope.ts';
@@ -56,7 +56,7 @@ export function startMeshMember(scope: Scope, url: string, { node_id: node, api_
     createMember: async (options, given) => {
       ports = given;
       wanted = options.wanted;
-      const member = { become: (next: WantedMember) => { wanted = next; }, tryDirect: () => {}, paths: () => [], place: () => ({ ...place, endpoints }), problem: () => null, close: async () => Promise.resolve() };
+      const member = { become: (next: WantedMember) => { wanted = next; }, tryDirect: () => {}, paths: () => [], place: () => ({ ...place, endpoints }), problem: () => null, refused: () => NOTHING_REFUSED, close: async () => Promise.resolve() };
       return Promise.resolve({ ok: true, member });
     },
   });

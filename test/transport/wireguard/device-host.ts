@@ -14,9 +14,16 @@ import type { Order, Report } from './device-program.ts';
 const PROGRAM = fileURLToPath(new URL('device-program.ts', import.meta.url));
 
 /** A device of another process. */
-export interface HostedDevice extends Omit<WireguardDevice, 'onLost'> {
+export interface HostedDevice extends Omit<WireguardDevice, 'onLost' | 'refusals'> {
+  refusals(): Promise<HostedRefusals>;
   /** What was said when it was lost. */
   readonly lost: Promise<string>;
+}
+
+/** DeviceRefusals as JSON. */
+export interface HostedRefusals {
+  readonly peers: readonly (readonly [string, string])[];
+  readonly addresses: readonly (readonly [string, string])[];
 }
 
 /** How opening one ended. */
@@ -90,7 +97,7 @@ export class DeviceHost {
     return {
       name, ...facts as Pick<WireguardDevice, 'backend' | 'isAdopted' | 'listenPort'>, lost,
       setPrivateKey: call('setPrivateKey'), setAddresses: call('setAddresses'), setMtu: call('setMtu'), apply: call('apply'),
-      setEndpoints: call('setEndpoints'), read: call('read'), release: call('release'), remove: call('remove'),
+      setEndpoints: call('setEndpoints'), read: call('read'), refusals: () => this.#order('refusals', [], index) as Promise<HostedRefusals>, release: call('release'), remove: call('remove'),
     };
   }
 

@@ -36,6 +36,10 @@ async function carryOut({ to, device, args }: Order): Promise<unknown> {
   }
   if (to === 'program-by-kernel') return programByKernel(...args as [DeviceOptions]);
   if (to === 'remove-device') return removeDevice(...args as [string, Place]);
+  if (to === 'refusals') {
+    const { peers, addresses } = devices[device]?.refusals() ?? { peers: [], addresses: [] };
+    return { peers: [...peers], addresses: [...addresses] };
+  }
   const method = devices[device]?.[to];
   if (typeof method !== 'function') throw new Error(`a device has no ${to}`);
   return (method as (...words: readonly unknown[]) => Promise<unknown>).apply(devices[device], [...args]);

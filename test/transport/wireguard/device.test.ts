@@ -76,8 +76,8 @@ test.serial('peers are added, changed and removed by name; those that are not na
   await one.device.apply({ set: [second, third].map((publicKey, index) => ({ publicKey, allowedIps: [`100.64.0.${20 + index}/32`], endpoint: '[2001:db8::7]:7', keepaliveSeconds: 0 })), removed: [] });
   await one.device.apply({ set: [{ ...peerOf(other, { endpoint: null }), allowedIps: [`${other.address}/32`] }, { publicKey: second, allowedIps: ['100.64.0.21/32'], endpoint: '198.51.100.9:9', keepaliveSeconds: 25 }], removed: [third, makeKeyPair().publicKey] });
 
-  const told = new Map((await one.device.read()).map(({ publicKey, endpoint, allowedIps }) => [publicKey, [endpoint, ...allowedIps]]));
-  t.deepEqual(told, new Map([[other.pair.publicKey, [other.endpoint, '100.64.0.6/32']], [second, ['198.51.100.9:9', '100.64.0.21/32']]]));
+  const told = Object.fromEntries((await one.device.read()).map(({ publicKey, endpoint, allowedIps }) => [publicKey, [endpoint, ...allowedIps]])); // in whatever order: wireguard-go has none
+  t.deepEqual(told, { [other.pair.publicKey]: [other.endpoint, '100.64.0.6/32'], [second]: ['198.51.100.9:9', '100.64.0.21/32'] });
   await reaches(one.machine, other.address);
   t.true(await isSilent(one.machine, other.address6));
   await one.device.apply({ set: [], removed: [other.pair.publicKey] });
@@ -187,7 +187,7 @@ test.serial('addresses are exactly those that were asked for, whoever added othe
   await machine.run('ip', ['address', 'delete', '100.64.0.5/24', 'dev', device.name]);
   for (const words of [['100.64.7.77/24'], ['100.64.7.5/24'], ['192.0.2.7/24'], ['192.0.2.8', 'peer', '192.0.2.9/32'], ['100.64.0.77/24'], ['2001:db8::7/64', 'nodad']]) await machine.run('ip', ['address', 'add', ...words, 'dev', device.name]);
 
-  await device.setAddresses(['100.64.7.5/24', 'fd00:0edf:0:0::5/64']);
+  await device.setAddresses(['100.64.7.5/24', 'fd00:edf::5/64']);
   t.deepEqual(await addresses(machine, device.name), ['100.64.7.5/24', 'fd00:edf::5/64']);
   t.deepEqual(await routes(machine, device.name), ['100.64.7.0/24', 'fd00:edf::/64']);
   const before = await lines(machine, '-details', 'address', 'show', 'dev', device.name);

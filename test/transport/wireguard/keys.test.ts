@@ -1,7 +1,8 @@
 /** Keys as `wg` makes and reads them. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { hexOfKey, isKey, keyOfHex, makeKeyPair, publicKeyOf } from '../../../transport/wireguard/keys.ts';
+import { isWireguardKey } from '../../../transport/protocol/wireguard.ts';
+import { hexOfKey, keyOfHex, makeKeyPair, publicKeyOf } from '../../../transport/wireguard/keys.ts';
 import { peerTest } from '../../support/peer-test.ts';
 
 const test = await peerTest('wg');
@@ -15,7 +16,7 @@ async function wg(word: string, input = ''): Promise<string> {
 test('wg gives the same public keys for keys of both makings', async (t) => {
   const own = Array.from({ length: 5 }, () => makeKeyPair());
   for (const { privateKey, publicKey } of own) {
-    t.true(isKey(privateKey) && isKey(publicKey));
+    t.true(isWireguardKey(privateKey) && isWireguardKey(publicKey));
     t.deepEqual([publicKeyOf(privateKey), await wg('pubkey', privateKey)], [publicKey, publicKey]);
   }
   t.is(new Set(own.map(({ privateKey }) => privateKey)).size, 5);
@@ -29,7 +30,7 @@ test('what is no key is none, and an error does not name it', (t) => {
   t.is(keyOfHex(hexOfKey(publicKey)), publicKey);
   const wrong = ['', publicKey.slice(1), `${publicKey}\n`, `A${publicKey}`, publicKey.replace(/.=$/u, 'B='), publicKey.replace(/^./u, '-'), `${publicKey.slice(0, 43)}A`, Buffer.alloc(32).toString('base64url')];
 
-  t.deepEqual(wrong.map((text) => isKey(text)), wrong.map(() => false));
+  t.deepEqual(wrong.map((text) => isWireguardKey(text)), wrong.map(() => false));
   for (const text of wrong) t.throws(() => publicKeyOf(text), { message: 'this is no key of WireGuard: 32 bytes in base64' });
   t.deepEqual(['', 'a'.repeat(63), 'A'.repeat(64), 'g'.repeat(64), `${'a'.repeat(64)}\n`].map((hex) => keyOfHex(hex)), [null, null, null, null, null]);
 });

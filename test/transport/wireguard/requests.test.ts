@@ -1,10 +1,10 @@
 /** What is refused before it becomes a line of a socket or a word of a command. */
 import test from 'ava';
-import { canonicalCidr } from '../../../transport/wireguard/addresses.ts';
 import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
 import { DEVICE_LIMITS } from '../../../transport/wireguard/limits.ts';
 import { DeviceProblem } from '../../../transport/wireguard/problem.ts';
-import { checkEndpoint, checkMtu, checkName, checkOptions, checkPeer, isRange } from '../../../transport/wireguard/requests.ts';
+import { isRange } from '../../../transport/protocol/wireguard.ts';
+import { checkEndpoint, checkMtu, checkName, checkOptions, checkPeer } from '../../../transport/wireguard/requests.ts';
 
 /** Which of them are refused, in one sentence that does not hold them. */
 function refused<T>(values: readonly T[], check: (value: T) => void): T[] {
@@ -32,11 +32,9 @@ test('endpoints are an address and a port, never a name or more than one line', 
 });
 
 test('ranges are an address and a prefix length', (t) => {
-  const wrong = ['', '198.51.100.1', '198.51.100.1/', '198.51.100.1/33', '198.51.100.1/-1', '198.51.100.1/24/24', '198.51.100.1/24\n', '::1/129', 'fe80::1%eth0/64', 'x/24', '198.51.100.1/ 24'];
+  const wrong = ['', '198.51.100.1', '198.51.100.1/', '198.51.100.1/33', '198.51.100.1/-1', '198.51.100.1/24/24', '198.51.100.1/24\n', '::1/129', 'fe80::1%eth0/64', 'x/24', '198.51.100.1/ 24', '198.51.100.1/024', 'FD00:0:0::0005/64'];
 
   t.deepEqual([...wrong, '198.51.100.1/32', '0.0.0.0/0', '::/0', '2001:db9::1/128'].filter((range) => !isRange(range)), wrong);
-  t.deepEqual(refused(wrong, (range) => { canonicalCidr(range); }), wrong);
-  t.deepEqual(['198.51.100.1/024', 'FD00:0:0::0005/64', '::/0'].map(canonicalCidr), ['198.51.100.1/24', 'fd00::5/64', '::/0']);
 });
 
 test('peers and interfaces have keys, whole numbers, and not too many ranges', (t) => {

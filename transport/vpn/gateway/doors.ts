@@ -48,7 +48,7 @@ export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wal
       for (const [cluster, ipv4] of addresses) {
         if (doors.has(cluster)) continue;
         const door = await openDoor(ipv4, upgrade);
-        if (door === null) break; // addresses appear a moment after the interface: in the next round
+        if (door === null) continue; // its address appears a moment after the interface, or never where the system refuses it: in the next round
         if (isClosed) door.close();
         else doors.set(cluster, door);
       }

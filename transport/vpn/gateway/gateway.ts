@@ -3,6 +3,7 @@ import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
 import type { Clock, GatewayLink, Log } from '../../../actors/kit/ports.ts';
 import type { RelayMap } from '../../derp/map.ts';
 import type { CreatedMember } from '../../mesh/create-member.ts';
+import { NOTHING_REFUSED } from '../../mesh/member.ts';
 import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../../mesh/member.ts';
 import type { AdminFrameBody } from '../../protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
@@ -12,8 +13,9 @@ import { createAdvertisement } from './advertisement.ts';
 import type { AdvertisementPorts, GatewayPlace } from './advertisement.ts';
 import { createDoors } from './doors.ts';
 import type { TunnelUpgrade } from './entrance.ts';
+import { createLeftOut } from './left-out.ts';
 import { networkOf, NO_UNION, union } from './union.ts';
-import type { Network, Union } from './union.ts';
+import type { Network, Union, UnionLimits } from './union.ts';
 import type { Wall } from './wall.ts';
 
 /** What is compared with what should be so often, in ms: a cluster that is not owned any more is left within it. */
@@ -45,8 +47,8 @@ export interface GatewayPorts extends AdvertisementPorts {
   readonly wall: Wall;
   /** Address under which members elsewhere reach this machine; null: those of its interfaces. */
   readonly host: string | null;
-  /** Members of all networks together. */
-  readonly peersMax: number;
+  /** Of all networks together. */
+  readonly limits: UnionLimits;
   /** The epoch under which this admin owns a cluster now; null: it does not. */
   epochOf(cluster: ClusterId): number | null;
   /** Whether that is still so by the lease clock: one that was paused or suspended asks nobody for anything (O1). */
@@ -73,8 +75,8 @@ export interface Gateway extends GatewayLink {
   mapped(map: RelayMap | null): void;
   /** Null: it is switched off, has nothing to join, or this machine cannot have one. */
   readings(): GatewayReadings | null;
-  /** `isHere`: there is an interface. The problem in one sentence without addresses. */
-  state(): { readonly isHere: boolean; readonly problem: string | null };
+  /** `isHere`: there is an interface. The problem in one sentence without addresses; the note says what is left out, while all else works. */
+  state(): { readonly isHere: boolean; readonly problem: string | null; readonly note: string | null };
   /** Leaves all networks. */
   close(): Promise<void>;
 }
@@ -84,6 +86,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   const { clock, log, keys, wall, monotonicMs } = ports;
   const advertisement = createAdvertisement(ports);
   const doors = createDoors(ports);
+  const leftOut = createLeftOut(log);
   /** Networks of owned clusters in the order in which they came. */
   const networks = new Map<ClusterId, Network>();
   let relayMap: RelayMap | null = null;
@@ -93,7 +96,6 @@ export function createGateway(ports: GatewayPorts): Gateway {
   let openAtMs = ports.open === null ? Infinity : -Infinity;
   let refusedWith: string | null = null;
   let doorProblem: string | null = null;
-  let saidLeftOut = '';
   let paths: { readonly atMs: number; readonly byKey: ReadonlyMap<string, PeerPath> } = { atMs: -Infinity, byKey: new Map() };
   let isGathering = false;
   let isWaiting = false;
@@ -134,12 +136,12 @@ export function createGateway(ports: GatewayPorts): Gateway {
   async function compare(): Promise<void> {
     for (const cluster of networks.keys()) if (ports.epochOf(cluster) === null) forget(cluster);
     if (isNews) {
-      now = union(networks.values(), ports.peersMax);
+      now = union(networks.values(), ports.limits);
       isNews = false;
-      sayLeftOut();
       member?.become(wanted());
     }
     if (member === null && now.joined.size > 0 && monotonicMs() >= openAtMs) await open();
+    leftOut.say(now, networks.values(), member?.refused() ?? NOTHING_REFUSED);
     const addresses = new Map([...now.joined].map(([cluster, network]) => [cluster, network.addresses.ipv4]));
     doors.keep(addresses);
     doorProblem = member === null ? null : await doors.settle(addresses);
@@ -196,13 +198,6 @@ export function createGateway(ports: GatewayPorts): Gateway {
     member.tryDirect(publicKey, TRY_IN_MS);
   }
 
-  function sayLeftOut(): void {
-    const clusters = now.leftOut.map(({ clusterName }) => clusterName).toSorted();
-    const said = clusters.join(' ');
-    if (said !== saidLeftOut && said !== '') log.warn({ clusters, peers_max: ports.peersMax }, 'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh');
-    saidLeftOut = said;
-  }
-
   function pathOf(publicKey: string): PeerPath | undefined {
     const nowMs = monotonicMs();
     if (nowMs - paths.atMs >= PATHS_MS_MAX) paths = { atMs: nowMs, byKey: new Map((member?.paths() ?? []).map((path) => [path.publicKey, path])) };
@@ -234,7 +229,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
       const peers = Object.fromEntries(MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length])) as Record<MeshPath, number>;
       return { joined: now.joined.size, leftOut: now.leftOut.length, peers };
     },
-    state: () => ({ isHere: member !== null, problem: member === null ? refusedWith : doorProblem ?? member.problem() }),
+    state: () => ({ isHere: member !== null, problem: member === null ? refusedWith : doorProblem ?? member.problem(), note: leftOut.note() }),
     async close() {
       isClosed = true;
       cancelRound();

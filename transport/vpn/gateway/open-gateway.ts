@@ -5,6 +5,7 @@ import { createMapSource } from '../../derp/map-source.ts';
 import { createVet } from '../../guard/vetting.ts';
 import { createMember } from '../../mesh/create-member.ts';
 import { makeKeyPair } from '../../wireguard/keys.ts';
+import { DEVICE_LIMITS } from '../../wireguard/limits.ts';
 import { createGateway } from './gateway.ts';
 import type { Gateway, GatewayPorts } from './gateway.ts';
 import { createWall } from './wall.ts';
@@ -26,7 +27,7 @@ export interface GatewaySettings {
 }
 
 /** What it needs besides them. */
-export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'peersMax'> {
+export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'limits'> {
   /** As agents are told them. */
   readonly relayMapUrls: () => readonly string[];
   /** Of the admins, which may have a relay map wherever they are. */
@@ -40,7 +41,7 @@ export function openGateway(adminId: string, { isEnabled, port, host, peersMax }
   const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
   let cancelRefresh = (): void => {};
   const gateway = createGateway({
-    ...ports, host, peersMax,
+    ...ports, host, limits: { peersMax: Math.min(peersMax, DEVICE_LIMITS.peersMax), addressesMax: DEVICE_LIMITS.addressesMax },
     keys: makeKeyPair(),
     wall: createWall(interfaceName),
     open: isEnabled ? async (wanted, memberPorts) => {

@@ -1,4 +1,4 @@
-/** Networks of several clusters as one member: which of them fit, and whose peers they are. Pure. */
+/** Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure. */
 import { BlockList } from 'node:net';
 import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
@@ -17,7 +17,7 @@ export interface Network {
 export interface Union {
   /** In the order in which they were given. */
   readonly joined: ReadonlyMap<ClusterId, Network>;
-  /** Those for which there is no room. */
+  /** Those for which there is no room, in the order in which they were given. */
   readonly leftOut: readonly GatewayMesh[];
   readonly addresses: readonly string[];
   readonly peers: ReadonlyMap<string, MeshPeer>;
@@ -37,17 +37,26 @@ export function networkOf(mesh: GatewayMesh, ownKey: string | null): Network {
   return { mesh, addresses: gatewayAddresses(mesh.ipv4Range, mesh.ipv6Range), members };
 }
 
-/** Joins them, the first first, for as long as all members are at most `peersMax`. A key that comes twice is the first one's. */
-export function union(networks: Iterable<Network>, peersMax: number): Union {
+/** What all networks together may have: bounded by what one interface takes, whatever a setting says. */
+export interface UnionLimits {
+  readonly peersMax: number;
+  /** Addresses of the gateway, two a network. */
+  readonly addressesMax: number;
+}
+
+/** Joins them, the first first, for as long as there is room. A key that comes twice is the first one's. */
+export function union(networks: Iterable<Network>, { peersMax, addressesMax }: UnionLimits): Union {
   const joined = new Map<ClusterId, Network>();
   const leftOut: GatewayMesh[] = [];
   const peers = new Map<string, MeshPeer>();
   const ofNode = new Map<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>();
+  let addresses = 0;
   for (const network of networks) {
-    if (peers.size + network.members.length > peersMax) {
+    if (peers.size + network.members.length > peersMax || addresses + network.addresses.cidrs.length > addressesMax) {
       leftOut.push(network.mesh);
       continue;
     }
+    addresses += network.addresses.cidrs.length;
     joined.set(network.mesh.cluster, network);
     for (const peer of network.members) {
       if (peer.node === null || peers.has(peer.public_key)) continue;

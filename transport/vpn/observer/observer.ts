@@ -137,7 +137,7 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
   };
 }
 
-/** As MeshEndpoint; null: an address that has a meaning on one link only. */
+/** As WireguardEndpoint; null: an address that has a meaning on one link only. */
 function endpointOf({ address, port }: RemoteInfo): string | null {
   const plain = address.replace(/^::ffff:(?=\d+\.)/u, '');
   if (plain.includes('%')) return null;

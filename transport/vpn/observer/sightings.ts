@@ -1,7 +1,7 @@
 /** From which places one member was seen, what that says of its NAT, and when others are told. Pure. */
 import { SESSION_MS_MAX, SETTLE_MS, TOLD_AGAIN_MS, TOLD_BURST_MAX, TOLD_EVERY_MS } from './limits.ts';
 
-/** Where one port of the observer saw the member: address and port, as MeshEndpoint. */
+/** Where one port of the observer saw the member: address and port, as WireguardEndpoint. */
 export interface Sight {
   readonly endpoint: string;
   readonly heardMs: number;

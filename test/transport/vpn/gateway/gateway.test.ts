@@ -21,12 +21,13 @@ const LOOPBACK = { ipv4Range: '127.77.1.0/24' };
 interface Given {
   readonly isEnabled?: boolean;
   readonly peersMax?: number;
+  readonly addressesMax?: number;
   readonly host?: string;
   readonly refused?: string;
   readonly wallProblem?: string;
 }
 
-function rig(t: Scope, { isEnabled = true, peersMax = 100, host, refused, wallProblem }: Given = {}) {
+function rig(t: Scope, { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, wallProblem }: Given = {}) {
   const clock = createFakeClock();
   const log = recordingLog();
   const owned = new Map<ClusterId, number>();
@@ -42,7 +43,7 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, host, refused, wallPr
   };
   const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = { refused, database: true, isThere: true, isFresh: true };
   const gateway: Gateway = createGateway({
-    clock, log, monotonicMs: () => clock.nowMs(), keys: { privateKey: 'private', publicKey: OWN }, wall, host: host ?? null, peersMax,
+    clock, log, monotonicMs: () => clock.nowMs(), keys: { privateKey: 'private', publicKey: OWN }, wall, host: host ?? null, limits: { peersMax, addressesMax },
     open: isEnabled ? async (wanted, ports): Promise<CreatedMember> => {
       order.push('interface');
       if (made.refused !== undefined) return { ok: false, problem: made.refused };
@@ -152,14 +153,14 @@ test('an admin without rights says so once, tries again without a word, and take
   await pass(300_000);
 
   t.is(lines().length, 1);
-  t.deepEqual(gateway.state(), { isHere: false, problem: 'it is not root' });
+  t.deepEqual(gateway.state(), { isHere: false, problem: 'it is not root', note: null });
   t.is(gateway.readings(), null);
   t.deepEqual(stored[0], { cluster: clusterId(1), epoch: 1, place: null });
 
   made.refused = undefined;
   await pass(300_000);
   t.is(members.length, 1);
-  t.deepEqual(gateway.state(), { isHere: true, problem: null });
+  t.deepEqual(gateway.state(), { isHere: true, problem: null, note: null });
 });
 
 test('without a wall there is no interface', async (t) => {
@@ -179,7 +180,7 @@ test('a gateway that is switched off opens nothing and has no problem', async (t
   await pass();
 
   t.deepEqual(order, []);
-  t.deepEqual(gateway.state(), { isHere: false, problem: null });
+  t.deepEqual(gateway.state(), { isHere: false, problem: null, note: null });
 });
 
 test('a cluster for which there is no room is left out, and its name is said once', async (t) => {
@@ -195,6 +196,30 @@ test('a cluster for which there is no room is left out, and its name is said onc
   t.deepEqual(stored.map(({ cluster }) => cluster), [clusterId(1)]);
   t.is(lines().length, 1);
   t.like(gateway.readings(), { joined: 1, leftOut: 1 });
+});
+
+test('what an interface or the rows leave out is named in the note, by cluster and node, and said once; it is no problem of the admin', async (t) => {
+  const { gateway, owned, members, lines, pass } = rig(t, { addressesMax: 4 });
+  owned.set(clusterId(1), 1).set(clusterId(2), 1).set(clusterId(3), 1);
+  for (const number of [1, 2, 3]) gateway.become({ ...mesh(number, [member(number, 2)]), leftOut: number === 1 ? [{ node: nodeId(1, 9), reason: 'its WireGuard key is none' }] : [] });
+  await pass(20);
+  const [one] = members;
+  if (one === undefined) throw new Error('no interface');
+  one.say.refused = { peers: [{ node: nodeId(2, 2), reason: 'it was refused' }], addresses: ['100.64.2.1/24'] };
+  await pass();
+  await pass();
+
+  t.deepEqual(gateway.state(), {
+    isHere: true, problem: null,
+    note: `there is no room for the networks of cluster-3; the interface does not take the addresses of cluster-2; left out of the network: node ${nodeId(1, 9)} (its WireGuard key is none), node ${nodeId(2, 2)} (it was refused)`,
+  });
+  t.is(lines().length, 3);
+  one.say.refused = { peers: [], addresses: [] };
+  owned.delete(clusterId(3));
+  gateway.become(mesh(1, [member(1, 2)]));
+  await pass();
+  await pass();
+  t.is(gateway.state().note, null);
 });
 
 test('a node is reached through the mesh while its handshake is young and its cluster is owned', async (t) => {

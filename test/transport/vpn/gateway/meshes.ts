@@ -1,7 +1,7 @@
 /** Networks of clusters for a gateway, and a member that stands for the interface. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
-import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../../../../transport/mesh/member.ts';
+import { NOTHING_REFUSED, type Member, type MemberPlace, type MemberPorts, type MemberRefusals, type PeerPath, type WantedMember } from '../../../../transport/mesh/member.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
 
@@ -30,7 +30,7 @@ export function member(cluster: number, index: number, changes: Partial<MeshPeer
 
 /** The network of cluster `number` with these members. */
 export function mesh(number: number, members: readonly MeshPeer[]): GatewayMesh {
-  return { cluster: clusterId(number), clusterName: `cluster-${number}`, ipv4Range: `100.64.${number}.0/24`, ipv6Range: `fd00:0:0:${number}::/64`, peers: new Map(members.map((peer) => [peer.public_key, peer])) };
+  return { cluster: clusterId(number), clusterName: `cluster-${number}`, ipv4Range: `100.64.${number}.0/24`, ipv6Range: `fd00:0:0:${number}::/64`, peers: new Map(members.map((peer) => [peer.public_key, peer])), leftOut: [] };
 }
 
 /** What stands for the interface. */
@@ -40,7 +40,7 @@ export interface RecordingMember extends Member {
   readonly ports: MemberPorts;
   isClosed: boolean;
   paths: () => readonly PeerPath[];
-  say: { problem: string | null; place: MemberPlace };
+  say: { problem: string | null; place: MemberPlace; refused: MemberRefusals };
 }
 
 /** Remembers what it should be; its paths and its place are what a test says. */
@@ -49,11 +49,12 @@ export function recordingMember(wanted: WantedMember, ports: MemberPorts): Recor
   const tries: string[] = [];
   const made: RecordingMember = {
     wanted: all, tries, ports, isClosed: false,
-    say: { problem: null, place: { listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 } },
+    say: { problem: null, place: { listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 }, refused: NOTHING_REFUSED },
     become: (next) => { all.push(next); },
     tryDirect: (publicKey) => { tries.push(publicKey); },
     paths: () => [],
     place: () => made.say.place,
+    refused: () => made.say.refused,
     problem: () => made.say.problem,
     close: async () => { made.isClosed = true; },
   };

@@ -11,7 +11,7 @@ test('the gateway has the first host of each range', (t) => {
 });
 
 test('one interface has the peers and the networks of all clusters', (t) => {
-  const both = union([networkOf(mesh(1, [member(1, 2), member(1, 3)]), null), networkOf(mesh(2, [member(2, 2)]), null)], 100);
+  const both = union([networkOf(mesh(1, [member(1, 2), member(1, 3)]), null), networkOf(mesh(2, [member(2, 2)]), null)], { peersMax: 100, addressesMax: 200 });
 
   t.deepEqual(both.addresses, ['100.64.1.1/24', 'fd00:0:0:1::1/64', '100.64.2.1/24', 'fd00:0:0:2::1/64']);
   t.deepEqual([...both.peers.keys()], [key(258), key(259), key(514)]);
@@ -31,7 +31,7 @@ test('a member with an address of another cluster is left out', (t) => {
 });
 
 test('a key that is in two networks is in the first alone', (t) => {
-  const both = union([networkOf(mesh(1, [member(1, 2)]), null), networkOf(mesh(2, [member(2, 9, { public_key: key(258) }), member(2, 3)]), null)], 100);
+  const both = union([networkOf(mesh(1, [member(1, 2)]), null), networkOf(mesh(2, [member(2, 9, { public_key: key(258) }), member(2, 3)]), null)], { peersMax: 100, addressesMax: 200 });
 
   t.deepEqual(both.peers.get(key(258)), member(1, 2));
   t.is(both.ofNode.get(nodeId(2, 9)), undefined);
@@ -40,11 +40,20 @@ test('a key that is in two networks is in the first alone', (t) => {
 
 test('a network that does not fit is left out as a whole, and those after it still have their place', (t) => {
   const networks = [mesh(1, [member(1, 2), member(1, 3)]), mesh(2, [member(2, 2), member(2, 3)]), mesh(3, [member(3, 2)])].map((one) => networkOf(one, null));
-  const some = union(networks, 3);
+  const some = union(networks, { peersMax: 3, addressesMax: 200 });
 
   t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(3)]);
   t.deepEqual(some.leftOut.map(({ clusterName }) => clusterName), ['cluster-2']);
   t.is(some.peers.size, 3);
+});
+
+test('a network for whose addresses an interface has no room is left out, whatever room there is for its members', (t) => {
+  const networks = [1, 2, 3].map((number) => networkOf(mesh(number, [member(number, 2)]), null));
+  const some = union(networks, { peersMax: 100, addressesMax: 5 });
+
+  t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(2)]);
+  t.deepEqual(some.leftOut.map(({ clusterName }) => clusterName), ['cluster-3']);
+  t.is(some.addresses.length, 4);
 });
 
 test('the interface of an admin has a name that Linux takes, and keeps it', (t) => {
