@@ -180,6 +180,12 @@ export function readAdminConfig(env: Readonly<Record<string, string | undefined>
   return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker, tracing: tracingVariables(env, read.settings) } };
 }
 
+/** Where the database is and under which key, for commands that do nothing else: no other setting has to be there. */
+export function readStorageConfig(env: Readonly<Record<string, string | undefined>>): { readonly ok: true; readonly config: Settings<typeof storage> } | { readonly ok: false; readonly problems: readonly string[] } {
+  const read = readSettings(storage, env);
+  return read.ok ? { ok: true, config: read.settings } : read;
+}
+
 function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker' | 'tracing'> {
   return {
     ...read,

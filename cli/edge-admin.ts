@@ -5,13 +5,13 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import packageFile from '../package.json' with { type: 'json' };
-import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../config.ts';
+import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, readStorageConfig, type AdminConfig } from '../config.ts';
 import { createLog } from '../log.ts';
 import type { Log } from '../actors/kit/ports.ts';
 import { openSurfaces } from '../settings/authentication.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
-import { EXIT_BAD_SETTINGS, runUntilSignalled } from './lifetime.ts';
+import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './lifetime.ts';
 import { startRenewed } from './renewal.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet
@@ -19,6 +19,8 @@ const USAGE = `edge-admin ${packageFile.version}: the control service of an edge
 Usage:
   edge-admin serve                  run the service until SIGTERM or SIGINT
   edge-admin relay                  run a relay for nodes that do not reach each other directly
+  edge-admin backup FILE            write the whole database into a new file while it is used
+  edge-admin restore FILE           load such a file into an empty database
   edge-admin settings [--markdown]  list the settings
   edge-admin --help | --version
 
@@ -35,7 +37,7 @@ async function main(args: string[]): Promise<void> {
   const parsed = parse(args);
   if ('problem' in parsed) return refuse([`${parsed.problem} (edge-admin --help lists what there is)`]);
 
-  const { values, command } = parsed;
+  const { values, command, file } = parsed;
   if (values.version) return void process.stdout.write(`${packageFile.version}\n`);
   if (values.help || command === 'help') return void process.stdout.write(`${USAGE}\nSettings:\n${themes()}`);
   switch (command) {
@@ -43,6 +45,7 @@ async function main(args: string[]): Promise<void> {
     case 'settings': return void process.stdout.write(values.markdown ? settingsMarkdown(ADMIN_SETTINGS) : themes());
     case 'serve': return serve();
     case 'relay': return relayAlone();
+    case 'backup': case 'restore': return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
     default: return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
   }
 }
@@ -54,8 +57,10 @@ function parse(args: string[]) {
       allowPositionals: true,
       options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' }, markdown: { type: 'boolean' } },
     });
-    const [command, ...more] = positionals;
-    return more.length > 0 ? { problem: `unexpected argument ${JSON.stringify(more[0])}` } : { values, command };
+    const takesFile = positionals[0] === 'backup' || positionals[0] === 'restore';
+    const [command, file] = positionals;
+    const unexpected = positionals[takesFile ? 2 : 1];
+    return unexpected === undefined ? { values, command, file } : { problem: `unexpected argument ${JSON.stringify(unexpected)}` };
   } catch (error) {
     return { problem: (error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments' };
   }
@@ -69,6 +74,21 @@ async function relayAlone(): Promise<void> {
   const { readRelayConfig, relay } = await import('./relay.ts');
   const read = readRelayConfig(process.env);
   return read.ok ? relay(read.config) : refuse(read.problems);
+}
+
+/** What it did goes to stdout; why not, in one line, to stderr. */
+async function copy(command: 'backup' | 'restore', file: string): Promise<void> {
+  const read = readStorageConfig(process.env);
+  if (!read.ok) return refuse(read.problems);
+  const { backUp, restore } = await import('../persistence/backup/backup.ts');
+  const log = createLog('edge-admin', 'error');
+  try {
+    const done = await (command === 'backup' ? backUp(read.config, file, packageFile.version, log) : restore(read.config, file, log));
+    process.stdout.write(`${done}\n`);
+  } catch (error) {
+    process.stderr.write(`edge-admin: ${because(error as Error, read.config)}\n`);
+    process.exitCode = EXIT_START_FAILED;
+  }
 }
 
 async function serve(): Promise<void> {
@@ -120,7 +140,7 @@ function startProblem(error: unknown, config: AdminConfig): string {
 }
 
 /** The message, the cause at its root (which tells what the system said), and where to look. */
-function because(error: Error, config: AdminConfig): string {
+function because(error: Error, config: Pick<AdminConfig, 'DATABASE_URL'>): string {
   let root = error;
   while (root.cause instanceof Error) root = root.cause;
   const cause = root === error ? '' : ` ${root.message}.`;

@@ -1,6 +1,6 @@
 /** Connections to PostgreSQL: MikroORM for entities, migrations and cold paths, a `pg` pool for hot ones. Every call ends within 5 s (L3). */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
-import { Pool, type PoolConfig } from 'pg';
+import { Client, Pool, type PoolConfig } from 'pg';
 import type { Clock, Log } from '../actors/kit/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
@@ -106,6 +106,16 @@ function timed(connection: Connection): PoolConfig {
 function untimed(connection: Connection): PoolConfig {
   const place: PoolConfig = 'url' in connection ? { connectionString: connection.url } : { ...connection };
   return { ...place, connectionTimeoutMillis: CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
+}
+
+/** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */
+export function dedicatedClient(connection: Connection): Client {
+  return new Client(untimed(connection));
+}
+
+/** Runs migrations up to `last`, and no later one. */
+export function migrateTo(connection: Connection, last: string, log: Log): Promise<void> {
+  return bringUpToDate(untimed(connection), databaseName(connection), log, last);
 }
 
 function databaseName(connection: Connection): string {

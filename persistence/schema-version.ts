@@ -21,7 +21,7 @@ import { Migration20261122040000_incarnation } from './migrations/Migration20261
 const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh, Migration20261121190000_ssh_recording, Migration20261121200000_node_status, Migration20261121210000_diagnostics, Migration20261121220000_traces, Migration20261121230000_mesh, Migration20261121233000_vpn, Migration20261122030000_returning, Migration20261122040000_incarnation];
 
 /** Table in which MikroORM notes the migrations it has run. */
-const MIGRATION_TABLE = 'mikro_orm_migrations';
+export const MIGRATION_TABLE = 'mikro_orm_migrations';
 
 /** Advisory lock under which schemas are changed: the first eight bytes of `sha256('edge-fleet-control schema')`. */
 const SCHEMA_LOCK = '133966898947473882';
@@ -35,15 +35,18 @@ export class SchemaTooNew extends Error {
   override readonly name = 'SchemaTooNew';
 }
 
-/** Runs the migrations that are missing, under a lock that all admins share. Throws SchemaTooNew and changes nothing when the database is ahead. */
-export async function bringUpToDate(connection: PoolConfig, dbName: string, log: Log): Promise<void> {
+/**
+ * Runs the migrations that are missing, under a lock that all admins share; `last` is the last one to run, null all. Throws SchemaTooNew and
+ * changes nothing when the database is ahead.
+ */
+export async function bringUpToDate(connection: PoolConfig, dbName: string, log: Log, last: string | null = null): Promise<void> {
   const holder = new Client(connection);
   holder.on('error', (error) => log.warn({ error: error.message }, 'lost a connection to the database'));
   await holder.connect();
   try {
     await lockSchema(holder);
     await refuseNewer(holder);
-    await runMissing(connection, dbName, log);
+    await runMissing(connection, dbName, log, last);
   } finally {
     await holder.end(); // gives the lock back
   }
@@ -59,6 +62,12 @@ async function lockSchema(holder: Client): Promise<void> {
   throw new Error(`Another admin has been changing the database schema for over ${SCHEMA_LOCK_MS_MAX / 1_000} s. Look at its log, then start this one again.`);
 }
 
+/** Throws SchemaTooNew when one of these migrations is unknown here. */
+export function refuseUnknown(names: readonly string[]): void {
+  const unknown = names.filter((name) => !MIGRATIONS.some((migration) => migration.name === name));
+  if (unknown.length > 0) throw new SchemaTooNew(`It was made by a newer version of this program (it has ${unknown.join(', ')}). Use that version or a later one.`);
+}
+
 async function refuseNewer(holder: Client): Promise<void> {
   const { rows: [table] } = await holder.query<{ there: boolean }>('select to_regclass($1) is not null as there', [MIGRATION_TABLE]);
   if (table?.there !== true) return;
@@ -68,7 +77,7 @@ async function refuseNewer(holder: Client): Promise<void> {
   throw new SchemaTooNew(`The database was made by a newer version of this program (it has ${rows.map((row) => row.name).join(', ')}). Update this admin, or restore the database from before the update.`);
 }
 
-async function runMissing(connection: PoolConfig, dbName: string, log: Log): Promise<void> {
+async function runMissing(connection: PoolConfig, dbName: string, log: Log, last: string | null): Promise<void> {
   const orm = await MikroORM.init(defineConfig({
     dbName,
     entities: [SecretCheck], // MikroORM wants at least one; migrations use none
@@ -81,7 +90,7 @@ async function runMissing(connection: PoolConfig, dbName: string, log: Log): Pro
     debug: false,
   }));
   try {
-    const ran = await orm.migrator.up();
+    const ran = await orm.migrator.up(last === null ? {} : { to: last });
     if (ran.length > 0) log.info({ migrations: ran.map(({ name }) => name) }, 'brought the database schema up to date');
   } finally {
     await orm.close(true);

@@ -44,7 +44,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'agent/': { values: [WIRE, STREAMS, PROXIES, GUARD, EXPOSITION, WIREGUARD, DERP, MESH, 'settings/'] },
   'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/kit/ports.ts'] },
   'cli/relay.ts': { values: ['cli/', 'transport/relay/', 'log.ts', 'settings/'] },
-  'cli/edge-admin.ts': { values: ['cli/', 'cli/relay.ts', 'main.ts', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
+  'cli/edge-admin.ts': { values: ['cli/', 'cli/relay.ts', 'main.ts', 'persistence/backup/', 'config.ts', 'log.ts', 'settings/', 'package.json'], types: ['actors/kit/ports.ts'] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [], types: ['api/'] },
   'config.ts': { values: ['settings/', WIRE], types: ['transport/brokers/settings.ts'] },

@@ -1,7 +1,7 @@
 /** Peers that are packages of Debian. Installed when the tests run as root on it; elsewhere they may be on the path all the same. */
 import { execFile } from 'node:child_process';
 import { access, constants, rm, writeFile } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Peer } from './peer.ts';
@@ -70,7 +70,15 @@ export const debianPeers: readonly Peer[] = [
     found: async () => existsSync(`/usr/lib/python3/dist-packages/${name}`) ? '/usr/bin/python3' : null,
     install: () => install(packageName),
   })),
+  // Debian keeps the programs of each version in a directory of their own, beside each other.
+  { name: 'postgres', found: async () => newestOf(globSync('/usr/lib/postgresql/*/bin/postgres')) ?? onPath('postgres'), install: () => install('postgresql') },
 ];
+
+function newestOf(paths: readonly string[]): string | null {
+  return paths.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1) ?? null;
+}
+
+
 
 /** Path of an executable, or null. npm puts programs of its packages first, and one of them is called nft too. */
 async function onPath(command: string): Promise<string | null> {

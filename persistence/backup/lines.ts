@@ -1,0 +1,85 @@
+/** The text of a backup: gzipped lines of JSON. A header, then for each table its name and its rows as PostgreSQL words them, then the end. */
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import type { SequencePlace, TableShape } from './tables.ts';
+
+/** What the first line says the file is, and the form of what follows. Another form is refused. */
+export const BACKUP_FORMAT = 'edge-fleet-control backup 1';
+
+/** The first line. */
+export interface BackupHeader {
+  readonly format: typeof BACKUP_FORMAT;
+  readonly version: string;
+  readonly made_at: string;
+  readonly migrations: readonly string[];
+  readonly tables: readonly TableShape[];
+  readonly sequences: readonly SequencePlace[];
+}
+
+/** A line: a row is a text, everything else an object. */
+export type BackupLine = BackupHeader | { readonly table: string } | { readonly end: { readonly rows: number } } | string;
+
+/** The file is no backup, or not all of one. `message` is one line for the operator. */
+export class BackupRefused extends Error {
+  override readonly name = 'BackupRefused';
+}
+
+/** A file of lines that is being written. */
+export interface BackupWriter {
+  write(line: BackupLine): Promise<void>;
+  /** Resolves when all is on the disk. */
+  finish(): Promise<void>;
+}
+
+/** Begins a file that only its owner can read. Rejects when it is there already. */
+export function writeLines(file: string): BackupWriter {
+  const gzip = createGzip();
+  const written = pipeline(gzip, createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }));
+  written.catch(() => {}); // told to whoever writes or finishes
+  return {
+    async write(line) {
+      if (gzip.write(`${JSON.stringify(line)}\n`)) return;
+      await Promise.race([once(gzip, 'drain'), written]);
+    },
+    async finish() {
+      gzip.end();
+      await written;
+    },
+  };
+}
+
+/** The lines of a file, one after another. Throws BackupRefused for what is no whole backup of this form. */
+export async function* readLines(file: string): AsyncGenerator<BackupLine, void, undefined> {
+  const text = createReadStream(file).pipe(createGunzip());
+  let rows = 0;
+  let number = 0;
+  let isEnded = false;
+  try {
+    for await (const line of createInterface({ input: text, crlfDelay: Infinity })) {
+      const parsed = JSON.parse(line) as BackupLine;
+      number += 1;
+      if (number === 1 && !isHeader(parsed)) throw new BackupRefused(`${file} is no backup of this form (it should begin with "${BACKUP_FORMAT}").`);
+      if (typeof parsed === 'string') rows += 1;
+      else if ('end' in parsed) {
+        if (parsed.end.rows !== rows) throw new BackupRefused(`${file} is damaged: it holds ${rows} rows and says that they are ${parsed.end.rows}.`);
+        isEnded = true;
+      }
+      yield parsed;
+    }
+  } catch (error) {
+    if (error instanceof BackupRefused) throw error;
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (code === 'Z_BUF_ERROR') throw new BackupRefused(`${file} is cut short.`, { cause: error });
+    if (code.startsWith('Z_') || error instanceof SyntaxError) throw new BackupRefused(`${file} is no backup, or damaged (${message}).`, { cause: error });
+    throw error;
+  }
+  if (!isEnded) throw new BackupRefused(`${file} is cut short.`);
+}
+
+/** Whether a line is the first one. */
+export function isHeader(line: BackupLine): line is BackupHeader {
+  return typeof line === 'object' && line !== null && 'format' in line && line.format === BACKUP_FORMAT;
+}
