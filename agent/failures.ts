@@ -1,4 +1,5 @@
-/** Counts failed logins by the address that they came from, a minute at a time, in bounded memory. */
+/** Counts failed logins by the address that they came from (IPv6: its /64), a minute at a time, in bounded memory. */
+import { sourceNetwork } from '../transport/protocol/source-networks.ts';
 import type { Failures } from '../transport/proxies/admission.ts';
 
 /** The window in which failures are counted, in ms. */
@@ -22,7 +23,8 @@ export interface CountedFailures extends Failures {
 export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, nowMs: () => number = () => performance.now()): CountedFailures {
   const minutes = new Map<string, { readonly sinceMs: number; count: number }>(); // oldest first
   return {
-    add(address) {
+    add(source) {
+      const address = sourceNetwork(source);
       const now = nowMs();
       let minute = minutes.get(address);
       if (minute === undefined || now >= minute.sinceMs + MINUTE_MS) {
@@ -35,7 +37,7 @@ export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, no
       return minute.count <= perMinuteMax ? 0 : minute.sinceMs + MINUTE_MS - now;
     },
     isSpent(address) {
-      const minute = minutes.get(address);
+      const minute = minutes.get(sourceNetwork(address));
       return minute !== undefined && nowMs() < minute.sinceMs + MINUTE_MS && minute.count >= perMinuteMax;
     },
   };

@@ -52,6 +52,8 @@ export interface Gate {
    * else whoever shares an address, or stands behind the same load balancer, could lock the operator out.
    */
   admit(scope: Scope, caller: Caller): Result<Principal>;
+  /** Whose key it is, whatever it reaches, without counting a wrong one; `anonymous` where the API asks for none; null: it is no key. */
+  identify(caller: Caller): Principal | null;
 }
 
 /** Addresses whose failures are remembered at once; the oldest is forgotten first (L2). */
@@ -85,6 +87,10 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
       }
       const admitted = principals.find((principal) => reaches(principal, scope, caller.surface));
       return admitted === undefined ? FORBIDDEN : ok(admitted);
+    },
+    identify(caller) {
+      const [first = null] = caller.credential === null ? [] : identify(caller.credential);
+      return first ?? (isEnforced(settings, 'api', caller.surface) || !isOwnHost(caller.host) ? null : 'anonymous');
     },
   };
 }

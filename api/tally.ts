@@ -1,5 +1,6 @@
-/** Counts something by address in fixed windows, in bounded memory. */
+/** Counts something by address in fixed windows, in bounded memory. An IPv6 address counts as its /64. */
 import type { Clock } from '../actors/kit/ports.ts';
+import { sourceNetwork } from '../transport/protocol/source-networks.ts';
 
 /** What is counted, for how long, and of how many. */
 export interface TallyLimits {
@@ -12,7 +13,7 @@ export interface TallyLimits {
 
 /** Counts by address. */
 export interface Tally {
-  /** Counts one more, or so many. 0 while within limits, else the ms until the window ends. */
+  /** Counts one more, or so many (fewer: taken back). 0 while within limits, else the ms until the window ends. */
   add(address: string, amount?: number): number;
   /** What `add` would answer, without counting. */
   wait(address: string): number;
@@ -34,7 +35,8 @@ export function createTally({ perWindowMax, windowMs, entriesMax }: TallyLimits,
   const waitOf = (count: number, sinceMs: number, nowMs: number) => (count <= perWindowMax ? 0 : sinceMs + windowMs - nowMs);
 
   return {
-    add(address, amount = 1) {
+    add(source, amount = 1) {
+      const address = sourceNetwork(source);
       const nowMs = clock.nowMs();
       const known = current(address, nowMs);
       if (known !== undefined) {
@@ -48,7 +50,7 @@ export function createTally({ perWindowMax, windowMs, entriesMax }: TallyLimits,
     },
     wait(address) {
       const nowMs = clock.nowMs();
-      const known = current(address, nowMs);
+      const known = current(sourceNetwork(address), nowMs);
       return known === undefined ? 0 : waitOf(known.count + 1, known.sinceMs, nowMs);
     },
   };

@@ -5,7 +5,7 @@ import { isTerminal, type CommandResource, type CommandSummary } from '../../act
 import type { CommandId } from '../../transport/protocol/ids.ts';
 import { createChangeLog, type ChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
-import { CHANGES_PER_MESSAGE_MAX, CHANNELS_MAX, CHANNEL_LINGER_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_CHANGES_MAX, SNAPSHOT_PAGE_ROWS, WATCHED_EXECUTIONS_MAX } from './limits.ts';
+import { CHANGES_PER_MESSAGE_MAX, CHANNELS_MAX, CHANNEL_LINGER_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_CHANGES_MAX, SNAPSHOT_PAGE_ROWS, WATCHED_EXECUTIONS_MAX, WATCHED_EXECUTIONS_TOTAL_MAX } from './limits.ts';
 import { createPacer, type Pacer } from './pace.ts';
 import { paged } from './paged.ts';
 import type { ExecutionBrief, FeedPorts } from './ports.ts';
@@ -39,9 +39,13 @@ interface Watched {
   removed: boolean;
 }
 
+const TOO_LARGE = refuse('bad_request', `The command has more than ${WATCHED_EXECUTIONS_MAX} executions, too many to watch. List them instead.`);
+
 /** The feed of all commands. Each watched command is read once; after that the notices say all. */
 export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): CommandsFeed {
   const watched = new Map<string, Watched>();
+  /** Executions of each, counted from before they are read. */
+  const sizes = new Map<string, number>();
   let unsubscribe: (() => void) | null = null;
 
   function listen(): void {
@@ -74,9 +78,14 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
   }
 
   async function load(id: CommandId): Promise<Result<CommandChannel>> {
-    const [command, executions] = await Promise.all([reads.get('commands', id), reads.executionsOf(id, WATCHED_EXECUTIONS_MAX + 1)]);
+    const command = await reads.get('commands', id);
     if (command === null) return refuse('not_found', 'Resource not found');
-    if (executions.length > WATCHED_EXECUTIONS_MAX) return refuse('bad_request', `The command has more than ${WATCHED_EXECUTIONS_MAX} executions, too many to watch. List them instead.`);
+    if (command.summary.total > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
+    const others = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    if (others + command.summary.total > WATCHED_EXECUTIONS_TOTAL_MAX) return refuse('service_unavailable', 'Too many executions are watched already. Try again later, or list them instead.');
+    if (watched.has(id)) sizes.set(id, command.summary.total);
+    const executions = await reads.executionsOf(id, WATCHED_EXECUTIONS_MAX + 1);
+    if (executions.length > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
     const changes = createChangeLog(executions, REMEMBERED_CHANGES_MAX);
     return ok(createChannel(changes, {
       snapshot: (rows) => paged(rows, SNAPSHOT_PAGE_ROWS).map((page, index, all): CommandMessage =>
@@ -115,6 +124,7 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
   function forget(id: string): void {
     watched.get(id)?.pacer.stop();
     watched.delete(id);
+    sizes.delete(id);
     if (watched.size > 0) return;
     unsubscribe?.();
     unsubscribe = null;

@@ -24,6 +24,9 @@ export const CHANNELS_MAX = 512;
 /** Executions of one command that can be watched. */
 export const WATCHED_EXECUTIONS_MAX = 50_000;
 
+/** Executions held for all watched commands together, about 300 bytes each. */
+export const WATCHED_EXECUTIONS_TOTAL_MAX = 250_000;
+
 /** How long a feed without subscribers stays, in ms, so that one who reconnects goes on where he was. */
 export const CHANNEL_LINGER_MS = 30_000;
 

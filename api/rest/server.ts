@@ -33,6 +33,9 @@ import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
 /** A request must be complete within this time, in ms. Fastify's default is none. */
 const REQUEST_MS_MAX = 30_000;
 
+/** How often late requests are looked for, in ms. Node's default is 30 s, by which they would end so much later; headers have 60 s there. */
+const LATE_LOOK_MS = 1_000;
+
 /** A connection with nothing going on is closed after this time, in ms. Streams must say something more often. */
 const CONNECTION_IDLE_MS_MAX = 120_000;
 
@@ -58,6 +61,8 @@ export interface ApiSettings {
   readonly bodyBytesMax: number;
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
+  /** A request must be complete within this time, in ms. Default: REQUEST_MS_MAX. */
+  readonly requestMsMax?: number;
   readonly docsEnabled: boolean;
   /** What this admin is called besides its `adminUrls`. Default: nothing. */
   readonly ownNames?: OwnNames;
@@ -183,10 +188,11 @@ const TOO_MANY_HEADERS = refuse('bad_request', 'The request has too many headers
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
 
 function createApp(settings: ApiSettings, log: Log, records: RequestRecords): FastifyInstance {
+  const { requestMsMax = REQUEST_MS_MAX } = settings;
   const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: settings.bodyBytesMax,
-    requestTimeout: REQUEST_MS_MAX,
+    requestTimeout: requestMsMax,
     connectionTimeout: CONNECTION_IDLE_MS_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
@@ -194,7 +200,7 @@ function createApp(settings: ApiSettings, log: Log, records: RequestRecords): Fa
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request as never),
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
-    http: { maxHeaderSize: HEADER_BYTES_MAX },
+    http: { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: requestMsMax, requestTimeout: requestMsMax, connectionsCheckingInterval: LATE_LOOK_MS },
     clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
     frameworkErrors: (error, request, reply) => {
       mark(request, reply, records); // hooks do not run for these

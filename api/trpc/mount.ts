@@ -12,7 +12,7 @@ export function mountTrpc(feeds: Feeds, clock: Clock): Mount {
     const { app, call, gate, log, records } = kit;
     const router = createRouter({ call, gate, feeds });
     offerHttp(app, router, log);
-    const sockets = createTrpcSockets(router, clock, records, log);
+    const sockets = createTrpcSockets({ router, gate, clock, records, log });
     kit.onUpgrade(TRPC_PATH, sockets.onUpgrade);
     app.addHook('preClose', (done) => {
       sockets.close();

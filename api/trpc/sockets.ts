@@ -4,14 +4,19 @@ import type { IncomingMessage } from 'node:http';
 import { getWSConnectionHandler } from '@trpc/server/adapters/ws';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
 import type { Clock, Log } from '../../actors/kit/ports.ts';
-import type { Caller } from '../principals.ts';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
+import type { Caller, Gate } from '../principals.ts';
 import type { RequestRecords } from '../request-record.ts';
 import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { UpgradeHandler } from '../rest/upgrades.ts';
+import { createShares, type ShareLimits } from '../shares.ts';
 import type { TrpcContext } from './context.ts';
 import { createEncoder } from './encoder.ts';
+import { throwRefusal } from './errors.ts';
 import { logBug } from './http.ts';
 import type { AppRouter } from './router.ts';
+import { BUFFERED_BYTES_MAX, boundUnreadBytes, UNREAD_BYTES_MAX } from './unread-bytes.ts';
+import { createWaitingRoom } from './waiting-room.ts';
 
 /**
  * What one client may send: bytes of a message (the default of MAX_BODY_BYTES), pieces of one, chunks that wait to become one,
@@ -21,17 +26,11 @@ const SOCKET_LIMITS: ServerOptions & { readonly maxPendingAutoPongs: number } = 
   maxPayload: 1_048_576, maxFragments: 64, maxBufferedChunks: 1_024, maxPendingAutoPongs: 16, perMessageDeflate: false,
 };
 
-/** Connections at a time. */
-const CONNECTIONS_MAX = 10_000;
+/** Connections that showed a key, at a time, and of these with one key and from one address: none takes the places of all others. */
+const CONNECTIONS: ShareLimits = { placesMax: 10_000, ofOneKeyMax: 8_000, ofOneAddressMax: 5_000 };
 
 /** Calls and subscriptions under way on one connection. */
 const CALLS_MAX = 256;
-
-/** Bytes waiting in a socket above which its subscriptions wait. Source: design.md 5. */
-const BUFFERED_BYTES_MAX = 1_048_576;
-
-/** Bytes waiting in a socket above which it is cut: a client that asks and does not read. */
-const UNREAD_BYTES_MAX = 33_554_432;
 
 /** How often a full socket is looked at again, in ms. */
 const ROOM_POLL_MS = 20;
@@ -47,33 +46,81 @@ export interface TrpcSockets {
   close(): void;
 }
 
+/** What they are made of. */
+export interface TrpcSocketsKit {
+  readonly router: AppRouter;
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly records: RequestRecords;
+  readonly log: Log;
+}
+
 /** The router over WebSocket. */
-export function createTrpcSockets(router: AppRouter, clock: Clock, records: RequestRecords, log: Log): TrpcSockets {
+export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSocketsKit): TrpcSockets {
   const server = new WebSocketServer({ noServer: true, ...SOCKET_LIMITS });
+  const shares = createShares(CONNECTIONS);
+  const room = createWaitingRoom(clock);
+  const addresses = new Map<WebSocket, string>();
+  const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
+  const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
   const connected = getWSConnectionHandler<AppRouter>({
     wss: server, router,
-    createContext: ({ req, res, info }) => contextOf(req, res, { authorization: info.connectionParams?.['authorization'], traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent }, { clock, records }),
+    createContext: ({ req, res, info }) => contextOf(req, res, { authorization: info.connectionParams?.['authorization'], traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent }, { clock, records, admitted: admitted.get(res) }),
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
-    onError: ({ error }) => logBug(log, error, null),
+    onError: ({ error, type }) => (type === 'unknown' && isOfPeer(error.cause) ? log.debug({ error: error.message }, 'a client sent what is no WebSocket') : logBug(log, error, null)),
   });
 
   return {
     onUpgrade(request, socket, head) {
-      if (server.clients.size >= CONNECTIONS_MAX) {
-        socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n');
-        return;
-      }
       server.handleUpgrade(request, socket, head, (client) => {
         client.on('error', () => client.terminate());
+        admit(client, request);
         connected(client, request);
       });
     },
     close() {
+      stopCounting();
       for (const client of server.clients) client.close(1001, 'shutting down');
       server.close();
     },
   };
+
+  /** It waits until it shows a key that is known here, and then has a place until it is gone. */
+  function admit(client: WebSocket, request: IncomingMessage): void {
+    const address = addressOf(request);
+    addresses.set(client, address);
+    let left = room.enter(address, () => {
+      client.close(SIGN_IN_CLOSE, 'no key that is known here was shown in time');
+      clock.after(CLOSE_GRACE_MS, () => client.terminate());
+    });
+    client.once('close', () => {
+      addresses.delete(client);
+      left();
+    });
+    admitted.set(client, (caller) => {
+      const principal = gate.identify(caller);
+      if (principal === null) return;
+      const place = shares.take(principal, address);
+      if (place === null) throwRefusal(NO_PLACE, caller.requestId);
+      left();
+      left = place;
+    });
+  }
+}
+
+/** Close code for whoever shows no key. Source: RFC 6455, 7.4.1, policy violation. */
+const SIGN_IN_CLOSE = 1008;
+
+/** Time for the other side to say goodbye, in ms. */
+const CLOSE_GRACE_MS = 1_000;
+
+const NO_PLACE: Refusal = { ...refuse('service_unavailable', 'There are too many live connections with this key or from this address. Close some, or try again later.').refusal, retryAfterSeconds: 1 };
+
+/** Whether it is what `ws` and sockets say of what the other side sent or did. Such is no fault of ours. */
+function isOfPeer(cause: unknown): boolean {
+  const code = (cause as { readonly code?: unknown } | undefined)?.code;
+  return typeof code === 'string' && /^(?:WS_ERR_|E[A-Z]+$)/u.test(code);
 }
 
 /** What a connection said when it was made: it stands for each call. */
@@ -82,12 +129,13 @@ interface Said {
   readonly traceparent: unknown;
 }
 
-function contextOf(request: IncomingMessage, socket: WebSocket, { authorization, traceparent }: Said, { clock, records }: { readonly clock: Clock; readonly records: RequestRecords }): TrpcContext {
+function contextOf(request: IncomingMessage, socket: WebSocket, { authorization, traceparent }: Said, { clock, records, admitted }: { readonly clock: Clock; readonly records: RequestRecords; readonly admitted: ((caller: Caller) => void) | undefined }): TrpcContext {
   const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), host: request.headers.host, idempotencyKey: null };
   const isFull = (): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFERED_BYTES_MAX;
   const drained = async (): Promise<void> => {
     while (isFull()) await new Promise<void>((resolve) => { clock.after(ROOM_POLL_MS, resolve); });
   };
+  admitted?.({ ...caller, requestId: randomUUID() });
   let calls = 0;
   return {
     caller: () => ({ ...caller, requestId: randomUUID(), record: records.begin(traceparent) }),

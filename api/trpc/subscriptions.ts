@@ -1,12 +1,13 @@
 /** The live feeds as tRPC subscriptions, over WebSocket and SSE. */
-import { tracked, type TrackedEnvelope } from '@trpc/server';
+import { tracked, TRPCError, type TrackedEnvelope } from '@trpc/server';
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../actors/events.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
-import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
+import { refuse, UNAVAILABLE, type Refusal, type Result } from '../../actors/refusal.ts';
 import { CommandIdInput, ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { detailsOf } from '../parse.ts';
+import { createShares, type ShareLimits } from '../shares.ts';
 import type { Subscriber, Tracked } from '../feeds/subscription.ts';
 import { TOO_MANY_CALLS, trpc, type RouterKit } from './base.ts';
 import type { TrpcContext } from './context.ts';
@@ -31,14 +32,21 @@ const CommandInput = z.strictObject({ id: CommandIdInput, ...Resumable.shape });
 const TailInput = z.strictObject({ id: ExecutionIdInput, ...Resumable.shape });
 const EventsInput = z.strictObject({ types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(), ...Resumable.shape });
 
+/** Subscriptions at a time over all connections and server-sent events, and of these with one key and from one address. */
+export const SUBSCRIPTIONS: ShareLimits = { placesMax: 20_000, ofOneKeyMax: 16_000, ofOneAddressMax: 8_000 };
+
 /** `nodes.watch`, `commands.watch`, `executions.tail` and `events.watch`. */
 export function createSubscriptions({ gate, feeds }: RouterKit) {
+  const shares = createShares(SUBSCRIPTIONS);
+
   type Start<M> = (subscriber: Subscriber) => Promise<Result<AsyncGenerator<Tracked<M>, void, undefined>>>;
 
   async function subscribe<M>(ctx: TrpcContext, signal: AbortSignal | undefined, resume: Resume, start: Start<M>): Promise<AsyncIterable<TrackedEnvelope<M>>> {
-    const { requestId } = ctx.caller();
+    const caller = ctx.caller();
+    const { requestId } = caller;
     const started = await start({ lastEventId: resume.lastEventId ?? undefined, signal: signal ?? new AbortController().signal }).catch(failed);
-    return started.ok ? told(started.value, ctx, requestId) : throwRefusal(started.refusal, requestId);
+    const take = (): (() => void) | null => shares.take(gate.identify(caller) ?? 'anonymous', caller.address);
+    return started.ok ? told(started.value, ctx, requestId, take) : throwRefusal(started.refusal, requestId);
   }
 
   function admit<I>(schema: { safeParse(raw: unknown): z.ZodSafeParseResult<I> }, raw: unknown, ctx: TrpcContext): I {
@@ -79,20 +87,26 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
 }
 
 /** Passes messages on as fast as the connection takes them. A failure ends the subscription; the client comes back by itself. */
-async function* told<M>(messages: AsyncGenerator<Tracked<M>, void, undefined>, ctx: TrpcContext, requestId: string): AsyncGenerator<TrackedEnvelope<M>, void, undefined> {
+async function* told<M>(messages: AsyncGenerator<Tracked<M>, void, undefined>, ctx: TrpcContext, requestId: string, take: () => (() => void) | null): AsyncGenerator<TrackedEnvelope<M>, void, undefined> {
   if (!ctx.begin()) throwRefusal(TOO_MANY_CALLS, requestId);
+  const leave = take();
   try {
+    if (leave === null) throwRefusal(TOO_MANY_SUBSCRIPTIONS, requestId);
     for await (const { id, data } of messages) {
       yield tracked(id, data);
       const room = ctx.room();
       if (room !== null) await room;
     }
   } catch (error) {
+    if (error instanceof TRPCError) throw error;
     throwRefusal(failed(error).refusal, requestId);
   } finally {
+    leave?.();
     ctx.done();
   }
 }
+
+const TOO_MANY_SUBSCRIPTIONS: Refusal = { ...refuse('service_unavailable', 'Too many live feeds are open with this key or from this address. Close some, or try again later.').refusal, retryAfterSeconds: 1 };
 
 function failed(error: unknown): { readonly ok: false; readonly refusal: typeof UNAVAILABLE } {
   if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };

@@ -1,6 +1,6 @@
 /** The bounds of the feeds: what is over them is refused, and what is under them is not. */
 import test from 'ava';
-import { CHANNELS_MAX, CHANNEL_LINGER_MS, REMEMBERED_EVENTS_MAX, TAILS_MAX, WATCHED_EXECUTIONS_MAX } from '../../../api/feeds/limits.ts';
+import { CHANNELS_MAX, CHANNEL_LINGER_MS, REMEMBERED_EVENTS_MAX, TAILS_MAX, WATCHED_EXECUTIONS_MAX, WATCHED_EXECUTIONS_TOTAL_MAX } from '../../../api/feeds/limits.ts';
 import { AT, commandId, commandOf, createWorld, executionId, executionOf, gather, granted, idOf, settle } from './world.ts';
 
 const here = { signal: new AbortController().signal };
@@ -29,6 +29,25 @@ test(`a command with more than ${WATCHED_EXECUTIONS_MAX} executions is not watch
   for (let n = 0; n <= WATCHED_EXECUTIONS_MAX; n += 1) world.executions.set(idOf(n), executionOf(n, 0));
 
   t.like(await world.feeds.commands.watch(commandId(0), here), { ok: false, refusal: { code: 'bad_request' } });
+});
+
+test(`at most ${WATCHED_EXECUTIONS_TOTAL_MAX} executions are held for all watched commands; when one is forgotten there is room again`, async (t) => {
+  const world = createWorld();
+  const large = (n: number) => world.commands.set(idOf(n), { ...commandOf(n), summary: { ...commandOf(n).summary, total: WATCHED_EXECUTIONS_MAX } });
+  const full = WATCHED_EXECUTIONS_TOTAL_MAX / WATCHED_EXECUTIONS_MAX;
+  for (let n = 0; n <= full; n += 1) large(n);
+  world.commands.set(idOf(full + 1), { ...commandOf(full + 1), summary: { ...commandOf(full + 1).summary, total: WATCHED_EXECUTIONS_MAX + 1 } });
+
+  // At once, so that none is read yet when the last one comes.
+  const watched = await Promise.all(Array.from({ length: full + 1 }, (_none, n) => world.feeds.commands.watch(commandId(n), here)));
+
+  t.deepEqual(watched.map((one) => one.ok), [...Array.from({ length: full }, () => true), false]);
+  t.like(await world.feeds.commands.watch(commandId(full), here), { ok: false, refusal: { code: 'service_unavailable' } });
+  t.like(await world.feeds.commands.watch(commandId(full + 1), here), { ok: false, refusal: { code: 'bad_request' } });
+  t.like(await world.feeds.commands.watch(commandId(0), here), { ok: true });
+
+  world.clock.advance(CHANNEL_LINGER_MS);
+  t.like(await world.feeds.commands.watch(commandId(full), here), { ok: true });
 });
 
 test(`at most ${TAILS_MAX} executions are tailed at a time, by any number of readers`, async (t) => {
