@@ -23,6 +23,9 @@ const DOUBTFUL_STATES = new Set(['53100', '53200', '25006']);
 /** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
 const SOCKET_ERRORS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES']);
 
+/** A message that the server could not read, such as a statement with a NUL in it: of class 08, and yet the fault of the statement. */
+const PROTOCOL_VIOLATION = '08P01';
+
 /** What `pg` 8 and `pg-pool` 3 say without giving a code. */
 const DRIVER_MESSAGES = /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
 
@@ -41,7 +44,7 @@ export function isUnavailable(error: unknown): boolean {
 export function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  if (typeof code === 'string' && (LOST_CLASSES.has(code.slice(0, 2)) || LOST_STATES.has(code)) && isSqlState(code)) return true;
+  if (typeof code === 'string' && (LOST_CLASSES.has(code.slice(0, 2)) || LOST_STATES.has(code)) && isSqlStateOfServer(code)) return true;
   if ((typeof code === 'string' && SOCKET_ERRORS.has(code)) || DRIVER_MESSAGES.test(error.message)) return true;
   if (error instanceof AggregateError) return error.errors.some(isLost);
   return isLost(error.cause);
@@ -62,12 +65,12 @@ export function isConflict(error: unknown): boolean {
 }
 
 function isUnavailableState(code: string): boolean {
-  return isSqlState(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
+  return isSqlStateOfServer(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
 }
 
-/** Five characters: an error of a socket, such as EPIPE, is told apart by its name. */
-function isSqlState(code: string): boolean {
-  return /^[0-9A-Z]{5}$/u.test(code) && !SOCKET_ERRORS.has(code);
+/** Five characters: an error of a socket, such as EPIPE, is told apart by its name. Not one that is the fault of the statement. */
+function isSqlStateOfServer(code: string): boolean {
+  return /^[0-9A-Z]{5}$/u.test(code) && !SOCKET_ERRORS.has(code) && code !== PROTOCOL_VIOLATION;
 }
 
 /** The error to throw instead: a DatabaseUnavailable with the given one as its cause, or the given one when the statement was wrong. */

@@ -4,12 +4,13 @@ import { asUnavailable, isLost } from './availability.ts';
 
 /**
  * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck database
- * come out as DatabaseUnavailable. `doing` says what for, in that error.
+ * come out as DatabaseUnavailable. `doing` says what for, in that error; `begin` may
+ * set what holds for the transaction alone, in the same round trip.
  */
-export async function inTransaction<T>(pool: Pool, doing: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(pool: Pool, doing: string, work: (client: PoolClient) => Promise<T>, begin = 'begin'): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => { throw asUnavailable(error, doing); });
   try {
-    await client.query('begin');
+    await client.query(begin);
     const result = await work(client);
     await client.query('commit');
     client.release();

@@ -9,16 +9,16 @@ import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Committer, Log, RefusedChange } from '../../actors/kit/ports.ts';
 import type { Change } from '../../actors/kit/step.ts';
 import { isHot } from '../../actors/writes.ts';
-import { isConflict, isUnavailable } from '../availability.ts';
+import { isConflict, isDoubtful, isLost } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
+import { takesWrites } from '../write-probe.ts';
 import { storeCold } from './cold.ts';
 import type { ColdOutcome, ColdPorts } from './cold.ts';
 import { storedNotices } from './doubts.ts';
 import { storeBatch } from './hot-batch.ts';
-import type { HotChange, Unit } from './hot-batch.ts';
-
-/** Rows in one transaction of the group commit, at most. Larger ones were no faster (benchmark B1), and they hold locks longer. */
-export const BATCH_CHANGES_MAX = 2_000;
+import type { HotChange } from './hot-batch.ts';
+import { BATCH_PATIENCE, createIsolation, type Patience } from './isolation.ts';
+import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
 
 /** A batch of so many units says that the system is busy. */
 const BUSY_UNITS_MIN = 8;
@@ -44,12 +44,6 @@ const SIZE_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
 /** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
 const CONFLICTS_MAX = 3;
-
-interface Waiting {
-  readonly unit: Unit;
-  readonly resolve: (refused: readonly RefusedChange[]) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** What the committer did so far, for metrics. */
 export interface CommitCounters {
@@ -94,10 +88,19 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   let back: Promise<void> | null = null;
   /** What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is begun while the database is away. */
   let doubted: Notice[] = [];
+  const isolation = createIsolation({
+    store, isAway,
+    wentAway: wentAwayWith,
+    awayError: () => (back === null ? null : new DatabaseUnavailable('The database is not available.')),
+    unstorable: (error) => log.error({ error }, 'a change could not be stored'),
+    monotonicMs: () => performance.now(),
+  });
 
   function commitHot(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
     return new Promise((resolve, reject) => {
-      queue.push({ unit: { lease, changes }, resolve, reject });
+      const waiting = { unit: { lease, changes }, bytes: bytesOf(changes), resolve, reject };
+      if (isolation.isSuspect(waiting.unit)) return isolation.alone(waiting);
+      queue.push(waiting);
       if (!isPatient(changes)) hurry?.();
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
       running ??= run();
@@ -138,41 +141,42 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   }
 
   function take(): readonly Waiting[] {
-    let changes = 0;
-    let count = 0;
-    while (count < queue.length && changes < BATCH_CHANGES_MAX) {
-      changes += queue[count]?.unit.changes.length ?? 0;
-      count += 1;
-    }
+    const count = countOfBatch(queue);
     const taken = queue.slice(0, count);
     queue = queue.slice(count);
     return taken;
   }
 
-  async function storeWaiting(waiting: readonly Waiting[], conflicts = 0): Promise<void> {
-    const beganMs = performance.now();
+  async function storeWaiting(waiting: readonly Waiting[]): Promise<void> {
     try {
-      const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)));
-      tell(waiting.flatMap((one) => one.unit.changes), [...outcome.values()].flat(), beganMs);
-      for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
+      await store(waiting, BATCH_PATIENCE);
     } catch (error) {
-      await failed(waiting, error, conflicts);
+      if (await isAway(error)) wentAwayWith(error, waiting);
+      else isolation.takeApart(waiting, error);
     }
   }
 
-  async function failed(waiting: readonly Waiting[], error: unknown, conflicts: number): Promise<void> {
-    counters.failed += 1;
-    if (isConflict(error) && conflicts < CONFLICTS_MAX) return storeWaiting(waiting, conflicts + 1);
-    if (!isUnavailable(error) && waiting.length > 1) {
-      // One of them cannot be stored: alone, it fails alone.
-      for (const one of waiting) {
-        if (back === null) await storeWaiting([one]);
-        else rejectAll([one]);
-      }
-      return;
+  /** Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when nothing of it was stored. */
+  async function store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
+    const beganMs = performance.now();
+    try {
+      const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)), beginWith(patience));
+      tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
+      for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
+    } catch (error) {
+      counters.failed += 1;
+      if (!isConflict(error) || conflicts >= CONFLICTS_MAX) throw error;
+      await store(waiting, patience, conflicts + 1);
     }
-    if (isUnavailable(error)) wentAway(error, waiting.flatMap((one) => one.unit.changes));
-    else log.error({ error }, 'a change could not be stored');
+  }
+
+  /** A disk that is full, or a server that became read-only, says the same of one statement as of all: whether it takes a small write decides. */
+  async function isAway(error: unknown): Promise<boolean> {
+    return isLost(error) || (isDoubtful(error) && !(await isWritable(pool)));
+  }
+
+  function wentAwayWith(error: unknown, waiting: readonly Waiting[]): void {
+    wentAway(error, changesOf(waiting));
     for (const one of waiting) one.reject(error);
   }
 
@@ -214,7 +218,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
         refused.push(...without);
         tell([change], without, beganMs, outcome.notices);
       } catch (error) {
-        if (isUnavailable(error) && !isConflict(error)) wentAway(error, back === null ? [change] : []);
+        if (await isAway(error)) wentAway(error, back === null ? [change] : []);
         throw error;
       }
     }
@@ -255,22 +259,37 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       return [...refused, ...(await commitCold(lease, changes.filter((change) => !isHot(change.write))))];
     },
     ready: () => back ?? Promise.resolve(),
-    drained: () => running ?? Promise.resolve(),
-    caughtUp: async () => { await commitHot(null, []); }, // batches are stored one after another
+    drained: async () => {
+      await running;
+      await isolation.settled();
+    },
+    caughtUp: async () => {
+      await commitHot(null, []); // batches are stored one after another
+      await isolation.settled();
+    },
   };
+}
+
+async function isWritable(pool: Pool): Promise<boolean> {
+  try {
+    return await takesWrites(pool);
+  } catch {
+    return false; // it does not answer
+  }
 }
 
 async function waitForDatabase(pool: Pool): Promise<void> {
   for (;;) {
-    try {
-      await pool.query('select 1');
-      return;
-    } catch {
-      await new Promise<void>((resolve) => {
-        setTimeout(resolve, RETRY_MS).unref();
-      });
-    }
+    if (await isWritable(pool)) return;
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, RETRY_MS).unref();
+    });
   }
+}
+
+/** A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of its callers have. */
+function beginWith(patience: Patience): string {
+  return `begin; set local lock_timeout = ${patience.lockMsMax}${patience.statementMsMax === null ? '' : `; set local statement_timeout = ${patience.statementMsMax}`}`;
 }
 
 /** Whether nobody waits for any of these. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
-import { asUnavailable, isUnavailable } from '../../persistence/availability.ts';
+import { asUnavailable, isLost, isUnavailable } from '../../persistence/availability.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { createLoader } from '../../persistence/loader/loader.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
@@ -74,14 +74,16 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
 test('a statement that is wrong is not taken for a database that is away', async (t) => {
   const { pool, orm } = await openedDatabase(t);
 
-  for (const wrong of [pool.query('select nonsense'), orm.em.getConnection().execute('select nonsense')]) {
+  const nul = "'a\0b'";
+  for (const wrong of [pool.query('select nonsense'), orm.em.getConnection().execute('select nonsense'), pool.query(`select ${nul}`), pool.query('select $1::text', ['a\0b']), orm.em.getConnection().execute('select ?::text', ['a\0b'])]) {
     const error = await t.throwsAsync(wrong);
-    t.false(isUnavailable(error));
+    t.false(isUnavailable(error), error.message);
+    t.false(isLost(error), error.message);
     t.is(asUnavailable(error, 'asking'), error);
   }
 });
 
-test('timeouts, locks and cut connections are a database that is away', async (t) => {
+test('a statement that was too slow or locked out may be tried again, and only a cut connection says that the database is away', async (t) => {
   const { pool, orm } = await openedDatabase(t);
   const holder = await pool.connect();
   await holder.query('begin; lock table node');
@@ -93,6 +95,12 @@ test('timeouts, locks and cut connections are a database that is away', async (t
     'locked for MikroORM': orm.em.getConnection().execute('select * from node'),
     refused: openDatabase({ connection: { host: '/nowhere', user: 'app', database: 'app' }, poolMax: 2, log: silentLog }).then((other) => other.migrate()),
   };
-  for (const [name, cause] of Object.entries(causes)) t.true(isUnavailable(await t.throwsAsync(cause)), name);
+  const lost: string[] = [];
+  for (const [name, cause] of Object.entries(causes)) {
+    const error = await t.throwsAsync(cause);
+    t.true(isUnavailable(error), name);
+    if (isLost(error)) lost.push(name);
+  }
+  t.deepEqual(lost, ['cut', 'refused']);
   holder.release(true);
 });

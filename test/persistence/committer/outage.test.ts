@@ -52,7 +52,10 @@ test('who watches hears what was stored when the connection was lost, and nothin
   await holder.query('select 1 from command_execution where id = $1 for update', [lost]);
   const told = rig.notices.length;
   const storing = rig.commit(lease, [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })));
-  await t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
+  const unstored = t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
+  const waiting = await until('the batch waits', async () => (await rig.rows<{ pid: number }>("select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"))[0]);
+  await holder.query('select pg_terminate_backend($1)', [waiting.pid]);
+  await unstored;
   await rig.rows("update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1", [stored]);
   await holder.query('rollback');
   await holder.end();

@@ -1,0 +1,69 @@
+/** Units that wait to be stored, and how much of them goes into one transaction. */
+import type { Change } from '../../actors/kit/step.ts';
+import type { RefusedChange } from '../../actors/kit/ports.ts';
+import type { HotWrite } from '../../actors/writes.ts';
+import type { HotChange, Unit } from './hot-batch.ts';
+
+/** Rows in one transaction of the group commit, at most. Larger ones were no faster (benchmark B1), and they hold locks longer. */
+export const BATCH_CHANGES_MAX = 2_000;
+
+/**
+ * Text in one transaction, about, in bytes: results and events. By their number alone 2,000 results of 1 MiB would be 2 GiB in one statement. At the
+ * rate that a small server stores (some 50 MiB/s) it is 0.2 s. A unit that is larger goes alone.
+ */
+export const BATCH_BYTES_MAX = 8_388_608;
+
+/** What a row costs besides its texts, and what an event's data comes to, in bytes: measured on events of executions. */
+const ROW_BYTES = 200;
+const EVENT_BYTES = 800;
+
+/** One actor's step, and who waits for it. */
+export interface Waiting {
+  readonly unit: Unit;
+  /** Estimated. */
+  readonly bytes: number;
+  readonly resolve: (refused: readonly RefusedChange[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** About how many bytes a unit sends to the database. */
+export function bytesOf(changes: readonly HotChange[]): number {
+  let bytes = 0;
+  for (const change of changes) bytes += textOf(change.write) + ROW_BYTES + change.events.length * EVENT_BYTES;
+  return bytes;
+}
+
+/** How many from the front go into one transaction: at least one. */
+export function countOfBatch(queue: readonly Waiting[]): number {
+  let changes = 0;
+  let bytes = 0;
+  let count = 0;
+  for (const { unit, bytes: more } of queue) {
+    if (count > 0 && (changes >= BATCH_CHANGES_MAX || bytes + more > BATCH_BYTES_MAX)) break;
+    changes += unit.changes.length;
+    bytes += more;
+    count += 1;
+  }
+  return count;
+}
+
+/** Changes of all of them. */
+export function changesOf(waiting: readonly Waiting[]): readonly Change[] {
+  return waiting.flatMap((one) => one.unit.changes);
+}
+
+/** Characters; most texts are of one byte each. */
+function textOf(write: HotWrite): number {
+  switch (write.kind) {
+    case 'execution-finished':
+      return write.ending.output?.length ?? 0;
+    case 'output-part':
+      return write.text.length;
+    case 'command-created':
+      return write.command.text.length + write.executions.length * ROW_BYTES;
+    case 'delivery-attempted':
+      return write.attempt.type === 'answered' ? write.attempt.answer?.length ?? 0 : write.attempt.error.length;
+    case 'execution-sent': case 'execution-cancel-requested': case 'command-cancel-requested': case 'node-status': case 'ssh-verified': case 'delivery-reopened': default:
+      return 0;
+  }
+}
