@@ -18,6 +18,7 @@ import { readIdentity, storeIdentity } from './identity.ts';
 import { enrolledIdentity, noteDeletion, rejoined } from './joining.ts';
 import type { Enrolled } from './joining.ts';
 import type { Journal } from './journal.ts';
+import { Ledger } from './ledger.ts';
 import { leaveMesh, startMesh } from './mesh/mesh.ts';
 import { scriptEnvironment } from './keepers.ts';
 import { trimMemory } from './memory.ts';
@@ -65,7 +66,8 @@ export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   try {
     let identity = await enrolledIdentity(options, directory);
-    const journal = openJournal(directory.journal, machineTimeline(), log);
+    const ledger = new Ledger(directory.ledger, log);
+    const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
     try {
       for (;;) {
         const end = await serve(options, directory, identity, journal);
@@ -74,6 +76,7 @@ export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
       }
     } finally {
       journal.close();
+      ledger.close();
     }
   } catch (error) {
     if (signal.aborted && (error as Error).name === 'AbortError') return EXIT_STATUS.ok;
@@ -88,11 +91,13 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   const { config, log } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   const identity = readIdentity(directory.identity);
-  const journal = openJournal(directory.journal, machineTimeline(), log);
+  const ledger = new Ledger(directory.ledger, log);
+  const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
   const executor = newExecutor(options, directory, journal, identity?.node_id ?? '', () => {});
   executor.recover();
   await executor.close();
   journal.close();
+  ledger.close();
   if (identity !== null) await leaveMesh(directory, identity.node_id, log);
   for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture, directory.relayMap]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);

@@ -18,6 +18,8 @@ export interface DataDirectory {
   readonly path: string;
   readonly identity: string;
   readonly journal: string;
+  /** What this machine ran, for longer than the journal knows. */
+  readonly ledger: string;
   readonly keepers: string;
   readonly sshHostKey: string;
   readonly sshRecordings: string;
@@ -56,6 +58,7 @@ export function openDataDirectory(path: string): DataDirectory {
     path,
     identity: join(path, IDENTITY_FILE),
     journal: join(path, 'journal.db'),
+    ledger: join(path, 'executions.ledger'),
     keepers: join(path, 'keepers'),
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshRecordings: join(path, 'ssh-recordings'),

@@ -1,14 +1,14 @@
 /** The agent's durable memory of executions: received, started, finished, forgotten. SQLite with an fsync for every transaction. */
-import { closeSync, openSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
-import type { StatementSync } from 'node:sqlite';
 import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX } from '../transport/protocol/limits.ts';
-import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
+import { EXECUTIONS_PER_FRAME_MAX, EXIT_CANCELLED, EXIT_INTERRUPTED } from '../transport/protocol/limits.ts';
+import { JournalFile } from './journal-file.ts';
+import type { Durability, JournalRow } from './journal-file.ts';
+import type { Ledger, LedgerStart, Tombstone } from './ledger.ts';
 import { pieceOf } from './output-text.ts';
 import type { AgentLog, Finished, OutputPiece, Received, SessionJournal } from './ports.ts';
 import { processTraceparent } from './process-trace.ts';
+import { neverStarted } from './running-execution.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import type { Stamp, Timeline } from './timeline.ts';
 
@@ -42,9 +42,6 @@ export interface StartPlan {
   refused(): void;
 }
 
-/** How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the machine's after the next `now`. */
-type Durability = 'now' | 'soon';
-
 /** What `finish` stores. */
 export interface Ending {
   readonly execution: ExecutionId;
@@ -70,11 +67,6 @@ export interface JournalCounts {
   readonly dropped: number;
 }
 
-type Row = Record<string, string | number | bigint | Uint8Array | null>;
-
-/** Size to which the write-ahead log is made at opening, in pages of 4 KiB; it is begun anew when it is nearly full. Overwriting takes an fsync 0.11 ms where growing takes it 0.19 (measured). */
-const LOG_PAGES = 256;
-
 /** A result that no admin has confirmed by then is forced onto the disk, in ms. */
 const SYNC_AFTER_MS = 100;
 
@@ -82,7 +74,8 @@ const SYNC_AFTER_MS = 100;
  * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
  * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening.
  *
- * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
+ * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them. A start is fsynced
+ * in the ledger, which a damaged journal does not touch; the journal's own record of it follows with the next fsync.
  * Ends are fsynced SYNC_AFTER_MS later, if they are not confirmed by then, and forgetting is not: a machine that goes down in
  * between finds an execution that was started and lost, which it was a moment before as well, and an admin that has the
  * result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
@@ -90,36 +83,30 @@ const SYNC_AFTER_MS = 100;
 export class Journal implements SessionJournal {
   /** Set by who runs executions. Without it every execution waits for `start`. */
   planStarts: ((fresh: readonly Delivery[]) => StartPlan) | null = null;
-  readonly #database: DatabaseSync;
+  readonly #file: JournalFile;
+  readonly #ledger: Ledger | null;
   readonly #timeline: Timeline;
-  readonly #log: AgentLog;
-  readonly #statements = new Map<string, StatementSync>();
   /** Ids in the order of receipt, with their state; the rows hold the rest. */
   readonly #states = new Map<ExecutionId, 'received' | 'started' | 'finished'>();
   /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
   readonly #unwanted = new Set<ExecutionId>();
   readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
-  #problem: string | null = null;
-  #durability: Durability = 'now';
   #sync: NodeJS.Timeout | null = null;
 
-  /** Opens or creates the journal at `path`. Throws what SQLite throws when the file is no sound journal. */
-  constructor(path: string, timeline: Timeline, log: AgentLog) {
+  /** Opens or creates the journal at `path`. `ledger` remembers what ran when it has forgotten; it stays its owner's to close. Throws what SQLite throws when the file is no sound journal. */
+  constructor(path: string, timeline: Timeline, log: AgentLog, ledger: Ledger | null = null) {
     this.#timeline = timeline;
-    this.#log = log;
-    closeSync(openSync(path, 'a', 0o600)); // SQLite would let others read it; its further files follow this one
-    this.#database = new DatabaseSync(path);
-    try {
-      this.#open();
-    } catch (error) {
-      this.#database.close();
-      throw error;
+    this.#ledger = ledger;
+    this.#file = new JournalFile(path, log);
+    for (const row of this.#file.all('SELECT id, state FROM execution ORDER BY receipt')) {
+      this.#states.set(row['id'] as ExecutionId, row['state'] as 'received');
     }
+    if (ledger !== null) this.#compare(ledger);
   }
 
   /** Null while writes succeed; else one sentence. */
   get problem(): string | null {
-    return this.#problem;
+    return this.#file.problem ?? this.#ledger?.problem ?? null;
   }
 
   /** For metrics. */
@@ -134,7 +121,7 @@ export class Journal implements SessionJournal {
   }
 
   finished(): readonly ExecutionId[] {
-    return this.#all('SELECT id FROM execution WHERE state = \'finished\' ORDER BY finished_order')
+    return this.#file.all('SELECT id FROM execution WHERE state = \'finished\' ORDER BY finished_order')
       .map((row) => row['id'] as ExecutionId)
       .filter((execution) => !this.#unwanted.has(execution));
   }
@@ -144,24 +131,72 @@ export class Journal implements SessionJournal {
     const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
     const unknown = new Map(deliveries.filter((delivery) => !this.#states.has(delivery.execution)).map((delivery) => [delivery.execution, delivery]));
     const fresh = [...unknown.values()].slice(0, Math.max(0, room));
-    const stored = this.#insert(fresh) ? fresh.map((delivery) => delivery.execution) : [];
-    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...stored], fresh: stored };
+    // What ran before is answered, never run: the database was set back to before it had the result (C3).
+    const { ran = [], unheard = [] } = Object.groupBy(fresh, ({ execution }) => (this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran'));
+    const answered = this.#recall(ran.map((delivery) => delivery.execution));
+    const stored = this.#insert(unheard) ? unheard.map((delivery) => delivery.execution) : [];
+    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored], fresh: stored, ...(answered.length > 0 && { answered }) };
+  }
+
+  /** Puts results back of executions that the ledger knows and the journal does not. Returns those that are there. */
+  #recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
+    if (executions.length === 0) return [];
+    const stamp = stampNow(this.#timeline);
+    const isStored = this.#file.write('answer for executions of before', () => {
+      for (const execution of executions) {
+        const { outcome, exitCode, text } = answerOf(this.#ledger?.tombstone(execution) ?? null);
+        const output = Buffer.from(text);
+        this.#file.run('DELETE FROM execution WHERE id = ?', execution);
+        this.#file.run(
+          `INSERT INTO execution (id, state, command_text, outcome, exit_code, output, output_bytes, output_truncated, finished_order, boot_id, monotonic_ms, wall_ms)
+           VALUES (?, 'finished', '', ?, ?, ?, ?, 1, (SELECT coalesce(max(finished_order), 0) + 1 FROM execution), ?, ?, ?)`,
+          execution, outcome, exitCode, output, output.length, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+        );
+      }
+    });
+    if (!isStored) return [];
+    for (const execution of executions) this.#states.set(execution, 'finished');
+    return executions;
+  }
+
+  /** At opening: what one of the two files lost, the other has. */
+  #compare(ledger: Ledger): void {
+    for (const { execution, keeper } of ledger.started()) if (!this.#states.has(execution)) this.restore({ execution, keeper: keeper ?? `none-${execution}` });
+    const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
+    this.#recall(ledger.unconfirmed().filter((execution) => !this.#states.has(execution)).slice(0, room));
+    const inState = (wanted: string) => [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
+    const isOver = (execution: ExecutionId) => ['ended', 'confirmed'].includes(ledger.stateOf(execution) ?? '');
+    this.#recall(inState('started').filter(isOver)); // the machine went down before the journal's end was on its disk
+    const unknown = this.started().filter(({ execution }) => ledger.stateOf(execution) === null);
+    if (unknown.length > 0) ledger.start(unknown);
+    ledger.end(inState('finished').filter((execution) => !isOver(execution)).map((execution) => this.#endingOf(execution)));
+  }
+
+  #endingOf(execution: ExecutionId): Pick<Ending, 'execution' | 'outcome' | 'exitCode' | 'output'> {
+    const row = this.#file.get('SELECT outcome, exit_code, output FROM execution WHERE id = ?', execution);
+    return { execution, outcome: row?.['outcome'] as Ending['outcome'], exitCode: Number(row?.['exit_code']), output: Buffer.from(row?.['output'] as Uint8Array | null ?? []) };
   }
 
   #insert(fresh: readonly Delivery[]): boolean {
     if (fresh.length === 0) return true;
     const plan = this.planStarts?.(fresh);
     const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
-    const isStored = this.#write('take in executions', () => {
+    const starts = [...plan?.keepers ?? []].map(([execution, keeper]) => ({ execution, keeper }));
+    if (!this.#noteStarts(starts)) {
+      plan?.refused();
+      return false;
+    }
+    const isStored = this.#file.write('take in executions', () => {
       const stamp = stampNow(this.#timeline);
       for (const { execution, command_text: text, timeout_ms: timeoutMs, expires_in_ms: expiresInMs, traceparent = null } of fresh) {
-        this.#run(
+        this.#file.run(
           'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
           execution, stateOf(execution), plan?.keepers.get(execution) ?? null, text, timeoutMs, expiresInMs, traceparent, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
         );
       }
-    });
+    }, starts.length === fresh.length ? this.#afterLedger() : 'now');
     if (!isStored) {
+      this.#ledger?.withdraw(starts.map(({ execution }) => execution));
       plan?.refused();
       return false;
     }
@@ -178,7 +213,7 @@ export class Journal implements SessionJournal {
 
   /** What is needed to start it; null when it is not waiting. */
   load(execution: ExecutionId): Waiting | null {
-    const row = this.#get('SELECT * FROM execution WHERE id = ? AND state = \'received\'', execution);
+    const row = this.#file.get('SELECT * FROM execution WHERE id = ? AND state = \'received\'', execution);
     if (row === undefined) return null;
     const expiresInMs = row['expires_in_ms'] as number | null;
     return {
@@ -192,24 +227,36 @@ export class Journal implements SessionJournal {
 
   /** Records starts before any of their processes exists. */
   start(starts: readonly { readonly execution: ExecutionId; readonly keeper: string }[]): boolean {
-    const isStored = this.#write('record a start', () => {
+    if (!this.#noteStarts(starts)) return false;
+    const isStored = this.#file.write('record a start', () => {
       const stamp = stampNow(this.#timeline);
       for (const { execution, keeper } of starts) {
-        this.#run(
+        this.#file.run(
           'UPDATE execution SET state = \'started\', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = \'received\'',
           keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs, execution,
         );
       }
-    });
+    }, this.#afterLedger());
+    if (!isStored) this.#ledger?.withdraw(starts.map(({ execution }) => execution));
     if (isStored) for (const { execution } of starts) this.#states.set(execution, 'started');
     return isStored;
+  }
+
+  /** Before their processes exist, and before the journal: the ledger has starts that the journal may lose. */
+  #noteStarts(starts: readonly LedgerStart[]): boolean {
+    return starts.length === 0 || this.#ledger === null || this.#ledger.start(starts);
+  }
+
+  /** A start that is in the ledger is on the disk already: the journal's own may follow, so that both together cost one fsync. */
+  #afterLedger(): Durability {
+    return this.#ledger === null ? 'now' : 'soon';
   }
 
   /** Takes in a start that an earlier, lost journal recorded. False when the execution is known or cannot be stored. */
   restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
     if (this.#states.has(start.execution)) return false;
     const stamp = stampNow(this.#timeline);
-    const isStored = this.#write('take up an execution', () => this.#run(
+    const isStored = this.#file.write('take up an execution', () => this.#file.run(
       'INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, \'started\', \'\', ?, ?, ?, ?)',
       start.execution, start.keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
     ));
@@ -219,7 +266,7 @@ export class Journal implements SessionJournal {
 
   /** All whose start is recorded and whose end is not. */
   started(): readonly Started[] {
-    return this.#all('SELECT * FROM execution WHERE state = \'started\' ORDER BY receipt').map((row) => ({
+    return this.#file.all('SELECT * FROM execution WHERE state = \'started\' ORDER BY receipt').map((row) => ({
       execution: row['id'] as ExecutionId,
       keeper: row['keeper'] as string,
       timeoutMs: row['timeout_ms'] as number | null,
@@ -230,10 +277,10 @@ export class Journal implements SessionJournal {
 
   /** Stores ends; from here they are results to be sent. */
   finish(endings: readonly Ending[]): boolean {
-    const isStored = this.#write('store a result', () => {
+    const isStored = this.#file.write('store a result', () => {
       const { bootId, monotonicMs, wallMs } = stampNow(this.#timeline);
       for (const ending of endings) {
-        this.#run(
+        this.#file.run(
           `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
            ran_ms = CASE WHEN ? AND keeper IS NOT NULL THEN max(0, CASE WHEN boot_id = ? THEN ? - monotonic_ms ELSE ? - wall_ms END) END,
            finished_order = (SELECT coalesce(max(finished_order), 0) + 1 FROM execution) WHERE id = ? AND state <> 'finished'`,
@@ -243,6 +290,7 @@ export class Journal implements SessionJournal {
       }
     }, 'soon');
     if (!isStored) return false;
+    this.#ledger?.end(endings.filter(({ execution }) => this.#states.has(execution) && this.#states.get(execution) !== 'finished'));
     this.#syncLater();
     for (const { execution, outcome } of endings) {
       if (!this.#states.has(execution) || this.#states.get(execution) === 'finished') continue;
@@ -253,7 +301,7 @@ export class Journal implements SessionJournal {
   }
 
   result(execution: ExecutionId): Finished | null {
-    const row = this.#get('SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = \'finished\'', execution);
+    const row = this.#file.get('SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = \'finished\'', execution);
     return row === undefined ? null : {
       outcome: row['outcome'] as Finished['outcome'],
       exitCode: row['exit_code'] as number,
@@ -263,14 +311,14 @@ export class Journal implements SessionJournal {
     };
   }
 
-  #traceOf(row: Row): Pick<Finished, 'trace'> {
+  #traceOf(row: JournalRow): Pick<Finished, 'trace'> {
     const traceparent = processTraceparent(row['traceparent'] as string | null);
     const ranMs = row['ran_ms'] as number | null;
     return traceparent === null || ranMs === null ? {} : { trace: { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) } };
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
-    const row = this.#get('SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = \'finished\'', offset, bytesMax, execution);
+    const row = this.#file.get('SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = \'finished\'', offset, bytesMax, execution);
     // Of an empty BLOB, substr makes NULL.
     return row === undefined ? null : pieceOf(Buffer.from(row['piece'] as Uint8Array | null ?? []), offset, bytesMax);
   }
@@ -287,19 +335,28 @@ export class Journal implements SessionJournal {
       if (this.#states.get(execution) !== 'finished') this.#past.dropped += 1;
     }
     if (this.#unwanted.size === 0) return;
-    const isStored = this.#write('drop what admins confirmed', () => {
-      for (const execution of this.#unwanted) this.#run('DELETE FROM execution WHERE id = ?', execution);
+    const isStored = this.#file.write('drop what admins confirmed', () => {
+      for (const execution of this.#unwanted) this.#file.run('DELETE FROM execution WHERE id = ?', execution);
     }, 'soon');
     if (!isStored) return;
+    this.#tellLedger([...this.#unwanted]);
     for (const execution of this.#unwanted) this.#states.delete(execution);
     this.#unwanted.clear();
   }
 
+  /** What ran and is wanted no more counts as cancelled, should it ever be sent again; what never started may be. */
+  #tellLedger(executions: readonly ExecutionId[]): void {
+    const started = executions.filter((execution) => this.#states.get(execution) === 'started');
+    this.#ledger?.end(started.map((execution) => neverStarted(execution, EXIT_CANCELLED)));
+    this.#ledger?.confirm(executions);
+  }
+
   /** Tries a small write, after failed ones. True when the journal can write. */
   heal(): boolean {
-    return this.#problem === null || this.#write('write', () => {
-      this.#run('INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler');
-      this.#run('DELETE FROM probe');
+    if (this.#ledger?.heal() === false) return false;
+    return this.#file.problem === null || this.#file.write('write', () => {
+      this.#file.run('INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler');
+      this.#file.run('DELETE FROM probe');
     });
   }
 
@@ -307,89 +364,23 @@ export class Journal implements SessionJournal {
     this.#sync ??= setTimeout(() => {
       this.#sync = null;
       // Any synced transaction takes those before it along. Its row changes nothing.
-      if ([...this.#states.values()].includes('finished')) this.#write('write', () => this.#run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'));
+      if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#file.run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'));
     }, SYNC_AFTER_MS).unref();
   }
 
   close(): void {
     if (this.#sync !== null) clearTimeout(this.#sync);
-    this.#statements.clear();
-    if (this.#database.isOpen) this.#database.close();
-  }
-
-  #open(): void {
-    this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024');
-    const check = this.#get('PRAGMA quick_check');
-    if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
-    const version = this.#get('PRAGMA user_version')?.['user_version'];
-    if (version === 0) this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
-    else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
-    const columns = new Set(this.#all("SELECT name FROM pragma_table_info('execution')").map((row) => row['name']));
-    for (const [name, type] of Object.entries(LATER_COLUMNS)) if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
-    this.#growLog();
-    for (const row of this.#all('SELECT id, state FROM execution ORDER BY receipt')) {
-      this.#states.set(row['id'] as ExecutionId, row['state'] as 'received');
-    }
-  }
-
-  #growLog(): void {
-    this.#setDurability('soon');
-    try {
-      this.#database.exec('PRAGMA wal_autocheckpoint = 0');
-      for (let page = 0; page < LOG_PAGES; page += 1) this.#run('INSERT INTO probe (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET filler = NULL');
-      this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
-    } catch {
-      // A disk that has no room for it may have room for less.
-    }
-    this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES - 16}`);
-  }
-
-  #write(what: string, change: () => void, durability: Durability = 'now'): boolean {
-    try {
-      this.#setDurability(durability);
-      this.#database.exec('BEGIN IMMEDIATE');
-      change();
-      this.#database.exec('COMMIT');
-      if (this.#problem !== null) this.#log.info('The journal can be written again');
-      this.#problem = null;
-      return true;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      const problem = `the journal cannot ${what}: ${(error as Error).message}`;
-      if (this.#problem === null) this.#log.error(`The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
-      this.#problem = problem;
-      return false;
-    }
-  }
-
-  #setDurability(durability: Durability): void {
-    if (this.#durability === durability) return;
-    this.#database.exec(`PRAGMA synchronous = ${durability === 'now' ? 'FULL' : 'NORMAL'}`);
-    this.#durability = durability;
-  }
-
-  #prepared(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
-
-  #run(sql: string, ...values: (string | number | null | Uint8Array)[]): void {
-    this.#prepared(sql).run(...values);
-  }
-
-  #get(sql: string, ...values: (string | number)[]): Row | undefined {
-    return this.#prepared(sql).get(...values);
-  }
-
-  #all(sql: string): Row[] {
-    return this.#prepared(sql).all();
+    this.#file.close();
   }
 }
 
-function stampOf(row: Row): Stamp {
+/** What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after any power cut. */
+function answerOf(tombstone: Tombstone | null): { readonly outcome: Ending['outcome']; readonly exitCode: number; readonly text: string } {
+  if (tombstone === null) return { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '[This execution was started on this machine before. How it ended is not known any more, nor is its output; it was not run again.]\n' };
+  const { outcome, exitCode, outputBytes, outputHash } = tombstone;
+  return { outcome, exitCode, text: `[This execution ended on this machine before and was not run again. Its output is not kept any more: it had ${outputBytes} bytes, SHA-256 ${outputHash}.]\n` };
+}
+
+function stampOf(row: JournalRow): Stamp {
   return { bootId: row['boot_id'] as string, monotonicMs: row['monotonic_ms'] as number, wallMs: row['wall_ms'] as number };
 }

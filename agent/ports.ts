@@ -10,6 +10,8 @@ export interface Received {
   readonly acknowledged: readonly ExecutionId[];
   /** Those of them that were not known before: to be run. */
   readonly fresh: readonly ExecutionId[];
+  /** Those of them that ran before and that the journal had forgotten: their results are there again, to be sent. */
+  readonly answered?: readonly ExecutionId[];
 }
 
 /** How an execution ended, as the journal keeps it. */

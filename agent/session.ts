@@ -272,13 +272,14 @@ export class Session implements LinkOwner {
   }
 
   #delivered(frame: AdminFrame & { type: 'deliver' }): void {
-    const { acknowledged, fresh } = this.#ports.journal.receive(frame.deliveries);
+    const { acknowledged, fresh, answered = [] } = this.#ports.journal.receive(frame.deliveries);
     if (acknowledged.length > 0) this.#send({ type: 'acknowledge', executions: [...acknowledged] });
     if (acknowledged.length < new Set(frame.deliveries.map((delivery) => delivery.execution)).size) {
       this.#hasRefused = true;
       this.reportNow();
     }
     if (fresh.length > 0) this.#ports.runner.run(fresh);
+    if (answered.length > 0) this.finished(answered);
   }
 
   #confirmed(executions: readonly ExecutionId[]): void {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { webSocketDial } from '../../agent/dial.ts';
 import { Executor } from '../../agent/executor.ts';
 import { scriptEnvironment } from '../../agent/keepers.ts';
+import { Ledger } from '../../agent/ledger.ts';
 import { openJournal } from '../../agent/open-journal.ts';
 import { Session } from '../../agent/session.ts';
 import { machineTimeline } from '../../agent/timeline.ts';
@@ -26,7 +27,7 @@ let allConfirmed: (() => void) | undefined;
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 
 function connect(port: number, index: number): Promise<void> {
-  const journal = openJournal(join(directory, `${index}.journal`), machineTimeline(), log);
+  const journal = openJournal(join(directory, `${index}.journal`), machineTimeline(), log, new Ledger(join(directory, `${index}.ledger`), log));
   const executor = new Executor({
     journal, timeline: machineTimeline(), log, directory: join(directory, `${index}.keepers`), concurrency: CONCURRENCY, outputBytesMax: OUTPUT_BYTES_MAX,
     environment: scriptEnvironment(nodeId(index), process.env), onFinished: (executions) => session.finished(executions),

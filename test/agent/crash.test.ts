@@ -1,5 +1,5 @@
 /** `kill -9` of a real agent at each state of its journal. The ledger that the script itself writes says how often it ran. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
@@ -184,6 +184,100 @@ test.serial('a damaged journal is set aside, what runs is taken up, and the agen
   t.deepEqual(runs(), ['ran']);
   t.regex(second.log, /The journal is damaged; it was kept as .*journal\.db\.damaged-/);
 });
+
+test.serial('an execution that comes again after its result was confirmed, as from a database that was set back, is answered and not run', async (t) => {
+  const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t);
+  const script = `echo ran >>${ledger}; printf 12345; exit 7`;
+  const execution = admin.deliver(session, script);
+  await admin.result(execution);
+  admin.deliver(session, 'true'); // acknowledged after the confirm was handled
+  await admin.until('the acknowledgement', () => session.of('acknowledge').length === 2);
+
+  admin.deliver(session, script, { execution });
+  const answered = await admin.until('the result again', () => session.of('result').flatMap((frame) => frame.results).filter((result) => result.execution === execution)[1]);
+  agent.kill();
+  await agent.exited;
+  start();
+  const again = await admin.session(1);
+  admin.deliver(again, script, { execution });
+  const later = await admin.until('the result of the next agent', () => again.of('result').flatMap((frame) => frame.results).find((result) => result.execution === execution));
+
+  t.deepEqual(answered, {
+    execution, outcome: 'completed', exit_code: 7, parts: 0, output_truncated: true,
+    output: '[This execution ended on this machine before and was not run again. Its output is not kept any more: it had 5 bytes, SHA-256 5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5.]\n',
+  });
+  t.deepEqual(later, answered);
+  t.deepEqual(runs(), ['ran']);
+});
+
+test.serial('with a damaged journal, what finished and was not confirmed is told with its status and not run again', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t, { confirms: false });
+  const script = `echo ran >>${ledger}; exit 7`;
+  const execution = admin.deliver(session, script);
+  await admin.result(execution);
+  agent.kill();
+  await agent.exited;
+  damage(join(directory, 'data'), ['journal.db', 'journal.db-wal']);
+
+  start();
+  const again = await admin.session(1);
+  admin.deliver(again, script, { execution });
+  await admin.until('the acknowledgement', () => again.of('acknowledge').length === 1);
+
+  t.deepEqual(again.of('hello')[0]?.holding, [execution]);
+  t.like(again.of('result').flatMap((frame) => frame.results)[0], { execution, outcome: 'completed', exit_code: 7 });
+  t.deepEqual(runs(), ['ran']);
+});
+
+test.serial('with a damaged journal, one that was started and whose keeper and directory are gone is interrupted, never run again', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
+  const script = `echo ran >>${ledger}; echo $PPID >${directory}/keeper; sleep 100`;
+  const execution = admin.deliver(session, script);
+  await until(() => existsSync(join(directory, 'keeper')) && readFileSync(join(directory, 'keeper'), 'utf8').endsWith('\n'));
+  agent.kill();
+  await agent.exited;
+  killSession(Number(readFileSync(join(directory, 'keeper'), 'utf8')));
+  rmSync(join(directory, 'data', 'keepers'), { recursive: true });
+  damage(join(directory, 'data'), ['journal.db', 'journal.db-wal']);
+
+  start();
+  const again = await admin.session(1);
+  admin.deliver(again, script, { execution });
+
+  t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 137 });
+  t.deepEqual(runs(), ['ran']);
+});
+
+test.serial('with a damaged ledger, the journal says what ran; with both damaged, what still runs is found by its processes', async (t) => {
+  const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t, { confirms: false });
+  const done = admin.deliver(session, `echo done >>${ledger}; echo out`);
+  await admin.result(done);
+  const running = admin.deliver(session, `echo running >>${ledger}; while [ ! -e ${directory}/go ]; do sleep 0.02; done; exit 5`);
+  await until(() => runs().length === 2);
+  agent.kill();
+  await agent.exited;
+
+  damage(join(directory, 'data'), ['executions.ledger']);
+  const second = start();
+  const again = await admin.session(1);
+  t.deepEqual(again.of('hello')[0]?.holding, [done, running]);
+  t.like(await admin.until('the result again', () => again.of('result').flatMap((frame) => frame.results)[0]), { execution: done, output: 'out\n' });
+  second.kill();
+  await second.exited;
+  damage(join(directory, 'data'), ['journal.db', 'journal.db-wal', 'executions.ledger']);
+  start();
+  const last = await admin.session(2);
+  writeFileSync(join(directory, 'go'), '');
+
+  t.deepEqual(last.of('hello')[0]?.holding, [running]);
+  t.like(await admin.result(running), { outcome: 'completed', exit_code: 5 });
+  t.deepEqual(runs(), ['done', 'running']);
+});
+
+/** Overwrites files. The log of SQLite as well: what was written last is still in it, and SQLite would mend the file from there. */
+function damage(directory: string, files: readonly string[]): void {
+  for (const file of files) writeFileSync(join(directory, file), 'this is no database, and long enough to be taken for one'.repeat(100));
+}
 
 test.serial('killed twenty times at any moment, it runs every script once and reports every result', async (t) => {
   const { admin, agent, start, ledger, runs } = await fleetOfOne(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '3' });

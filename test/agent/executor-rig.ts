@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { Executor } from '../../agent/executor.ts';
 import type { ExecutorOptions } from '../../agent/executor-options.ts';
 import { Journal } from '../../agent/journal.ts';
+import { Ledger } from '../../agent/ledger.ts';
 import { scriptEnvironment } from '../../agent/keepers.ts';
 import type { AgentLog, Finished } from '../../agent/ports.ts';
 import { machineTimeline } from '../../agent/timeline.ts';
@@ -30,7 +31,8 @@ export class Rig {
   constructor(t: ExecutionContext, options: Partial<ExecutorOptions> = {}, directory = temporaryDirectory(t)) {
     this.directory = directory;
     const timeline = machineTimeline();
-    this.journal = new Journal(join(directory, 'journal.db'), timeline, silentLog);
+    const ledger = new Ledger(join(directory, 'executions.ledger'), silentLog);
+    this.journal = new Journal(join(directory, 'journal.db'), timeline, silentLog, ledger);
     this.executor = new Executor({
       journal: this.journal, timeline, log: silentLog, directory: join(directory, 'keepers'), concurrency: 10, outputBytesMax: 1_048_576,
       environment: scriptEnvironment('a-node', process.env),
@@ -40,6 +42,7 @@ export class Rig {
     t.teardown(async () => {
       await this.executor.close();
       this.journal.close();
+      ledger.close();
     });
   }
 

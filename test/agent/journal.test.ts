@@ -148,7 +148,7 @@ test('a damaged journal is kept under a dated name and a new one begun', (t) => 
   writeFileSync(path, bytes);
   const lines: string[] = [];
 
-  const next = openJournal(path, timelineOf(time), { ...silentLog, error: (line) => lines.push(line) });
+  const next = openJournal(path, timelineOf(time), { ...silentLog, error: (line) => lines.push(line) }, null);
   t.teardown(() => next.close());
 
   t.deepEqual(next.holding(), []);
@@ -164,7 +164,7 @@ test('a journal of a newer agent is left alone', (t) => {
   database.exec('PRAGMA user_version = 99');
   database.close();
 
-  const problem = t.throws(() => openJournal(path, timelineOf(time), silentLog), { instanceOf: AgentProblem });
+  const problem = t.throws(() => openJournal(path, timelineOf(time), silentLog, null), { instanceOf: AgentProblem });
 
   t.regex(problem.message, /version 99, this agent knows 1: install a newer agent/);
 });
