@@ -21,6 +21,7 @@ import { gateSettings, ownNames, type AdminConfig } from './config.ts';
 import { metricSources } from './metric-sources.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { createAdminRegistry } from './persistence/admin-directory.ts';
+import { awaitDatabase } from './persistence/arrival.ts';
 import { createCommitter, type GroupCommitter } from './persistence/committer/committer.ts';
 import { startDatabaseClock } from './persistence/database-clock.ts';
 import { openDatabase, type Database } from './persistence/database.ts';
@@ -141,6 +142,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const database = await openDatabase({ connection: postgres?.connection ?? { url: config.DATABASE_URL ?? '' }, poolMax: config.DATABASE_POOL_MAX, log });
   unwind.add('database connections', () => database.close());
   const { orm, pool } = database;
+  await awaitDatabase(pool, config.DATABASE_WAIT_MS, log);
   await database.migrate();
   const incarnation = await watchIncarnation(pool, config.ADMIN_NAME);
   const clock = await startDatabaseClock(pool, { clock: systemClock, monotonicMs, log });

@@ -25,15 +25,25 @@ export async function accountFor(dataDir: string): Promise<Account | undefined> 
     if (owner === undefined || owner.uid === own) return undefined;
     throw new EmbeddedPostgresError('not-writable', `The data in ${dataDir} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`);
   }
-  if (owner !== undefined && owner.uid !== 0) return { name: `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  if (owner !== undefined && owner.uid !== 0) return { name: (await accounts()).find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
   return borrowedAccount();
 }
 
+/** Whether an account is one that root borrows, and that other programs may run as. */
+export async function isBorrowed({ uid }: Account): Promise<boolean> {
+  return (await accounts()).some((account) => account.uid === uid && BORROWED_NAMES.some((name) => name === account.name));
+}
+
+async function accounts(): Promise<readonly Account[]> {
+  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
+  return lines.flatMap(([name, , uid, gid]) => (name === undefined || uid === undefined || gid === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid) }]));
+}
+
 async function borrowedAccount(): Promise<Account> {
-  const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
+  const known = await accounts();
   for (const name of BORROWED_NAMES) {
-    const found = accounts.find((fields) => fields[0] === name);
-    if (found) return { name, uid: Number(found[2]), gid: Number(found[3]) };
+    const found = known.find((account) => account.name === name);
+    if (found) return found;
   }
   throw new EmbeddedPostgresError('other', `PostgreSQL does not run as root, and there is no account ${BORROWED_NAMES.join(' or ')} to run it as: run the admin as another user, or set DATABASE_URL.`);
 }

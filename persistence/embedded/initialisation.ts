@@ -7,7 +7,7 @@ import { POSTGRES_MAJOR, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, failureOf, fileFailure, wrongVersion } from './failure.ts';
 import { exists, type Place } from './place.ts';
 
-/** The one database user. Only the account that owns the socket's directory, and root, get to the socket. */
+/** The one database user. Who may be it: access.ts. */
 export const DATABASE_USER = 'edge';
 
 /** Age at which an unfinished directory of a killed initialisation is taken for abandoned, in ms. initdb takes one second. */
@@ -61,7 +61,7 @@ async function initialise(place: Place, binaries: Binaries): Promise<void> {
 }
 
 async function runInitdb(place: Place, binaries: Binaries, dir: string): Promise<void> {
-  const args = ['-D', dir, '-U', DATABASE_USER, '--auth-local=trust', '--auth-host=reject', '--encoding=UTF8',
+  const args = ['-D', dir, '-U', DATABASE_USER, '--auth-local=reject', '--auth-host=reject', '--encoding=UTF8',
     '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
   try {
     await promisify(execFile)(binaries.initdb, args, { ...runAs(place), timeout: INITDB_MS_MAX });

@@ -4,6 +4,7 @@ import { open, readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
+import { ensureAccess } from './access.ts';
 import type { Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, failureOf } from './failure.ts';
 import { DATABASE_USER, runAs } from './initialisation.ts';
@@ -50,6 +51,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
 export async function reachServer(place: Place, binaries: Binaries, signal: AbortSignal, onSlow: (what: string) => void): Promise<Keeper> {
   const began = Date.now();
   let reported = began;
+  if (await ensureAccess(place, DATABASE_USER)) await reload(place);
   for (;;) {
     signal.throwIfAborted();
     const keeper = await connect(place);
@@ -67,6 +69,12 @@ export async function reachServer(place: Place, binaries: Binaries, signal: Abor
       onSlow(`PostgreSQL is not ready after ${Math.round((reported - began) / 1_000)} s: it is recovering, or an earlier one is still ending`);
     }
   }
+}
+
+/** A server that runs reads its files anew. */
+async function reload(place: Place): Promise<void> {
+  const pid = await runningPid(place);
+  if (pid !== undefined) signalProcess(pid, 'SIGHUP');
 }
 
 /** Starts the server and awaits it. Undefined when it could not start for a reason that passes by itself. */

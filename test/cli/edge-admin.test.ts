@@ -1,6 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -105,11 +108,33 @@ test('a port that is taken is told in one line, with status 1', async (t) => {
 });
 
 test('a database that cannot be reached is told in one line, without its password, with status 1', async (t) => {
-  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge', LOG_LEVEL: 'silent' });
+  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge', DATABASE_WAIT_MS: '0', LOG_LEVEL: 'silent' });
 
   t.is(status, 1);
   t.regex(stderr, /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u);
   t.notRegex(stderr, /CANARY/u);
+});
+
+test('a database that is not there yet is waited for, with one line that says so', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'edge-late-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const late = join(directory, 'socket');
+  const { DATABASE_URL = '', ...env } = await servable(t);
+  const url = new URL(DATABASE_URL);
+  const socket = url.searchParams.get('host') ?? '';
+  url.searchParams.set('host', late);
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: { ...env, DATABASE_URL: url.href }, stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(async () => { child.kill('SIGKILL'); });
+  const told: string[] = [];
+
+  for await (const line of createInterface({ input: child.stderr })) {
+    const { msg } = JSON.parse(line) as { msg: string };
+    if (msg.startsWith('The database')) told.push(msg);
+    if (told.length === 1 && msg === told[0]) await symlink(socket, late);
+    if (msg === 'edge-admin is ready') break;
+  }
+
+  t.deepEqual(told, ['The database does not answer yet: it is tried again for 60 s', 'The database answers']);
 });
 
 test('an admin that asks for no key says so once when it starts', async (t) => {

@@ -12,6 +12,7 @@ import { encryptionKeyIn } from '../../persistence/embedded/encryption-key.ts';
 import { EmbeddedPostgresError } from '../../persistence/embedded/failure.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
 import { recordingLog, silentLog } from '../support/log.ts';
+import { until } from '../support/until.ts';
 
 const STARTER = fileURLToPath(new URL('fixtures/starter.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -97,6 +98,55 @@ test.serial('the server of an admin that was killed is taken over, running as it
 
   t.is(pid, orphan.pid);
   t.is(await adopted.pid(), undefined);
+});
+
+/** What a login gets from the kernel's point of view of another user: the process is that user for the moment in which it connects. */
+async function loginAs(uid: number, { connection }: Pick<EmbeddedPostgres, 'connection'>): Promise<string> {
+  const client = new Client(connection);
+  client.on('error', () => undefined);
+  process.seteuid?.(uid);
+  const connecting = client.connect();
+  process.seteuid?.(0);
+  try {
+    await connecting;
+    return 'let in';
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  } finally {
+    await client.end();
+  }
+}
+
+/** invalid_authorization_specification. Source: PostgreSQL, appendix A. */
+const REFUSED = '28000';
+
+test.serial('of a database that root\'s admin runs under a borrowed account, other processes of that account are kept out, also where an earlier release let them in, running or not', async (t) => {
+  if (!isRoot) {
+    t.log('Left out: only root borrows another account.');
+    t.pass();
+    return;
+  }
+  const dir = await directory(t);
+  const server = await start(t, dir);
+  const pgData = join(dir, 'postgres');
+  const { uid } = await stat(pgData);
+  t.is(await loginAs(uid, server), REFUSED);
+  t.deepEqual(await query(server, 'select current_user as name'), [{ name: 'edge' }]);
+  t.is((await stat(join(pgData, 'pg_hba.conf'))).mode & 0o777, 0o600);
+
+  const trusting = 'local all all trust\nhost all all all reject\n';
+  await writeFile(join(pgData, 'pg_hba.conf'), trusting);
+  process.kill(await server.pid() ?? 0, 'SIGHUP');
+  await until('the old rules', async () => await loginAs(uid, server) === 'let in');
+  const second = await start(t, dir); // takes over the one that runs
+  await until('the rules of now', async () => await loginAs(uid, second) === REFUSED);
+  await second.stop();
+  await server.stop();
+
+  await writeFile(join(pgData, 'pg_hba.conf'), trusting);
+  const third = await start(t, dir);
+  t.is(await loginAs(uid, third), REFUSED);
+  t.deepEqual(await query(third, 'select 1 as one'), [{ one: 1 }]);
 });
 
 test.serial('a server that is killed comes back at the same address with all that was committed', async (t) => {
