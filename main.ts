@@ -48,6 +48,7 @@ import { BROKER_CHANNEL, EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from
 import { routeEvents, webhooksWithDeliveries } from './persistence/publishing/routing.ts';
 import { createAdminTopology } from './persistence/reads/admin-topology.ts';
 import { executionsOf } from './persistence/reads/briefs.ts';
+import { changedExecutions } from './persistence/reads/changed-executions.ts';
 import { createDiscovery } from './persistence/reads/discovery.ts';
 import { diagnosisRows } from './persistence/reads/node-diagnoses.ts';
 import { nodeDoorLookUp } from './persistence/reads/node-doors.ts';
@@ -64,6 +65,7 @@ import { createVault } from './persistence/vault.ts';
 import { createBrokerChannel, type BrokerChannel } from './supervisors/publishing/broker-channel.ts';
 import type { Channel } from './supervisors/publishing/channel.ts';
 import { createWebhooksChannel } from './supervisors/publishing/webhooks-channel.ts';
+import { watchElsewhere } from './supervisors/elsewhere.ts';
 import { createInspection } from './supervisors/inspection.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import { createTree, type Tree } from './supervisors/tree.ts';
@@ -273,6 +275,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
+  unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
   const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
   unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
 

@@ -16,6 +16,7 @@ import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
 import { scrape } from './cases/scrape.ts';
 import { sessions } from './cases/sessions.ts';
+import { soak } from './cases/soak.ts';
 import { ssh } from './cases/ssh.ts';
 import { sustained } from './cases/sustained.ts';
 import { tunnel } from './cases/tunnel.ts';
@@ -43,10 +44,11 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   discovery: { about: 'the complete list of targets of a large fleet', run: discovery },
   mesh: { about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay', run: mesh },
   converge: { about: 'a new member of a mesh known to all: in frames, in a whole fleet, and by name', run: converge },
+  soak: { about: 'memory of an admin that does not own the targets: an hour unless --seconds says otherwise', run: soak },
   ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
 };
 
-const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
+const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
 
 ${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`).join('\n')}
 
@@ -55,7 +57,7 @@ ${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, mib: { type: 'string' }, profile: { type: 'string' },
+    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, rate: { type: 'string' }, mib: { type: 'string' }, profile: { type: 'string' },
     json: { type: 'boolean', default: false }, 'floor-only': { type: 'boolean', default: false }, install: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
   },
 });
@@ -76,6 +78,7 @@ try {
     nodes: values.nodes.flatMap((text) => text.split(',').map((part) => positive(part, '--nodes'))),
     repeats: values.repeats === undefined ? undefined : positive(values.repeats, '--repeats'),
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
+    rate: values.rate === undefined ? undefined : positive(values.rate, '--rate'),
     mib: values.mib === undefined ? undefined : positive(values.mib, '--mib'),
     floorOnly: values['floor-only'], install: values.install, profileDir: values.profile,
   });

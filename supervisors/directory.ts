@@ -55,6 +55,8 @@ export interface Directory {
   evict(cluster: ClusterId): void;
   /** Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows changed elsewhere. Messages that wait are answered. */
   evictWebhooks(ids?: readonly string[]): void;
+  /** Whether it lives here now, or is on the way. */
+  isResident(address: Address): boolean;
   count(kind: ActorKind): number;
   /** Who lives here now, for whoever looks in from outside. */
   residents(kind: ActorKind): Iterable<Resident>;
@@ -227,6 +229,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
         leave(resident, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
       }
     },
+    isResident: ({ kind, id }) => residents[kind].has(id),
     count: (kind) => residents[kind].size,
     residents: (kind) => residents[kind].values(),
     shards: (kind) => families[kind].shards(),

@@ -2,13 +2,13 @@
 import type { Notice } from '../../actors/kit/notice.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources.ts';
-import type { CommandId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { createChangeLog, type ChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
 import { CHANGES_PER_MESSAGE_MAX, CHANNELS_MAX, CHANNEL_LINGER_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_CHANGES_MAX, SNAPSHOT_PAGE_ROWS, WATCHED_EXECUTIONS_MAX, WATCHED_EXECUTIONS_TOTAL_MAX } from './limits.ts';
 import { createPacer, type Pacer } from './pace.ts';
 import { paged } from './paged.ts';
-import type { ExecutionBrief, FeedPorts } from './ports.ts';
+import type { ExecutionBrief, FeedPorts, OpenExecutionShown } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
 
 /**
@@ -24,6 +24,8 @@ export type CommandMessage =
 export interface CommandsFeed {
   /** Refuses an unknown command, and one with more than WATCHED_EXECUTIONS_MAX executions. */
   watch(command: CommandId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<CommandMessage>, void, undefined>>>;
+  /** Open executions of the commands that are watched. */
+  open(): Iterable<OpenExecutionShown>;
   close(): void;
 }
 
@@ -135,6 +137,13 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
       if (!watched.has(command) && watched.size >= CHANNELS_MAX) return refuse('service_unavailable', 'Too many commands are watched already. Try again later.');
       const loaded = await (watched.get(command) ?? start(command)).loading;
       return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
+    },
+    *open() {
+      for (const [command, { loaded }] of watched) {
+        for (const { id, node_id: node, status } of loaded?.log.values() ?? []) {
+          if (status === 'pending' || status === 'sent') yield { execution: id as ExecutionId, command: command as CommandId, node: node as NodeId, status };
+        }
+      }
     },
     close() {
       for (const id of watched.keys()) forget(id);

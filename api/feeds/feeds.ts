@@ -2,7 +2,7 @@
 import { createCommandsFeed, type CommandsFeed } from './commands.ts';
 import { createEventsFeed, type EventsFeed } from './events.ts';
 import { createNodesFeed, type NodesFeed } from './nodes.ts';
-import type { FeedPorts } from './ports.ts';
+import type { FeedPorts, OpenExecutionShown } from './ports.ts';
 import { createTailFeed, type TailFeed } from './tail.ts';
 
 export interface Feeds {
@@ -10,6 +10,8 @@ export interface Feeds {
   readonly commands: CommandsFeed;
   readonly executions: TailFeed;
   readonly events: EventsFeed;
+  /** Open executions that somebody watches or tails: news of those on nodes of other admins has to be read for them. */
+  open(): Iterable<OpenExecutionShown>;
   /** Listens no more. Readers end by their own signals. */
   close(): void;
 }
@@ -19,6 +21,10 @@ export function createFeeds(ports: FeedPorts): Feeds {
   const feeds = { nodes: createNodesFeed(ports), commands: createCommandsFeed(ports), executions: createTailFeed(ports), events: createEventsFeed(ports) };
   return {
     ...feeds,
+    *open() {
+      yield* feeds.commands.open();
+      yield* feeds.executions.open();
+    },
     close() {
       for (const feed of Object.values(feeds)) feed.close();
     },

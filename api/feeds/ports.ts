@@ -2,7 +2,7 @@
 import type { Bus } from '../../actors/kit/bus.ts';
 import type { Clock, Log, Reads, Tails } from '../../actors/kit/ports.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
-import type { CommandId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 
 /** An execution as its command's feed shows it: no output, no text. */
 export interface ExecutionBrief {
@@ -11,6 +11,14 @@ export interface ExecutionBrief {
   readonly cluster_name: string;
   readonly status: ExecutionStatus;
   readonly exit_code: number | null;
+}
+
+/** An execution that a live feed shows as not finished, and what the feed knows of it. */
+export interface OpenExecutionShown {
+  readonly execution: ExecutionId;
+  readonly command: CommandId;
+  readonly node: NodeId;
+  readonly status: 'pending' | 'sent';
 }
 
 /** The reads that feeds need. */

@@ -1,9 +1,9 @@
 /** `executions.tail`: the output of one execution as it comes, from any byte on, whether it waits, runs or is over. */
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources.ts';
-import { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
-import type { FeedPorts } from './ports.ts';
+import type { FeedPorts, OpenExecutionShown } from './ports.ts';
 import { patiently, type Subscriber, type Tracked } from './subscription.ts';
 import { createTailHub, type TailHub, type TailReader } from './tail-hub.ts';
 
@@ -20,13 +20,17 @@ export type TailMessage =
 export interface TailFeed {
   /** Refuses an unknown execution. */
   tail(execution: ExecutionId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
+  /** Executions that are tailed and not finished. */
+  open(): Iterable<OpenExecutionShown>;
   close(): void;
 }
 
 interface Tailed {
   readonly hub: TailHub;
-  readonly node: string;
-  readonly command: string;
+  readonly node: NodeId;
+  readonly command: CommandId;
+  /** As it was told last. */
+  status: ExecutionStatus;
 }
 
 /** The feed of all outputs. */
@@ -37,7 +41,7 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
   function listen(): void {
     unsubscribe ??= bus.subscribe((notices) => {
       for (const notice of notices) {
-        if (notice.type === 'execution-changed') tell(tailed.get(notice.execution)?.hub, notice.status);
+        if (notice.type === 'execution-changed') tell(tailed.get(notice.execution), notice.status);
         else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
           for (const { hub, node, command } of tailed.values()) {
             if (notice.type === 'node-changed' && notice.node === node) hub.nodeChanged();
@@ -48,22 +52,25 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
     });
   }
 
-  function tell(hub: TailHub | undefined, status: ExecutionStatus): void {
-    if (status === 'sent') hub?.started();
-    else if (isTerminal(status)) hub?.finished();
+  function tell(one: Tailed | undefined, status: ExecutionStatus): void {
+    if (one === undefined) return;
+    one.status = status;
+    if (status === 'sent') one.hub.started();
+    else if (isTerminal(status)) one.hub.finished();
   }
 
   function hubOf(execution: ExecutionResource): Tailed {
     listen();
     const known = tailed.get(execution.id);
     if (known !== undefined) return known;
-    const hub = createTailHub(tails, clock, NodeId.parse(execution.node_id), ExecutionId.parse(execution.id), () => {
+    const node = NodeId.parse(execution.node_id);
+    const hub = createTailHub(tails, clock, node, ExecutionId.parse(execution.id), () => {
       tailed.delete(execution.id);
       if (tailed.size > 0) return;
       unsubscribe?.();
       unsubscribe = null;
     });
-    const fresh: Tailed = { hub, node: execution.node_id, command: execution.command_id };
+    const fresh: Tailed = { hub, node, command: CommandId.parse(execution.command_id), status: execution.status };
     tailed.set(execution.id, fresh);
     return fresh;
   }
@@ -75,13 +82,14 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
       return;
     }
     yield snapshot(first, from);
-    const { hub } = hubOf(first);
+    const one = hubOf(first);
+    const { hub } = one;
     const reader = hub.join(from, signal);
     try {
       // Read again now that the hub listens: what happened in between was told to nobody.
       const now = await patiently(clock, signal, () => reads.get('command_executions', first.id));
       if (now === null) return;
-      tell(hub, now.status);
+      tell(one, now.status);
       yield* live(hub, reader, signal);
       if (signal.aborted) return;
       const last = await patiently(clock, signal, () => reads.get('command_executions', first.id));
@@ -96,6 +104,9 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
       if (!tailed.has(execution) && tailed.size >= TAILS_MAX) return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
       const found = await reads.get('command_executions', execution);
       return found === null ? refuse('not_found', 'Resource not found') : ok(read(found, subscriber));
+    },
+    *open() {
+      for (const [id, { node, command, status }] of tailed) if (status === 'pending' || status === 'sent') yield { execution: ExecutionId.parse(id), command, node, status };
     },
     close() {
       unsubscribe?.();

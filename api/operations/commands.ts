@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { CommandMessage } from '../../actors/command/messages.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
-import { refuse, type Result } from '../../actors/refusal.ts';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
@@ -72,7 +72,12 @@ export const cancel_command = operation({
   hints: { destructive: true, idempotent: true },
   input: z.strictObject({ id: CommandIdInput }),
   output: CommandView,
-  handle: ({ id }, call) => askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker })),
+  handle: async ({ id }, call) => {
+    const asked = await askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker }));
+    if (!asked.ok) return asked;
+    // Counted by the rows: this admin may know a little late how executions at nodes of another one ended.
+    return ok((await call.ports.reads.get('commands', id)) ?? asked.value);
+  },
 });
 
 export const delete_command = operation({

@@ -14,6 +14,8 @@ export interface CaseOptions {
   readonly mib: number | undefined;
   /** Length of a sustained load, in s; undefined: the case's own. */
   readonly seconds: number | undefined;
+  /** Operations a second of an open load; undefined: the case's own. */
+  readonly rate: number | undefined;
   /** Leaves the product out. */
   readonly floorOnly: boolean;
   /** Allows the installation of missing peers, below the bench's own directory or by apt. */

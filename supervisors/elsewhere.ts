@@ -1,0 +1,126 @@
+/** Executions on nodes of other admins: what becomes of them is stored there and told there. While somebody here waits for them, their rows are read. */
+import type { OpenAt, CommandState } from '../actors/command/state.ts';
+import type { Bus } from '../actors/kit/bus.ts';
+import type { Notice } from '../actors/kit/notice.ts';
+import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import type { Clock, Log } from '../actors/kit/ports.ts';
+import type { ExecutionStatus } from '../actors/resources.ts';
+import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { Directory } from './directory.ts';
+
+/** Time between two readings, in ms: how late an admin knows what happened at another. */
+export const ELSEWHERE_EVERY_MS = 1_000;
+
+/** Executions that are looked at in one round, and those of one statement. What is beyond has its turn in the next round. */
+export const AWAITED_A_ROUND_MAX = 50_000;
+export const AWAITED_A_STATEMENT_MAX = 5_000;
+
+/** An open execution that somebody here waits for, as it was known last. */
+export interface AwaitedExecution extends OpenAt {
+  readonly execution: ExecutionId;
+  readonly command: CommandId;
+}
+
+/** What its row says now, where that differs. `status` null: the row is gone, with its command. */
+export interface ReadExecution {
+  readonly execution: ExecutionId;
+  readonly command: CommandId;
+  readonly node: NodeId;
+  readonly clusterName: string;
+  readonly status: ExecutionStatus | null;
+  readonly exitCode: number | null;
+}
+
+/** What is looked at, and who is told. */
+export interface ElsewherePorts {
+  /** Those of the executions whose rows say something else, in one statement. */
+  changed(awaited: readonly AwaitedExecution[]): Promise<readonly ReadExecution[]>;
+  /** Open executions that live feeds show. */
+  watched(): Iterable<AwaitedExecution>;
+  readonly directory: Pick<Directory, 'residents' | 'isResident' | 'tellResident'>;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Starts it. The returned function stops it and resolves when the last reading is over. */
+export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
+  const { directory, bus, clock, log } = ports;
+  let stopped = false;
+  let cancel = (): void => {};
+  let round: Promise<void> = Promise.resolve();
+  let walk = awaited();
+  /**
+   * On nodes of other admins in the last walk, and in this one. One that was there is read once more when its node lives here: what its owner
+   * stored before that was told to nobody here.
+   */
+  let before = new Set<ExecutionId>();
+  let now = new Set<ExecutionId>();
+
+  function* awaited(): Generator<AwaitedExecution> {
+    for (const { address, state } of directory.residents('command')) {
+      for (const [execution, at] of (state as CommandState | undefined)?.open ?? []) yield { ...at, execution, command: address.id as CommandId };
+    }
+    yield* ports.watched();
+  }
+
+  function isElsewhere({ execution, node }: AwaitedExecution): boolean {
+    if (directory.isResident({ kind: 'node', id: node })) return before.has(execution);
+    now.add(execution);
+    return true;
+  }
+
+  /** The next executions to read; goes on where the round before had to stop. */
+  function gather(): readonly AwaitedExecution[] {
+    const found = new Map<ExecutionId, AwaitedExecution>();
+    for (let looked = 0; looked < AWAITED_A_ROUND_MAX; looked += 1) {
+      const next = walk.next();
+      if (next.done === true) {
+        walk = awaited();
+        [before, now] = [now, new Set()];
+        break;
+      }
+      if (isElsewhere(next.value)) found.set(next.value.execution, next.value);
+    }
+    return [...found.values()];
+  }
+
+  async function read(): Promise<void> {
+    const all = gather();
+    for (let at = 0; at < all.length; at += AWAITED_A_STATEMENT_MAX) {
+      if (stopped) return;
+      tell(await ports.changed(all.slice(at, at + AWAITED_A_STATEMENT_MAX)));
+    }
+  }
+
+  function tell(read: readonly ReadExecution[]): void {
+    const notices: Notice[] = [];
+    for (const { status, ...one } of read) {
+      if (status !== null) notices.push({ type: 'execution-changed', ...one, status, again: true });
+      else {
+        notices.push({ type: 'command-removed', command: one.command });
+        directory.tellResident({ to: { kind: 'command', id: one.command }, message: { type: 'executions-changed', changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }] } });
+      }
+    }
+    bus.publish(notices);
+  }
+
+  function schedule(): void {
+    if (stopped) return;
+    cancel = clock.after(ELSEWHERE_EVERY_MS, () => {
+      round = read().catch(failed).then(schedule);
+    });
+  }
+
+  function failed(error: unknown): void {
+    if (error instanceof DatabaseUnavailable) log.debug({}, 'executions of other admins cannot be read now');
+    else log.error({ error }, 'reading executions of other admins failed: trying again');
+  }
+
+  schedule();
+  return async () => {
+    stopped = true;
+    cancel();
+    await round;
+  };
+}
