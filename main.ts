@@ -99,9 +99,9 @@ const SETTINGS_REFRESH_MS = 300_000;
 /** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
 const HANDED_OVER_FACTOR = 6;
 
-/** Addresses whose wrong passwords at the proxies are remembered at once, and for how long, in ms. */
-const PROXY_ADDRESSES_MAX = 10_000;
-const PROXY_FAILURES_WINDOW_MS = 60_000;
+/** Addresses whose wrong passwords at the proxies, or wrong tokens of sessions, are remembered at once, and for how long, in ms. */
+const FAILURES_ADDRESSES_MAX = 10_000;
+const FAILURES_WINDOW_MS = 60_000;
 
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
@@ -243,7 +243,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
-    sessions, log,
+    sessions, log, wrongTokens: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, clock),
     nodeByToken: (hash) => reads.nodeByToken(hash),
     deletedByToken: (hash) => reads.deletedByToken(hash),
     owns: (cluster) => tree.held.holds(cluster),
@@ -370,7 +370,7 @@ async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Pr
     ports: {
       admit: createAdmission({
         passwords: [config.PROXY_KEY, config.MASTER_KEY], isEnforced: config.PROXY_AUTH_ENABLED, username: null,
-        failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: PROXY_FAILURES_WINDOW_MS, entriesMax: PROXY_ADDRESSES_MAX }, systemClock),
+        failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, systemClock),
       }),
       dial: reach.dial,
     },

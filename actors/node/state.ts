@@ -2,6 +2,7 @@
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, MeshPlace, NodeRecord, OpenExecution } from '../records.ts';
+import type { LookUpAllowance } from './look-ups.ts';
 import type { MeshSession } from './mesh.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
@@ -41,6 +42,8 @@ export interface NodeState {
   readonly over: ReadonlySet<ExecutionId>;
   /** How many SSH logins are looked at from now on. */
   readonly sshAllowance: SshAllowance;
+  /** How many executions that are not here its agent may still name. */
+  readonly lookUps: LookUpAllowance;
 }
 
 /** A node that reads nothing. One object for all. */

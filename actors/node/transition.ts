@@ -8,6 +8,7 @@ import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revo
 import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
+import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
 import { dampingOwed, shown } from './status.ts';
@@ -129,7 +130,7 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
 
   /** Keeps count of the reads under way, and of what ended meanwhile. */
   function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
-    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up') return counted(decide(state, message, nowMs));
+    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up') return counted(withinLookUps(decide(state, message, nowMs), nowMs));
     // Asked by an actor that crashed: what it says is older than the rows that this one was made of.
     if (state.reads === 0) return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
     return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
@@ -174,7 +175,7 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
 /** Rows know the executions, the live state knows the session, and what is being read. */
 function refreshed(live: NodeState, rows: NodeState): NodeState {
   const loading = live.loading === false ? false : 'more';
-  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
+  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, lookUps: live.lookUps, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
 }
 
 /** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */

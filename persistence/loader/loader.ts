@@ -6,15 +6,17 @@ import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/comm
 import type { Loader } from '../../actors/kit/ports.ts';
 import type { CommandSummary } from '../../actors/resources.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { batched } from '../reads/batch.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
 import { unfinishedDeliveries, webhookState } from './webhooks.ts';
-import { commandRecords, namedOpen, nextOpen } from './open-executions.ts';
+import { commandRecords, namedOpen, nextOpen, type NamedExecutions } from './open-executions.ts';
 
 /** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
 export function createLoader(pool: Pool): Loader {
+  const named = batched((questions: readonly NamedExecutions[]) => namedOpen(pool, questions));
   return {
     nodes: (clusters) => nodesOfClusters(pool, clusters),
     node: async (id) => (await nodeStates(pool, [id]))[0] ?? null,
@@ -30,7 +32,7 @@ export function createLoader(pool: Pool): Loader {
       const found = await nextOpen(pool, node, limit + 1, except);
       return { executions: found.slice(0, limit), more: found.length > limit };
     },
-    findOpen: (node, executions) => namedOpen(pool, node, executions),
+    findOpen: (node, executions) => named({ node, executions }),
   };
 }
 

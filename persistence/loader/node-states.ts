@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, MeshPlace, OpenExecution } from '../../actors/records.ts';
+import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { meshPlaces } from '../mesh/readings.ts';
@@ -45,5 +46,6 @@ function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly
     backlog: open.length > OPEN_EXECUTIONS_MAX,
     ...NOTHING_READ,
     sshAllowance: FULL_ALLOWANCE,
+    lookUps: FULL_LOOK_UPS,
   };
 }

@@ -35,10 +35,34 @@ export function nextOpen(pool: Pool, node: NodeId, limit: number, except: readon
     select ${COLUMNS} from command_execution e where e.node_id = ${node}::uuid and e.finished_at is null and e.id <> all(${except}::uuid[]) order by e.id limit ${limit}::int`);
 }
 
-/** Those of the named executions that are open and of this node, in creation order. */
-export function namedOpen(pool: Pool, node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]> {
-  return openExecutionsOf(pool, sql`
-    select ${COLUMNS} from command_execution e where e.id = any(${executions}::uuid[]) and e.node_id = ${node}::uuid and e.finished_at is null order by e.id`);
+/** Executions that a node named. */
+export interface NamedExecutions {
+  readonly node: NodeId;
+  readonly executions: readonly ExecutionId[];
+}
+
+/** Executions that are looked up by one statement. */
+const NAMED_MAX = 10_000;
+
+/** For each question those of its executions that are open and of its node, in creation order. Questions share statements. */
+export async function namedOpen(pool: Pool, questions: readonly NamedExecutions[]): Promise<readonly (readonly OpenExecution[])[]> {
+  const pairs = questions.flatMap(({ node, executions }) => executions.map((execution) => ({ node, execution })));
+  const found = new Map<NodeId, OpenExecution[]>();
+  for (let at = 0; at < pairs.length; at += NAMED_MAX) {
+    const part = pairs.slice(at, at + NAMED_MAX);
+    const open = await openExecutionsOf(pool, sql`
+      select ${COLUMNS} from (select distinct n, id from unnest(${part.map(({ node }) => node)}::uuid[], ${part.map(({ execution }) => execution)}::uuid[]) as v (n, id)) as named
+      join command_execution e on e.id = named.id and e.node_id = named.n where e.finished_at is null order by e.id`);
+    for (const execution of open) {
+      const ofNode = found.get(execution.node);
+      if (ofNode === undefined) found.set(execution.node, [execution]);
+      else ofNode.push(execution);
+    }
+  }
+  return questions.map(({ node, executions }) => {
+    const named = new Set(executions);
+    return (found.get(node) ?? []).filter(({ id }) => named.delete(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  });
 }
 
 async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly OpenExecution[]> {

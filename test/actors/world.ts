@@ -5,6 +5,7 @@ import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
+import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
 import type { BehaviourSettings } from '../../supervisors/kinds.ts';
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
@@ -82,7 +83,7 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, ...more };
+  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, ...more };
 }
 
 /** A healthy node with live session 1. */

@@ -95,6 +95,23 @@ test('a command is rebuilt with its counts and open executions, a cluster with i
   t.deepEqual(state?.record, { id: cluster!.id as ClusterId, name: cluster!.name, ipv4Range: cluster!.ipv4_range, ipv6Range: cluster!.ipv6_range, nodeLimit: cluster!.node_limit, nodeCount: cluster!.node_count, insertedAtMs: Date.parse(cluster!.inserted_at), updatedAtMs: Date.parse(cluster!.updated_at) });
 });
 
+test('executions that many nodes name at once are looked up by a few statements, and each node gets its own (L1)', async (t) => {
+  const opened = await openedDatabase(t);
+  const { nodeIds, executions } = await storeFleet(opened, 100, 2);
+  const statements: string[] = [];
+  const counting = new Proxy(opened.pool, { get: (pool, name) => (name !== 'query' ? Reflect.get(pool, name) as unknown : (text: string, values: unknown[]) => {
+    statements.push(text);
+    return pool.query(text, values);
+  }) });
+  const loader = createLoader(counting);
+  const everything = executions.map(({ id }) => id);
+
+  const found = await Promise.all(nodeIds.flatMap((node) => [loader.findOpen(node, [...everything, v7() as ExecutionId]), loader.findOpen(node, everything.slice(0, 100))]));
+
+  t.deepEqual(found.map((all) => all.map(({ id }) => id)), nodeIds.flatMap((node) => [executions, executions.slice(0, 100)].map((among) => among.filter((one) => one.node === node).map(({ id }) => id))));
+  t.true(statements.length <= 10, `${statements.length} statements for ${found.length} questions of ${everything.length} executions`);
+});
+
 test('what has no row is null', async (t) => {
   const { pool } = await openedDatabase(t);
   const loader = createLoader(pool);

@@ -5,7 +5,8 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
-import { BUFFERED_BYTES_MAX, BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+import type { NodeQuota } from './node-quotas.ts';
 import { textFrame } from './text-frame.ts';
 
 /** What a message from an agent turned out to be. */
@@ -33,14 +34,11 @@ export class Connection {
   lateTold = false;
   #sentSeq = 0;
   #heardSeq = 0;
-  #frames = FRAMES_BURST_MAX;
-  #framesAtMs: number;
-  #bytes = BYTES_BURST_MAX;
-  #bytesAtMs: number;
+  readonly #quota: NodeQuota;
   #holds = 0;
   #unstored: Map<ExecutionId, number> | null = null;
 
-  constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, nowMs: number) {
+  constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, quota: NodeQuota, nowMs: number) {
     this.id = id;
     this.node = node;
     this.cluster = cluster;
@@ -48,8 +46,7 @@ export class Connection {
     this.openedMs = nowMs;
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
-    this.#framesAtMs = nowMs;
-    this.#bytesAtMs = nowMs;
+    this.#quota = quota;
   }
 
   /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
@@ -60,7 +57,7 @@ export class Connection {
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
   receive(text: string, nowMs: number): Received {
     this.heardMs = nowMs;
-    if (!this.#withinRate(nowMs)) return { ok: false, problem: `more than ${FRAMES_PER_SECOND_MAX} frames a second` };
+    if (!this.#quota.takeFrame(nowMs)) return { ok: false, problem: `more than ${FRAMES_PER_SECOND_MAX} frames a second` };
     const decoded = decodeAgentFrame(text);
     if (!decoded.ok) return decoded;
     const { frame } = decoded;
@@ -109,11 +106,9 @@ export class Connection {
     if (this.#holds === 0) this.#socket.resume();
   }
 
-  /** Takes bytes from its share. Answers how long it is used up for, in ms. */
+  /** Takes bytes from the share of its node. Answers how long it is used up for, in ms. */
   spend(bytes: number, nowMs: number): number {
-    this.#bytes = Math.min(BYTES_BURST_MAX, this.#bytes + ((nowMs - this.#bytesAtMs) * BYTES_PER_SECOND_MAX) / 1_000) - bytes;
-    this.#bytesAtMs = nowMs;
-    return this.#bytes >= 0 ? 0 : Math.ceil((-this.#bytes * 1_000) / BYTES_PER_SECOND_MAX);
+    return this.#quota.takeBytes(bytes, nowMs);
   }
 
   /** Notes output that waits to be stored. */
@@ -147,12 +142,6 @@ export class Connection {
   get #stream(): Socket | null | undefined {
     // eslint-disable-next-line no-underscore-dangle -- the name is that of ws
     return (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
-  }
-
-  #withinRate(nowMs: number): boolean {
-    this.#frames = Math.min(FRAMES_BURST_MAX, this.#frames + ((nowMs - this.#framesAtMs) * FRAMES_PER_SECOND_MAX) / 1_000) - 1;
-    this.#framesAtMs = nowMs;
-    return this.#frames >= 0;
   }
 }
 

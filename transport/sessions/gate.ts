@@ -10,11 +10,14 @@ import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
 import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
+import { createTokenMemory, type WrongTokens } from './tokens.ts';
 
 /** Whom the gate asks before it opens. */
 export interface GatePorts {
   readonly sessions: Sessions;
   readonly log: Log;
+  /** Counts wrong tokens by address. */
+  readonly wrongTokens: WrongTokens;
   /** By SHA-256 of the token; null when it is nobody's. Rejects when the database is away. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
   /** Whether that token was one of a node which somebody deleted. */
@@ -57,13 +60,22 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     handleProtocols: (offered) => (offered.has(SESSION_SUBPROTOCOL) ? SESSION_SUBPROTOCOL : false),
   });
 
+  const tokens = createTokenMemory(ports.wrongTokens);
+
   async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const token = bearerOf(request);
     if (token === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
-    const tokenHash = createHash('sha256').update(token).digest();
-    const known = await ports.nodeByToken(tokenHash);
-    if (known === null) return refuse(socket, '401 Unauthorized', `www-authenticate: Bearer\r\n${await ports.deletedByToken(tokenHash) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`);
+    const hash = createHash('sha256').update(token).digest();
+    const [key, address] = [hash.toString('base64'), request.socket.remoteAddress ?? 'unknown'];
+    const waitMs = tokens.waitMs(key, address);
+    if (waitMs > 0) return refuse(socket, '429 Too Many Requests', `retry-after: ${Math.ceil(waitMs / 1_000)}\r\n`);
+    const known = await ports.nodeByToken(hash);
+    if (known === null) {
+      tokens.wrong(key, address);
+      return refuse(socket, '401 Unauthorized', `www-authenticate: Bearer\r\n${await ports.deletedByToken(hash) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`);
+    }
+    tokens.right(key);
     const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
     server.handleUpgrade(request, socket, head, (ws) => {
       if (elsewhere === null) return ports.sessions.accept(ws, known.node, known.cluster);

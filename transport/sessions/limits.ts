@@ -1,12 +1,25 @@
-/** What one session may cost, with units. Source: invariants.md L1 and L2. */
+/** What sessions may cost, with units. Source: invariants.md L1 and L2. */
 
-/** Frames a second that a session may send for long, and in one go. An agent batches; a flood is cut within a second. */
+/** Frames a second that a node may send for long, and in one go. An agent batches; a flood is cut within a second. */
 export const FRAMES_PER_SECOND_MAX = 500;
 export const FRAMES_BURST_MAX = 2_000;
 
-/** Bytes a second that a session may send for long, and in one go. Above it its socket is read no faster: a long output is no offence. */
+/** Bytes a second that a node may send for long, and in one go. Above it its socket is read no faster: a long output is no offence. */
 export const BYTES_PER_SECOND_MAX = 8_388_608;
 export const BYTES_BURST_MAX = 33_554_432;
+
+/**
+ * Sessions that a node may begin in one go, and how many a second for long. Each is a hello: what the node holds is compared with what is open. An agent waits
+ * at least 0.5 s between two tries and longer each time; one that is sent from admin to admin while clusters change hands uses a few.
+ */
+export const SESSIONS_BURST_MAX = 32;
+export const SESSIONS_PER_SECOND_MAX = 0.5;
+
+/** How long the quota of a node without news is kept, in ms: after this it is whole again, since SESSIONS_BURST_MAX / SESSIONS_PER_SECOND_MAX is 64 s. */
+export const QUOTA_KEPT_MS = 70_000;
+
+/** A node that begins too many sessions is told of in the log this often, in ms; sessions that it begins meanwhile are counted. */
+export const TOO_MANY_TOLD_MS = 10_000;
 
 /** Bytes waiting to be read by an agent, above which its session is cut: 32 scripts of 128 KiB, escaped, fit. */
 export const BUFFERED_BYTES_MAX = 8_388_608;

@@ -12,8 +12,9 @@ import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
-import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS } from './limits.ts';
+import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
+import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import { createStandstill } from './standstill.ts';
 import { createUnstored } from './unstored.ts';
 
@@ -62,6 +63,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   const ofNode = new Map<NodeId, Connection>();
   const counters: SessionCounters = { opened: 0, cut: 0, frames: createFrameCounters() };
   const unstored = createUnstored();
+  const quotas = createNodeQuotas();
   const tails = createLiveTails(sendToNode);
   /** Nodes whose session ended since `heard` was last called, and when each was last heard. One entry a node. */
   const left = new Map<NodeId, number>();
@@ -77,8 +79,11 @@ export function createSessions(ports: SessionPorts): Sessions {
   }
 
   function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void {
+    const nowMs = clock.nowMs();
+    const quota = quotas.of(node, nowMs);
+    if (!quota.takeSession(nowMs)) return tooMany(socket, node, quota, nowMs);
     last += 1;
-    const connection = new Connection(last as SessionId, node, cluster, socket, clock.nowMs());
+    const connection = new Connection(last as SessionId, node, cluster, socket, quota, nowMs);
     connections.set(connection.id, connection);
     counters.opened += 1;
     (socket as Tagged)[CONNECTION] = connection;
@@ -86,6 +91,15 @@ export function createSessions(ports: SessionPorts): Sessions {
     socket.on('close', onClose);
     socket.on('error', onError);
     if (closed) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+  }
+
+  /** Nothing of it is read. Told now and then: a line for each would be a flood of its own. */
+  function tooMany(socket: WebSocket, node: NodeId, quota: NodeQuota, nowMs: number): void {
+    counters.cut += 1;
+    if (quota.isToBeTold(nowMs, TOO_MANY_TOLD_MS)) log.warn({ node, problem: TOO_MANY }, 'a session broke the contract and was cut');
+    socket.on('error', () => {}); // whatever it sends
+    socket.close(CLOSE.policy, TOO_MANY);
+    clock.after(CLOSE_GRACE_MS, () => socket.terminate());
   }
 
   function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
@@ -211,6 +225,7 @@ export function createSessions(ports: SessionPorts): Sessions {
   function sweep(): void {
     const nowMs = clock.nowMs();
     standstill.beat();
+    quotas.sweep(nowMs);
     const listeningMs = standstill.endedMs();
     for (const connection of connections.values()) {
       if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
@@ -281,6 +296,8 @@ function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
   if (frame.type !== 'deliver' || protocol >= PROTOCOL_VERSION_TRACES) return frame;
   return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _traceparent, ...delivery }) => delivery) };
 }
+
+const TOO_MANY = 'it begins sessions faster than any agent';
 
 const PONG: AdminFrameBody = { type: 'pong' };
 

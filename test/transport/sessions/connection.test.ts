@@ -3,13 +3,14 @@ import test from 'ava';
 import type { WebSocket } from 'ws';
 import { Connection } from '../../../transport/sessions/connection.ts';
 import { BYTES_BURST_MAX, BYTES_PER_SECOND_MAX } from '../../../transport/sessions/limits.ts';
+import { NodeQuota } from '../../../transport/sessions/node-quotas.ts';
 import { session } from '../../actors/world.ts';
 import { GATED } from './rig.ts';
 
 test('a socket that is paused for two reasons is read again when both are gone', (t) => {
   const calls: string[] = [];
   const socket = { pause: () => calls.push('pause'), resume: () => calls.push('resume') } as unknown as WebSocket;
-  const connection = new Connection(session(1), GATED.node, GATED.cluster, socket, 0);
+  const connection = new Connection(session(1), GATED.node, GATED.cluster, socket, new NodeQuota(0), 0);
 
   connection.pause('rate');
   connection.pause('unstored');
@@ -22,7 +23,7 @@ test('a socket that is paused for two reasons is read again when both are gone',
 });
 
 test('a share of bytes is used up, and comes back with time', (t) => {
-  const connection = new Connection(session(1), GATED.node, GATED.cluster, {} as WebSocket, 0);
+  const connection = new Connection(session(1), GATED.node, GATED.cluster, {} as WebSocket, new NodeQuota(0), 0);
 
   t.deepEqual([connection.spend(BYTES_BURST_MAX, 0), connection.spend(BYTES_PER_SECOND_MAX / 2, 0), connection.spend(0, 250), connection.spend(0, 500)], [0, 500, 250, 0]);
 });

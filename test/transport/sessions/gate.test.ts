@@ -1,11 +1,13 @@
 /** Who gets a session, and what the others get. */
 import test from 'ava';
+import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
+import { createTally } from '../../../api/tally.ts';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
 import { NODE } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';
-import { openGate, GATED, UPGRADE } from './rig.ts';
+import { openGate, GATED, TOKEN, tokenOf, UPGRADE } from './rig.ts';
 
 test('a missing or a wrong token is a 401 that names its scheme', async (t) => {
   const rig = await openGate(t);
@@ -22,6 +24,25 @@ test('the token of a node that somebody deleted is a 401 that says so, and nobod
 
   t.is((await rig.dial({ token: 'token-of-a-deleted-node' }).refused()).headers['x-edge-refusal'], 'node-deleted');
   t.is((await rig.dial({ token: 'wrong' }).refused()).headers['x-edge-refusal'], undefined);
+});
+
+test('wrong tokens are looked up only so often from one address; one that was right before goes on from there (L1)', async (t) => {
+  const wrongTokens = createTally({ perWindowMax: 5, windowMs: 60_000, entriesMax: 10 }, { nowMs: () => 0 });
+  let asked = 0;
+  const rig = await openGate(t, { gate: { wrongTokens, nodeByToken: (hash) => {
+    asked += 1;
+    return Promise.resolve(Buffer.from(hash).equals(createHash('sha256').update(TOKEN).digest()) ? GATED : null);
+  } } });
+  await rig.live();
+
+  const answers: number[] = [];
+  for (let index = 0; index < 20; index += 1) answers.push((await rig.dial({ token: `wrong-${index}` }).refused()).status);
+  const { headers } = await rig.dial({ token: tokenOf(2) }).refused();
+  await rig.live();
+
+  t.deepEqual(answers, [...Array.from({ length: 5 }, () => 401), ...Array.from({ length: 15 }, () => 429)]);
+  t.is(headers['retry-after'], '60');
+  t.is(asked, 7);
 });
 
 test('another subprotocol, or none, is a 400', async (t) => {

@@ -14,7 +14,7 @@ import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { createSessionGate, type GatePorts } from '../../../transport/sessions/gate.ts';
 import { createSessions, type Sessions } from '../../../transport/sessions/sessions.ts';
-import { CLUSTER, HEALTHY, NODE, REGISTRATION, SETTINGS } from '../../actors/world.ts';
+import { CLUSTER, HEALTHY, id, NODE, REGISTRATION, SETTINGS } from '../../actors/world.ts';
 import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -32,8 +32,8 @@ export interface Rig {
   takes: boolean;
   messages<T extends NodeMessage['type']>(type: T): Extract<NodeMessage, { type: T }>[];
   dial(options?: { readonly token?: string | null; readonly protocol?: string | null }): Agent;
-  /** An agent that has said hello. */
-  live(): Promise<Agent>;
+  /** An agent that has said hello; of the first node unless another is wanted. */
+  live(node?: number): Promise<Agent>;
 }
 
 /** Starts a server with the gate. `gate` replaces what it asks. */
@@ -44,8 +44,11 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
   const sockets = new Set<Socket>();
   const sessions = createSessions({ clock, log, settings: SETTINGS.agent, revoked: () => {}, tell: (addressed) => { told.push(addressed); return rig.takes; } });
   const admit = createSessionGate({
-    sessions, log,
-    nodeByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_TOKEN ? { node: NODE, cluster: CLUSTER } : null),
+    sessions, log, wrongTokens: { add: () => 0, wait: () => 0 },
+    nodeByToken: (hash) => {
+      const node = NODES_BY_HASH.get(Buffer.from(hash).toString('hex'));
+      return Promise.resolve(node === undefined ? null : { node, cluster: CLUSTER });
+    },
     deletedByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_DELETED),
     owns: () => true,
     ownerUrl: () => Promise.resolve(null),
@@ -68,11 +71,11 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
       agents.push(agent);
       return agent;
     },
-    async live() {
-      const agent = rig.dial();
+    async live(node = 1) {
+      const agent = rig.dial({ token: tokenOf(node) });
       await agent.opened();
       const before = rig.messages('agent-connected').length;
-      agent.hello();
+      agent.hello({ node: nodeOf(node) });
       await until('the hello is heard', () => rig.messages('agent-connected').length > before);
       return agent;
     },
@@ -89,6 +92,18 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
 /** SHA-256 of TOKEN, as `printf token-of-the-node | sha256sum` says. */
 const HASH_OF_DELETED = createHash('sha256').update('token-of-a-deleted-node').digest('hex');
 const HASH_OF_TOKEN = 'fd5853e8385dc472e5e32122a76515d354d1ebc6e54c271574d25aff708b632c';
+
+/** Nodes that the gate knows. */
+const NODES = 64;
+
+const nodeOf = (index: number): NodeId => id<NodeId>('b', index);
+
+/** The token of one of them; the first has TOKEN. */
+export function tokenOf(index: number): string {
+  return index === 1 ? TOKEN : `${TOKEN}-${index}`;
+}
+
+const NODES_BY_HASH = new Map([[HASH_OF_TOKEN, NODE], ...Array.from({ length: NODES - 1 }, (_, at) => [createHash('sha256').update(tokenOf(at + 2)).digest('hex'), nodeOf(at + 2)] as const)]);
 
 /** An agent's end of a session. Sends what a test says, also what no agent would. */
 export class Agent {

@@ -117,19 +117,19 @@ test('anything before hello, and another node\'s hello, end the session', async 
 test('random bytes never bring more than the end of their session', async (t) => {
   const rig = await openGate(t);
   for (let round = 0; round < 40; round += 1) {
-    const agent = await rig.live();
+    const agent = await rig.live(round + 1);
     const bytes = randomBytes(1 + round * 37);
     agent.socket.send(round % 2 === 0 ? bytes.toString('latin1') : bytes);
     t.is((await agent.closed()).code, 4008);
   }
-  const calm = await rig.live();
+  const calm = await rig.live(41);
   calm.send({ type: 'ping' });
   await until('others are served', () => calm.frames.length === 1);
 });
 
 test.serial('a flood is cut within 2 s with 4008, and the others are served meanwhile (L1)', async (t) => {
   const rig = await openGate(t);
-  const [calm, flooder] = [await rig.live(), await rig.live()];
+  const [calm, flooder] = [await rig.live(1), await rig.live(2)];
   const began = performance.now();
 
   const answers: number[] = [];
@@ -367,7 +367,7 @@ test('the live output of an execution goes to whoever asked for it, until it end
 test.serial('sockets are paused while too much output waits to be stored, are not taken for silent, and go on when it is', async (t) => {
   const clock = createFakeClock();
   const rig = await openGate(t, { clock });
-  const agents = [await rig.live(), await rig.live(), await rig.live(), await rig.live()];
+  const agents = [await rig.live(1), await rig.live(2), await rig.live(3), await rig.live(4)];
   const text = 'x'.repeat(OUTPUT_PART_BYTES_MAX);
   // 75 MiB, and 64 are the bound; none sends more than its own share.
   for (let part = 0; part < 300; part += 1) for (const agent of agents) agent.send({ type: 'output-part', execution: execution(part), part: 0, text });

@@ -1,0 +1,36 @@
+/** Which tokens the gate looks up: it remembers those that it let in, and limits by address how often a wrong one may be tried (L1). */
+
+/** Tokens that are remembered, by their hash. Above it the one let in longest ago goes. */
+export const KNOWN_TOKENS_MAX = 20_000;
+
+/** Counts wrong tokens by address. 0: within limits; else the ms until more are looked at. */
+export interface WrongTokens {
+  add(address: string): number;
+  wait(address: string): number;
+}
+
+/** The memory of a gate. */
+export interface TokenMemory {
+  /** 0: it may be looked up. Else the ms to wait: too many wrong ones came from there, and this one was never right. */
+  waitMs(hash: string, address: string): number;
+  right(hash: string): void;
+  /** Also one that was right once: it was revoked. */
+  wrong(hash: string, address: string): void;
+}
+
+/** Nothing is remembered at first. Honest machines behind the address of a liar go on: their tokens were right before. */
+export function createTokenMemory(wrongTokens: WrongTokens): TokenMemory {
+  const known = new Set<string>();
+  return {
+    waitMs: (hash, address) => (known.has(hash) ? 0 : wrongTokens.wait(address)),
+    right(hash) {
+      known.delete(hash); // so that insertion order stays the order of age
+      known.add(hash);
+      if (known.size > KNOWN_TOKENS_MAX) known.delete(known.values().next().value ?? '');
+    },
+    wrong(hash, address) {
+      known.delete(hash);
+      wrongTokens.add(address);
+    },
+  };
+}
