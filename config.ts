@@ -5,6 +5,7 @@ import { AUTHENTICATION_SETTINGS, opennessProblems } from './settings/authentica
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { isWeakKey } from './settings/weak-keys.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './settings/relay.ts';
 import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
 import { SSH_RECORDING_MODES } from './transport/protocol/ssh.ts';
@@ -129,6 +130,7 @@ const debug = {
   ADMIN_DEBUG_AUTH_ENABLED: flag().default(true).describe('Whether it demands the user name and password below, by HTTP Basic.'),
   ADMIN_DEBUG_DASHBOARD_USERNAME: text({ max: 64, pattern: /^[^:]+$/u, expected: 'at most 64 characters without a colon' }).default('admin').describe('User name of the dashboard.'),
   ADMIN_DEBUG_DASHBOARD_PASSWORD: secret().refine((password) => password.length >= 12 && password.length <= 128)
+    .refine((password) => !isWeakKey(password), { params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 16' } })
     .meta({ secret: true, expected: '12 to 128 characters' }).optional().meta({ defaultText: 'none', description: 'Password of the dashboard.' }),
 };
 

@@ -39,7 +39,7 @@ export type ColdWrite =
   | { readonly kind: 'cluster-created'; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly atMs: number }
   | { readonly kind: 'cluster-limited'; readonly cluster: ClusterId; readonly nodeLimit: number | null; readonly atMs: number }
   | { readonly kind: 'cluster-deleted'; readonly cluster: ClusterId }
-  | { readonly kind: 'key-created'; readonly id: string; readonly cluster: ClusterId; readonly name: string | null; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly atMs: number }
+  | { readonly kind: 'key-created'; readonly id: string; readonly cluster: ClusterId; readonly name: string | null; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly isPublic?: true; readonly atMs: number }
   | { readonly kind: 'key-updated'; readonly id: string; readonly name?: string | null; readonly expiredAtMs?: number | null; readonly usesRemaining?: number | null; readonly atMs: number }
   | { readonly kind: 'key-deleted'; readonly id: string }
   | NodeEnrolled

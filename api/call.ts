@@ -4,6 +4,7 @@ import type { ListQuery } from '../actors/filters.ts';
 import { DatabaseUnavailable, type Log } from '../actors/kit/ports.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
+import { createHurry } from './hurry.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
@@ -58,6 +59,7 @@ export function createCall(kit: CallKit): CallOperation {
 }
 
 function untimedCall({ ports, gate, log }: CallKit): CallOperation {
+  const hurry = createHurry(ports.clock);
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
     if (!admitted.ok) return admitted;
@@ -67,11 +69,15 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
     if (!input.ok) return input;
     if (operation.needsCapacity && ports.isDegraded()) return DEGRADED;
 
+    const busy = hurry.begin(operation, caller);
+    if (busy !== null) return { ok: false, refusal: busy };
     try {
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads,
         (idempotency) => operation.handle(input.value, { ports, requestId: caller.requestId, trace: caller.record?.isTraced === true ? caller.record.context : null, idempotency }));
+      if (!handled.ok) hurry.takeBack(operation, caller);
       return (handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled) as Result<Answer<O>>;
     } catch (error) {
+      hurry.takeBack(operation, caller);
       return { ok: false, refusal: failure(error, operation, caller, log) };
     }
   };

@@ -112,6 +112,8 @@ export interface Operation<Name extends string = string, K extends Kind = Kind, 
   readonly creates: boolean;
   /** Refused with `degraded_mode` while there are more nodes than the admins have room for. Source: contract.md, 1. */
   readonly needsCapacity: boolean;
+  /** Calls that do something, from one address in a minute; null: any number. */
+  readonly fromOneAddressPerMinuteMax: number | null;
   /** May be refused with `conflict` or `idempotency_conflict`: documentation says so. */
   readonly conflicts: boolean;
   /** May be refused with `forbidden` whoever asks, and with `not_found` although its path names nothing. */
@@ -146,6 +148,8 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
   readonly mayBeForbidden?: boolean;
   /** Default: false. A path that names something may always miss it. */
   readonly mayBeMissing?: boolean;
+  /** Default: null. */
+  readonly fromOneAddressPerMinuteMax?: number | null;
   /** Default: false. */
   readonly list?: List;
   readonly input: Input;
@@ -157,7 +161,7 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
 export function operation<const Name extends string, const K extends Kind, Input extends z.ZodType, Output extends z.ZodType, const List extends boolean = false>(
   definition: Definition<Name, K, Input, Output, List>,
 ): Operation<Name, K, Input, Output, List> {
-  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, conflicts: definition.creates ?? false, mayBeForbidden: false, mayBeMissing: false, list: false as List, ...definition };
+  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, fromOneAddressPerMinuteMax: null, conflicts: definition.creates ?? false, mayBeForbidden: false, mayBeMissing: false, list: false as List, ...definition };
 }
 
 function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {

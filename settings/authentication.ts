@@ -1,14 +1,20 @@
 /** Keys of an admin's callers, which surfaces ask for one, and at which addresses they may be left open. */
 import { bearerKey, flag, integer } from './fields.ts';
+import { isWeakKey } from './weak-keys.ts';
 
-const keyFor = (what: string) => bearerKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
+/** A key that callers show, and that nobody guesses. */
+const callersKey = () => bearerKey()
+  .refine((key) => !isWeakKey(key), { params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' } })
+  .meta({ secret: true, expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32' });
+
+const keyFor = (what: string) => callersKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
 
 const enforcement = (what: string) => flag().optional()
   .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
 
 /** The settings of keys and enforcement. */
 export const AUTHENTICATION_SETTINGS = {
-  MASTER_KEY: bearerKey().describe('Key with full access.'),
+  MASTER_KEY: callersKey().describe('Key with full access.'),
   API_KEY: keyFor('REST and tRPC'),
   METRICS_KEY: keyFor('the metrics routes, read-only'),
   PROXY_KEY: keyFor('the proxies'),

@@ -133,7 +133,8 @@ function secretText(name: string, env: Readonly<Record<string, string | undefine
 }
 
 function problemLine(name: string, text: string | undefined, meta: SettingMeta, error: z.ZodError): string {
-  const expected = meta.expected ?? error.issues.map((issue) => issue.message).join('; ');
+  const particular = error.issues.flatMap((issue) => (issue.code === 'custom' ? [issue.params?.['expected'] as unknown] : [])).find((one) => typeof one === 'string');
+  const expected = particular ?? meta.expected ?? error.issues.map((issue) => issue.message).join('; ');
   return `${name} ${was(text, meta)}: it should be ${expected}`.replaceAll(/\s+/gu, ' ');
 }
 

@@ -81,7 +81,17 @@ const URLS_MAX = 32;
 export function urls(protocols: readonly string[] = ['http:', 'https:']) {
   return z.string().transform((value) => entries(value).map((entry) => entry.replace(/\/+$/u, '')))
     .refine((list) => list.length > 0 && list.length <= URLS_MAX && new Set(list).size === list.length && list.every((value) => isUrl(value, protocols)))
+    .refine((list) => !isWeb(protocols) || list.every((value) => !URL.canParse(value) || isAnonymous(new URL(value))), { params: { expected: 'URLs without user name and password' } })
     .meta({ expected: `a comma-separated list of at most ${URLS_MAX} different URLs that start with ${starts(protocols)}` });
+}
+
+/** Such URLs are told to others and stand in logs. Those of brokers have settings of their own for credentials, which say so. */
+function isWeb(protocols: readonly string[]): boolean {
+  return protocols.includes('http:');
+}
+
+function isAnonymous({ username, password }: URL): boolean {
+  return username === '' && password === '';
 }
 
 /** Words, comma-separated, in order. Never empty. */

@@ -57,6 +57,12 @@ test('keys are switched off on loopback only, unless a second setting says that 
   t.deepEqual(problemsOf({ PROXY_AUTH_ENABLED: 'false', ADMIN_PROXY_ENABLED: 'false' }), []);
 });
 
+test('URLs that are told to others hold no user name and no password, and none is printed', (t) => {
+  for (const name of ['ADMIN_URLS', 'CORE_DERP_MAP_URLS']) {
+    t.deepEqual(problemsOf({ [name]: 'https://one.example,https://me:CANARY@two.example' }), [`${name} is "https://***@two.example": it should be URLs without user name and password`]);
+  }
+});
+
 test('further names of an admin are host names', (t) => {
   t.deepEqual(configOf({ ADMIN_ALLOWED_HOSTS: 'Edge, admin.example.com' }).ADMIN_ALLOWED_HOSTS, ['edge', 'admin.example.com']);
   t.deepEqual(problemsOf({ ADMIN_ALLOWED_HOSTS: 'https://admin.example.com' }), ['ADMIN_ALLOWED_HOSTS is "https://admin.example.com": it should be a comma-separated list of at most 32 host names']);

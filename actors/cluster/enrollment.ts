@@ -46,10 +46,11 @@ export function enroll(state: ClusterState, record: ClusterRecord, message: Enro
   const spendsUse = existing.type !== 'retry';
   const used = { ...message.key, usesRemaining: message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1 };
   const events: DomainEvent[] = [verifiedEvent(used, 'verified', node.id, nowMs)];
-  // A retry was registered when its first answer was lost; that it is given new secrets is told of.
-  if (existing.type !== 'retry') events.push({ type: existing.type === 'recovery' ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) });
+  // Until it connects, a retry belongs to the enrolment whose answer was lost, which was told of.
+  const isBack = existing.type === 'recovery' || existing.type === 'retry' && message.existing?.everConnected === true;
+  if (isBack || existing.type === 'none') events.push({ type: isBack ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) });
   const previous = message.existing?.node.version;
-  if (existing.type === 'recovery' && previous !== undefined && previous !== node.version) events.push({ type: 'edge.node.version_changed', subject: node.id, atMs: nowMs, data: { ...nodeSnapshot(node), previous_version: previous } });
+  if (isBack && previous !== undefined && previous !== node.version) events.push({ type: 'edge.node.version_changed', subject: node.id, atMs: nowMs, data: { ...nodeSnapshot(node), previous_version: previous } });
   const change: Change = {
     write: writeOf(record, message, existing, spendsUse, nowMs),
     events,

@@ -21,7 +21,7 @@ export type ClusterMessage =
   | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
   | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }
   | { readonly type: 'delete'; readonly asker: Asker }
-  | { readonly type: 'create-key'; readonly asker: Asker; readonly id: string; readonly name: string | null; readonly key: string; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly idempotency: Idempotency | null }
+  | { readonly type: 'create-key'; readonly asker: Asker; readonly id: string; readonly name: string | null; readonly key: string; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly isPublic?: true; readonly idempotency: Idempotency | null }
   | { readonly type: 'update-key'; readonly asker: Asker; readonly key: EnrollmentKeyRecord; readonly blob: string; readonly name?: string | null | undefined; readonly expiredAtMs?: number | null | undefined; readonly usesRemaining?: number | null | undefined }
   | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
   /** `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever connected. */

@@ -79,7 +79,7 @@ function remove(state: ClusterState, record: ClusterRecord, message: Said<'delet
 function createKey(state: ClusterState, record: ClusterRecord, message: Said<'create-key'>, nowMs: number): Step<ClusterState> {
   const key: EnrollmentKeyRecord = { id: message.id, cluster: record.id, clusterName: record.name, name: message.name, expiredAtMs: message.expiredAtMs, usesRemaining: message.usesRemaining, lastUsedAtMs: null, insertedAtMs: nowMs, updatedAtMs: nowMs };
   const resource = enrollmentKeyResource(key, message.key);
-  const write: ColdWrite = { kind: 'key-created', id: key.id, cluster: record.id, name: key.name, nonceHash: message.nonceHash, sealedKey: message.sealedKey, expiredAtMs: key.expiredAtMs, usesRemaining: key.usesRemaining, atMs: nowMs };
+  const write: ColdWrite = { kind: 'key-created', id: key.id, cluster: record.id, name: key.name, nonceHash: message.nonceHash, sealedKey: message.sealedKey, expiredAtMs: key.expiredAtMs, usesRemaining: key.usesRemaining, ...(message.isPublic === true && { isPublic: true as const }), atMs: nowMs };
   return step(state, [{ ...cold(write), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
 }
 

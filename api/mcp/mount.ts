@@ -19,7 +19,7 @@ const LISTENERS_MAX = 64;
 
 /** What MCP depends on besides the catalogue. */
 export interface McpOptions {
-  /** Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody without a key is shown them. */
+  /** Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody is shown them. */
   readonly offersPublicTools: boolean;
 }
 
@@ -38,7 +38,7 @@ export function mountMcp({ offersPublicTools }: McpOptions): Mount {
       const caller = callerOf(request, 'mcp');
       const admitted = gate.admit('api', caller);
       if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized')) return sendRefusal(reply, admitted.refusal);
-      const asking: Asking = { caller, shows: admitted.ok ? 'all' : offersPublicTools ? 'public' : 'none' };
+      const asking: Asking = { caller, offersPublicTools, shows: admitted.ok ? 'all' : 'public' };
       return answer(request, reply, asking);
     });
     app.route({ method: ['GET', 'DELETE', 'PUT', 'PATCH'], url: MCP_PATH, handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS) });

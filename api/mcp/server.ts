@@ -24,16 +24,18 @@ const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = Ob
 /** Who asks, and which tools are shown. */
 export interface Asking {
   readonly caller: Caller;
-  readonly shows: 'all' | 'public' | 'none';
+  readonly shows: 'all' | 'public';
+  /** Whether the public tools do anything here; else nobody is shown them. */
+  readonly offersPublicTools: boolean;
 }
 
 /** A server for one request of this caller. Calls take the one path of all surfaces, which decides again. */
-export function createMcpServer(call: CallOperation, { caller, shows }: Asking): Server {
+export function createMcpServer(call: CallOperation, { caller, shows, offersPublicTools }: Asking): Server {
   const server = new Server({ name: 'edge-fleet-control', version: CATALOGUE_VERSION }, {
     capabilities: { tools: {} }, instructions: INSTRUCTIONS,
     cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' }, 'server/discover': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
   });
-  server.setRequestHandler('tools/list', () => ({ tools: TOOLS.flatMap(({ tool, isPublic }) => shows === 'all' || (shows === 'public' && isPublic) ? [tool] : []) }));
+  server.setRequestHandler('tools/list', () => ({ tools: TOOLS.flatMap(({ tool, isPublic }) => (isPublic ? offersPublicTools : shows === 'all') ? [tool] : []) }));
   server.setRequestHandler('tools/call', async ({ params }) => {
     const operation = OPERATIONS.get(params.name);
     if (operation === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list has all names.');

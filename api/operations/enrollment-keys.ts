@@ -20,6 +20,9 @@ const NAME_MAX = 255;
 /** A public key lasts one hour and lets one node in. Source: contract.md, create_public_enrollment_key. */
 const PUBLIC_KEY_MS = 3_600_000;
 
+/** Public keys that one address gets in a minute: a rack of machines behind one address, and no flood. */
+const PUBLIC_KEYS_PER_MINUTE_MAX = 20;
+
 const body = {
   name: storableText(NAME_MAX).nullish().describe('A label, for display only.'),
   expired_at: instantMs.nullish().describe('Null: never.'),
@@ -54,6 +57,7 @@ export const create_public_enrollment_key = operation({
   scope: 'public',
   summary: 'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
+  fromOneAddressPerMinuteMax: PUBLIC_KEYS_PER_MINUTE_MAX,
   mayBeForbidden: true,
   mayBeMissing: true,
   creates: true,
@@ -65,7 +69,7 @@ export const create_public_enrollment_key = operation({
     if (!settings.publicEnrollmentKeyEnabled || name === null) return refuse('forbidden', 'Public enrolment keys are not enabled here.');
     const cluster = await reads.clusterId(name);
     if (cluster === null) return refuse('not_found', NOT_FOUND);
-    return createKey({ id: cluster, name }, { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1 }, call);
+    return createKey({ id: cluster, name }, { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1, isPublic: true }, call);
   },
 });
 
@@ -129,6 +133,7 @@ interface NewKey {
   readonly name: string | null;
   readonly expiredAtMs: number | null;
   readonly usesRemaining: number | null;
+  readonly isPublic?: true;
 }
 
 /** The nonce is the secret: its hash finds the key again, and the whole blob is stored sealed (E3). */

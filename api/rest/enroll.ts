@@ -19,6 +19,9 @@ import { addressOf } from './requests.ts';
  * Beyond it, keys that let nobody in get 429. Good keys are never hindered: a fleet may enrol from behind one address.
  */
 const FAILURES_PER_MINUTE_MAX = 60;
+
+/** Events of attempts that named no good key, over all addresses, in a minute: what strangers can fill the database with. */
+export const REFUSED_EVENTS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
@@ -31,18 +34,36 @@ export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'va
 /** Offers the enrolment route. */
 export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
   const failures = createTally({ perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
+  const throttled = createTally({ perWindowMax: 1, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
+  const told = createTally({ perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: 1 }, ports.clock);
 
   app.post(ENROLL_PATH, async (request, reply) => {
     const address = addressOf(request.raw);
-    const result = await enroll(request.body, ports, failures.wait(address));
+    const result = await enroll(request.body, ports, { waitMs: failures.wait(address), tell: () => tellRefused(ports), isFirst: () => throttled.add(address) === 0 });
     if (result.ok) return sendData(reply, 201, result.value);
     if (COUNTED.has(result.refusal.code)) failures.add(address);
     return sendRefusal(reply, result.refusal);
   });
+
+  /** The event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */
+  async function tellRefused({ records, clock, newId }: EnrollPorts): Promise<void> {
+    if (told.add(EVERYBODY) === 0) await records.publish(verifiedEvent(null, 'invalid_key', newId(), clock.nowMs()));
+  }
 }
 
-/** One attempt. `waitMs` above 0: this address failed too often, and only a key that lets it in is taken. */
-async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promise<Result<EnrollAnswer>> {
+const EVERYBODY = 'everybody';
+
+/** How an attempt is treated. */
+interface Treatment {
+  /** Above 0: this address failed too often, and only a key that lets it in is taken. */
+  readonly waitMs: number;
+  readonly tell: () => Promise<void>;
+  /** Whether this is the first attempt of this address in the minute that is refused for that: it is told of, those that follow are not. */
+  readonly isFirst: () => boolean;
+}
+
+/** One attempt. */
+async function enroll(body: unknown, ports: EnrollPorts, { waitMs, tell, isFirst }: Treatment): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
   const request = parsed.data;
@@ -54,8 +75,14 @@ async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promis
       blob === null ? null : reads.enrollmentKeyByNonce(vault.sha256(blob.nonce)),
       reads.nodeForEnrollment(request.node_id),
     ]);
-    if (waitMs > 0 && (key === null || (existing === null && isUsedUp(key, ports.clock.nowMs())))) return { ok: false, refusal: rateLimited(waitMs) };
-    if (key === null) return await unknownKey(ports);
+    if (waitMs > 0 && (key === null || (existing === null && isUsedUp(key, ports.clock.nowMs())))) {
+      if (isFirst()) await tell();
+      return { ok: false, refusal: rateLimited(waitMs) };
+    }
+    if (key === null) {
+      await tell();
+      return refuse('invalid_key', KEY_REFUSALS.invalid_key);
+    }
 
     const apiToken = vault.newSecret();
     const proxyPassword = vault.newSecret();
@@ -63,10 +90,13 @@ async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promis
     const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
     const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
-    return await ports.ask<EnrollAnswer>((asker) => ({
+    const result = await ports.ask<EnrollAnswer>((asker) => ({
       to: { kind: 'cluster', id: key.cluster },
       message: { type: 'enroll', asker, request, key, existing, recoveryKeyHash, machineSecretHash, credentials, aliasIds },
     }));
+    // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
+    if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
+    return result;
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
     throw error;
@@ -76,10 +106,4 @@ async function enroll(body: unknown, ports: EnrollPorts, waitMs: number): Promis
 /** Whether it lets no new node in. What really counts is decided by its cluster's actor. */
 function isUsedUp(key: EnrollmentKeyRecord, nowMs: number): boolean {
   return key.usesRemaining === 0 || (key.expiredAtMs !== null && key.expiredAtMs <= nowMs);
-}
-
-/** Nobody's key: the event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */
-async function unknownKey({ records, clock, newId }: EnrollPorts): Promise<Result<never>> {
-  await records.publish(verifiedEvent(null, 'invalid_key', newId(), clock.nowMs()));
-  return refuse('invalid_key', KEY_REFUSALS.invalid_key);
 }

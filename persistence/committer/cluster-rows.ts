@@ -31,7 +31,8 @@ export async function writeCluster(em: EntityManager, write: ClusterWrite, admin
     }
     case 'key-created': {
       const at = new Date(write.atMs);
-      await em.insert(EnrollmentKey, { id: write.id, cluster: write.cluster, name: write.name, nonceHash: write.nonceHash, sealedKey: write.sealedKey, expiredAt: dateOf(write.expiredAtMs), usesRemaining: write.usesRemaining, lastUsedAt: null, insertedAt: at, updatedAt: at });
+      if (write.isPublic === true) await checkPublicKeys(em);
+      await em.insert(EnrollmentKey, { id: write.id, cluster: write.cluster, name: write.name, nonceHash: write.nonceHash, sealedKey: write.sealedKey, expiredAt: dateOf(write.expiredAtMs), usesRemaining: write.usesRemaining, isPublic: write.isPublic === true, lastUsedAt: null, insertedAt: at, updatedAt: at });
       return NOTHING_TO_TELL;
     }
     case 'key-updated': {
@@ -48,6 +49,14 @@ export async function writeCluster(em: EntityManager, write: ClusterWrite, admin
     default:
       throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
   }
+}
+
+/** Public keys that exist at once. Those that expired or let their node in are deleted soon after: sweeps/public-keys.ts. */
+export const PUBLIC_KEYS_MAX = 1_000;
+
+async function checkPublicKeys(em: EntityManager): Promise<void> {
+  const [counted] = await em.execute<{ count: number }[]>('select count(*)::int as count from (select from enrollment_key where is_public limit ?) as existing', [PUBLIC_KEYS_MAX]);
+  if ((counted?.count ?? 0) >= PUBLIC_KEYS_MAX) throw new GuardRefused({ code: 'rate_limited', message: 'Too many public enrollment keys wait to be used. Try again later.', retryAfterSeconds: 60 });
 }
 
 function gone(): GuardRefused {

@@ -15,6 +15,7 @@ export const EnrollmentKey = defineEntity({
     sealedKey: p.text(),
     expiredAt: instant().nullable(),
     usesRemaining: p.integer().nullable(),
+    isPublic: p.boolean().default(false),
     lastUsedAt: instant().nullable(),
     ...dates,
   },

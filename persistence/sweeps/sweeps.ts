@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { DATABASE_NOW, before } from './moments.ts';
+import { prunePublicKeys } from './public-keys.ts';
 import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRecordings, pruneRemembered } from './pruned.ts';
 
@@ -32,6 +33,7 @@ export interface Pruned {
   readonly deliveries: number;
   readonly orphanDeliveries: number;
   readonly recordings: number;
+  readonly publicKeys: number;
 }
 
 export interface Sweeps {
@@ -61,6 +63,7 @@ export function createSweeps(pool: Pool, { executionDays, eventDays, deliveryDay
         outputParts: await pruneOutputParts(pool, limit),
         deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
+        publicKeys: await prunePublicKeys(pool, limit),
         recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
       };
     },

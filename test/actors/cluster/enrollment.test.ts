@@ -66,7 +66,10 @@ test('the machine that enrolled it asks again, by whatever key and however often
 
     t.like(step.changes[0]?.write, { spendsUse: false, existing: { type: 'retry', machineSecretHash: MACHINE }, machineSecretHash: MACHINE } as never);
     t.deepEqual(step.effects.at(-1), welcome as never);
+    t.deepEqual(step.changes[0]?.events.map(({ type }) => type), ['edge.enrollment_key.verified', 'edge.node.reregistered']);
   }
+  const newer = enroll({ machineSecretHash: MACHINE, existing: { node: { ...nodeRecord(), version: '0.0.1' }, everConnected: true, machineSecretHash: MACHINE } });
+  t.deepEqual(newer.changes[0]?.events.map(({ type }) => type), ['edge.enrollment_key.verified', 'edge.node.reregistered', 'edge.node.version_changed']);
 });
 
 test('somebody who knows the key and the id, and not the secret of the machine, is turned away before the first connection as after it', (t) => {

@@ -107,6 +107,16 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
   t.is(await statusOf(post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }), { origin: url })), 200);
 });
 
+test('the public tool is listed where it works, and to nobody elsewhere', async (t) => {
+  const { url } = await serve(t, { mounts: () => [mountMcp({ offersPublicTools: false })] });
+
+  for (const [, connect] of CLIENTS) {
+    const listed = await Promise.all([KEYS.mcp, KEYS.master, null].map(async (key) => (await (await connect(t, url, key)).tools()).map(({ name }) => name)));
+    t.deepEqual(listed.map((names) => names.includes('create_public_enrollment_key')), [false, false, false]);
+    t.deepEqual(listed.map(({ length }) => length), [Object.keys(catalogue).length - 1, Object.keys(catalogue).length - 1, 0]);
+  }
+});
+
 test('an unknown tool is an error', async (t) => {
   const { url } = await start(t);
 

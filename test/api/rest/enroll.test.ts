@@ -1,9 +1,12 @@
 /** The enrolment route. */
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
 import test from 'ava';
 import { refuse } from '../../../actors/refusal.ts';
 import type { DomainEvent } from '../../../actors/events.ts';
 import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
+import { REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../api/rest/enroll.ts';
 import { serveApi, SOME_ID, type FakeOptions } from '../fakes.ts';
 
 const NONCE = 'a-nonce-of-at-least-22-characters';
@@ -52,7 +55,7 @@ test('what the cluster refuses keeps its code, and a malformed request names its
   t.is((await request('POST', ENROLL_PATH, noKey)).status, 422);
 });
 
-test('an address that guesses keys gets 429 and no more events for the rest of the minute; a good key is never hindered', async (t) => {
+test('an address that guesses keys gets 429, which one event tells, for the rest of the minute; a good key is never hindered', async (t) => {
   let events = 0;
   const { request, clock } = await serveApi(t, { reads: known, records: { publish: async (event) => { events += 1; return event as never; } } });
   const guess = () => request('POST', ENROLL_PATH, { ...noKey, body: { ...body, enrollment_key: 'guess' } });
@@ -60,8 +63,36 @@ test('an address that guesses keys gets 429 and no more events for the rest of t
 
   const limited = await guess();
 
-  t.deepEqual([limited.status, limited.headers.get('retry-after'), events], [429, '60', 60]);
+  await guess();
+  t.deepEqual([limited.status, limited.headers.get('retry-after'), events], [429, '60', 61]);
   t.is((await request('POST', ENROLL_PATH, { ...noKey, body })).status, 201);
   clock.nowMs += 60_000;
   t.is((await guess()).status, 403);
+});
+
+test('an attempt with a good key that lets nobody in all the same is told of as well, and of the key nothing', async (t) => {
+  const events: DomainEvent[] = [];
+  const { request } = await serveApi(t, { reads: known, ports: { ask: async () => refuse('conflict', 'A node with this id is already enrolled.') }, records: { publish: async (event) => { events.push(event); return event as never; } } });
+
+  const taken = await request('POST', ENROLL_PATH, { ...noKey, body: { ...body, recovery_key: 'wrong' } });
+
+  t.is(taken.status, 409);
+  t.deepEqual(events.map(({ type, data }) => ({ type, data })), [{ type: 'edge.enrollment_key.verified', data: { enrollment_key_id: null, cluster_name: null, name: null, uses_remaining: null, result: 'invalid_key', verified_at: '2026-01-15T10:00:00.000Z' } }]);
+});
+
+test(`attempts that name no key leave at most ${REFUSED_EVENTS_PER_MINUTE_MAX} events in a minute, from however many addresses`, async (t) => {
+  let events = 0;
+  const { url } = await serveApi(t, { reads: known, records: { publish: async (event) => { events += 1; return event as never; } } });
+  const guessFrom = async (localAddress: string): Promise<number | undefined> => {
+    const asked = httpRequest(url + ENROLL_PATH, { method: 'POST', localAddress, headers: { 'content-type': 'application/json' } }).end(JSON.stringify({ ...body, enrollment_key: 'guess' }));
+    const [answer] = await once(asked, 'response') as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+
+  const statuses: (number | undefined)[] = [];
+  for (let last = 2; last <= 13; last += 1) statuses.push(...await Promise.all(Array.from({ length: 60 }, () => guessFrom(`127.0.0.${last}`))));
+
+  t.deepEqual([...new Set(statuses)], [403]);
+  t.is(events, REFUSED_EVENTS_PER_MINUTE_MAX);
 });
