@@ -14,9 +14,13 @@ import type { LiveSession, NodeState } from './state.ts';
 export const TRIES_BURST_MAX = 512;
 export const TRIES_PER_SECOND_MAX = 8;
 
-/** What an agent may say of itself at once, and how much more each second: each may be a row, a frame to every other member, and the whole network as the answer. */
+/** What an agent may say of itself at once, and how much more each second: each may be the whole network as the answer. */
 export const ADVERTISEMENTS_BURST_MAX = 128;
 export const ADVERTISEMENTS_PER_SECOND_MAX = 4;
+
+/** News of itself that is stored at once, and how much more each second: each is a row, and a frame to every other member. What comes faster is taken together, the newest last (L1). */
+export const NEWS_BURST_MAX = 32;
+export const NEWS_PER_SECOND_MAX = 0.5;
 
 /** What may still be done, and since when that is so. */
 interface Allowance {
@@ -28,20 +32,36 @@ interface Allowance {
 export interface MeshSession {
   /** The last report and when it came; null: none yet. */
   readonly report: { readonly said: MeshReport; readonly atMs: number } | null;
-  readonly tries: Allowance;
-  readonly advertisements: Allowance;
 }
 
 /** Of a session that has just begun. One object for all. */
-export const NEW_MESH_SESSION: MeshSession = { report: null, tries: { left: TRIES_BURST_MAX, atMs: 0 }, advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 } };
+export const NEW_MESH_SESSION: MeshSession = { report: null };
+
+/** What a node may still cost the others. It is the node's and not the session's: an agent that connects again has no more than before. */
+export interface MeshAllowances {
+  readonly tries: Allowance;
+  readonly advertisements: Allowance;
+  readonly news: Allowance;
+  /** A reminder of news that was too much is under way: what is said until then takes its place. */
+  readonly isNewsWaiting: boolean;
+}
+
+/** Nothing was spent. One object for all. */
+export const FULL_MESH_ALLOWANCES: MeshAllowances = {
+  tries: { left: TRIES_BURST_MAX, atMs: 0 }, advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 }, news: { left: NEWS_BURST_MAX, atMs: 0 }, isNewsWaiting: false,
+};
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
-/** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up. */
-export function advertised(before: NodeState, session: LiveSession, { advertisement, from }: Said<'mesh-advertised'>, mesh: MeshSettings | undefined, nowMs: number): Step<NodeState> {
-  const advertisements = spent(session.mesh.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
-  if (advertisements.left < 0) return step(before, [], [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it says more often where it is in the mesh than it can have changed' }]);
-  const state: NodeState = { ...before, session: { ...session, mesh: { ...session.mesh, advertisements } } };
+/** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up; news beyond its allowance waits, and only the last of it is stored. */
+export function advertised(before: NodeState, session: LiveSession, said: Said<'mesh-advertised'>, mesh: MeshSettings | undefined, nowMs: number): Step<NodeState> {
+  const { advertisement, from, isLate = false } = said;
+  const advertisements = isLate ? before.meshAllowances.advertisements : spent(before.meshAllowances.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
+  if (advertisements.left < 0) return step({ ...before, meshAllowances: { ...before.meshAllowances, advertisements: { ...advertisements, left: 0 } } }, [], [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it says more often where it is in the mesh than it can have changed' }]);
+  const isWaiting = before.meshAllowances.isNewsWaiting && !isLate;
+  const state: NodeState = { ...before, meshAllowances: { ...before.meshAllowances, advertisements, isNewsWaiting: isWaiting } };
+  const later: Effect = { type: 'remind', key: 'mesh-news', afterMs: 1_000 / NEWS_PER_SECOND_MAX, message: { ...said, isLate: true } };
+  const instead: readonly Effect[] = isWaiting ? [later] : [];
   if (mesh?.mode === 'embedded' && mesh.observers.some((observer) => observer.public_key === advertisement.public_key)) return meshRefused(state, { code: 'conflict', message: 'This WireGuard key is an observer\'s: a machine makes its own.' });
   const { record } = state;
   const isBelieved = (endpoint: string): boolean => isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
@@ -53,8 +73,10 @@ export function advertised(before: NodeState, session: LiveSession, { advertisem
     observed: isSameSocket ? state.mesh.observed : null, isStable: isSameSocket ? state.mesh.isStable : null,
   };
   const wanted: Effect = { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision } } };
-  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted]); // what was left out was told when it was new
-  return step({ ...state, mesh: place }, [{ write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs }, events: [], notices: [], onceStored: [wanted] }], lied);
+  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]); // what was left out was told when it was new
+  const news = spent(state.meshAllowances.news, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, nowMs);
+  if (news.left < 0) return step({ ...state, meshAllowances: { ...state.meshAllowances, isNewsWaiting: true } }, [], [later]);
+  return step({ ...state, mesh: place, meshAllowances: { ...state.meshAllowances, news } }, [{ write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs }, events: [], notices: [], onceStored: [wanted] }], [...lied, ...instead]);
 }
 
 /** Its WireGuard socket was seen from outside. */
@@ -66,9 +88,9 @@ export function observed(state: NodeState, { publicKey, endpoint, isStable }: Sa
 }
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
-export function directWanted(state: NodeState, session: LiveSession, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
-  const tries = spent(session.mesh.tries, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX, nowMs);
-  const next: NodeState = { ...state, session: { ...session, mesh: { ...session.mesh, tries: { ...tries, left: Math.max(0, tries.left) } } } };
+export function directWanted(state: NodeState, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
+  const tries = spent(state.meshAllowances.tries, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX, nowMs);
+  const next: NodeState = { ...state, meshAllowances: { ...state.meshAllowances, tries: { ...tries, left: Math.max(0, tries.left) } } };
   return tries.left < 0 ? step(next, []) : step(next, [], [
     { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },
   ]);

@@ -46,7 +46,7 @@ export type NodeMessage =
   /** Of those, these usernames and keys are gone. */
   | { readonly type: 'ssh-grants-checked'; readonly session: SessionId; readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }
   /** What the agent is in the mesh. `from`: the address that the session comes from, null when it is gone. */
-  | { readonly type: 'mesh-advertised'; readonly session: SessionId; readonly advertisement: MeshAdvertisement; readonly from: string | null }
+  | { readonly type: 'mesh-advertised'; readonly session: SessionId; readonly advertisement: MeshAdvertisement; readonly from: string | null; /** News that had to wait: it is said by a reminder. */ readonly isLate?: boolean }
   /** Where the WireGuard socket with this key is seen from outside; whether it is the same from everywhere, null while that is not known. */
   | { readonly type: 'mesh-observed'; readonly publicKey: string; readonly endpoint: string; readonly isStable: boolean | null }
   /** The agent wants a direct path to the peer with this key. */

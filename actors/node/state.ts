@@ -3,7 +3,7 @@ import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, MeshPlace, NodeRecord, OpenExecution } from '../records.ts';
 import type { LookUpAllowance } from './look-ups.ts';
-import type { MeshSession } from './mesh.ts';
+import type { MeshAllowances, MeshSession } from './mesh.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
 /** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
@@ -44,6 +44,8 @@ export interface NodeState {
   readonly sshAllowance: SshAllowance;
   /** How many executions that are not here its agent may still name. */
   readonly lookUps: LookUpAllowance;
+  /** What it may still cost the other members of its network. */
+  readonly meshAllowances: MeshAllowances;
 }
 
 /** A node that reads nothing. One object for all. */

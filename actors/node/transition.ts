@@ -75,7 +75,7 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return observed(state, message, nowMs);
       case 'direct-wanted': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : directWanted(state, session, message, nowMs);
+        return session === null ? unchanged(state) : directWanted(state, message, nowMs);
       }
       case 'mesh-reported': {
         const session = current(state, message.session);
@@ -175,7 +175,7 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
 /** Rows know the executions, the live state knows the session, and what is being read. */
 function refreshed(live: NodeState, rows: NodeState): NodeState {
   const loading = live.loading === false ? false : 'more';
-  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, lookUps: live.lookUps, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
+  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, lookUps: live.lookUps, meshAllowances: live.meshAllowances, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
 }
 
 /** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */

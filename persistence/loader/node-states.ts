@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, MeshPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
+import { FULL_MESH_ALLOWANCES } from '../../actors/node/mesh.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { meshPlaces } from '../mesh/readings.ts';
@@ -47,5 +48,6 @@ function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly
     ...NOTHING_READ,
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
+    meshAllowances: FULL_MESH_ALLOWANCES,
   };
 }

@@ -3,7 +3,7 @@ import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, Ope
 import type { StatusEvidence } from '../../actors/resources.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
-import { NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
+import { FULL_MESH_ALLOWANCES, NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
@@ -83,7 +83,7 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, ...more };
+  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, meshAllowances: FULL_MESH_ALLOWANCES, ...more };
 }
 
 /** A healthy node with live session 1. */

@@ -11,6 +11,7 @@ import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../actors/resources.ts';
 import { FULL_LOOK_UPS } from '../../../actors/node/look-ups.ts';
+import { FULL_MESH_ALLOWANCES } from '../../../actors/node/mesh.ts';
 import { FULL_ALLOWANCE } from '../../../actors/ssh/login.ts';
 import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
@@ -266,7 +267,7 @@ export class World {
 
   #loaded(): NodeState {
     const all = this.#openRows(() => true);
-    return { record: nodeRecord({ status: 'healthy' }), aliases: [], mesh: null, session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS };
+    return { record: nodeRecord({ status: 'healthy' }), aliases: [], mesh: null, session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, meshAllowances: FULL_MESH_ALLOWANCES };
   }
 
   #openRows(wanted: (id: ExecutionId) => boolean): OpenExecution[] {

@@ -1,12 +1,12 @@
 /** What a node has to do with the mesh. */
 import test from 'ava';
-import { ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, NEW_MESH_SESSION, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
+import { ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, NEW_MESH_SESSION, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { MeshPlace } from '../../../actors/records.ts';
 import type { MeshAdvertisement } from '../../../transport/protocol/mesh.ts';
-import { CLUSTER, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../world.ts';
+import { CLUSTER, HEALTHY, liveNode, NODE, nodeState, NOW_MS, REGISTRATION, session, SETTINGS } from '../world.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 const KEY = 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=';
@@ -134,23 +134,82 @@ test('a clock that was set back by hours lets an agent ask for tries again withi
   t.is(say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs + 1_000).effects.length, 1);
 });
 
-test('an agent that says too often where it is is hung up before it costs the others more; one that does so now and then is not', (t) => {
-  let state = liveNode();
-  const moved = (relayRegion: number, nowMs: number) => {
-    const after = say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, relay_region: relayRegion }, from: null }, nowMs);
-    ({ state } = after);
-    return after;
-  };
+/** A node that says, one after another and perhaps on new sessions, where it is; `stored` are its places in the rows. */
+class Saying {
+  state = liveNode();
+  stored: (number | null)[] = [];
+  hangUps = 0;
+  late: { readonly dueMs: number; readonly message: NodeMessage } | null = null;
+  #sessions = 1;
 
-  const burst = Array.from({ length: ADVERTISEMENTS_BURST_MAX }, (_none, index) => moved(index + 1, NOW_MS));
-  t.true(burst.every(({ changes }) => changes.length === 1));
-  const flood = moved(65_000, NOW_MS);
-  t.deepEqual([flood.changes, flood.effects.map((effect) => effect.type === 'hang-up' && effect.code)], [[], [4_008]]);
-  t.is(state.mesh?.relayRegion, ADVERTISEMENTS_BURST_MAX);
+  moved(relayRegion: number, nowMs: number): void {
+    this.#hear({ type: 'mesh-advertised', session: session(this.#sessions), advertisement: { ...SAID, relay_region: relayRegion }, from: null }, nowMs);
+  }
+
+  /** Time passes, and with it what waits. */
+  pass(nowMs: number): void {
+    const { late } = this;
+    if (late === null || late.dueMs > nowMs) return;
+    this.late = null;
+    this.#hear(late.message, nowMs);
+  }
+
+  reconnect(nowMs: number): void {
+    this.#hear({ type: 'agent-disconnected', session: session(this.#sessions), lastHeardMs: nowMs, isOurs: false }, nowMs);
+    this.#sessions += 1;
+    this.#hear({ type: 'agent-connected', session: session(this.#sessions), hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } }, nowMs);
+  }
+
+  #hear(message: NodeMessage, nowMs: number): void {
+    const { state, changes, effects } = say(this.state, message, nowMs);
+    this.state = state;
+    for (const { write } of changes) if (write.kind === 'mesh-member-set') this.stored.push(write.place.relayRegion);
+    for (const effect of effects) {
+      if (effect.type === 'hang-up') this.hangUps += 1;
+      if (effect.type === 'remind' && effect.key === 'mesh-news') this.late = { dueMs: nowMs + effect.afterMs, message: effect.message as NodeMessage };
+    }
+  }
+}
+
+test('news beyond the allowance of a node waits, the last of it is stored when its time comes, and a new session has no more', (t) => {
+  const node = new Saying();
+
+  for (let number = 1; number <= ADVERTISEMENTS_BURST_MAX; number += 1) {
+    if (number % 10 === 0) node.reconnect(NOW_MS);
+    node.moved(number, NOW_MS);
+  }
+  t.deepEqual([node.stored, node.hangUps], [Array.from({ length: NEWS_BURST_MAX }, (_none, index) => index + 1), 0]);
+
+  node.pass(NOW_MS + 1_000 / NEWS_PER_SECOND_MAX);
+  t.deepEqual([node.stored.at(-1), node.stored.length, node.late], [ADVERTISEMENTS_BURST_MAX, NEWS_BURST_MAX + 1, null]);
+});
+
+test('a node that is back where it was before its news was stored stays there', (t) => {
+  const node = new Saying();
+  for (let number = 1; number <= NEWS_BURST_MAX; number += 1) node.moved(number, NOW_MS);
+
+  node.moved(500, NOW_MS);
+  node.moved(NEWS_BURST_MAX, NOW_MS);
+  node.pass(NOW_MS + 10_000);
+  node.pass(NOW_MS + 20_000);
+
+  t.deepEqual([node.stored.length, node.state.mesh?.relayRegion, node.late], [NEWS_BURST_MAX, NEWS_BURST_MAX, null]);
+});
+
+test('an agent that says too often where it is is hung up, also on its next session; one that does so now and then is not', (t) => {
+  const node = new Saying();
+  for (let number = 1; number <= ADVERTISEMENTS_BURST_MAX; number += 1) node.moved(number, NOW_MS);
+  t.is(node.hangUps, 0);
+
+  node.moved(65_000, NOW_MS);
+  node.reconnect(NOW_MS + 1);
+  node.moved(65_000, NOW_MS + 1);
+  t.is(node.hangUps, 2);
 
   for (let second = 1; second <= 10; second += 1) {
-    for (let nth = 0; nth < ADVERTISEMENTS_PER_SECOND_MAX; nth += 1) t.is(moved(second * 100 + nth, NOW_MS + second * 1_000).changes.length, 1);
+    for (let nth = 0; nth < ADVERTISEMENTS_PER_SECOND_MAX; nth += 1) node.moved(second * 100 + nth, NOW_MS + second * 1_000 + 1);
   }
+  t.is(node.hangUps, 2);
 });
 
 test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
