@@ -5,6 +5,7 @@ import { AUTHENTICATION_SETTINGS, opennessProblems } from './settings/authentica
 import { readSettings, type Settings } from './settings/environment.ts';
 import { chooseBroker, EVENT_BROKER_SETTINGS } from './settings/event-broker.ts';
 import { choice, durationMs, flag, integer, list, port, secret, text, url, urls } from './settings/fields.ts';
+import { netmakerProblems } from './settings/netmaker.ts';
 import { isWeakKey } from './settings/weak-keys.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './settings/relay.ts';
 import { TRACING_SETTINGS, tracingVariables } from './settings/tracing.ts';
@@ -54,7 +55,7 @@ const server = {
 
 const identity = {
   ADMIN_NAME: label(63).optional().meta({ defaultText: 'the host name', description: 'Name of this admin, its own among its peers.' }),
-  ADMIN_CLUSTER_NAME: label(63).default('default').describe('Name of the group of admins that share one database.'),
+  ADMIN_CLUSTER_NAME: label(63).default('default').describe('Name of the group of admins that share one database: the same for all of them. An admin of another name does not start while they run.'),
   ADMIN_MAX_WIREGUARD_PEERS: integer({ min: 1, max: WIREGUARD_PEERS_MAX }).default(20_000).describe('Peers that this admin may have, admins and nodes together.'),
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
   CORE_DERP_MAP_URLS: urls().optional().meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
@@ -179,7 +180,7 @@ export function readAdminConfig(env: Readonly<Record<string, string | undefined>
   if (!read.ok) return read;
 
   const chosen = chooseBroker(read.settings);
-  const problems = [...contradictions(read.settings), ...(chosen.ok ? [] : chosen.problems)];
+  const problems = [...contradictions(read.settings), ...netmakerProblems(env, read.settings.EDGE_VPN_API_URL), ...(chosen.ok ? [] : chosen.problems)];
   return problems.length > 0 || !chosen.ok ? { ok: false, problems } : { ok: true, config: { ...withFallbacks(read.settings, hostName), broker: chosen.broker, tracing: tracingVariables(env, read.settings) } };
 }
 

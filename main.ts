@@ -151,6 +151,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('the clock', () => clock.stop());
   await checkEncryptionKey(orm, vault);
   const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
+  await registry.checkGroup();
   const adminId = await registry.checkIn();
   unwind.add('registration', () => registry.checkOut());
 
@@ -202,7 +203,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
-  const observer = await startMeshObserver(config, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
+  const observer = await startMeshObserver({ ...config, ADMIN_OBSERVER_ENABLED: config.ADMIN_OBSERVER_ENABLED && vpn.kind === 'embedded' }, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
   agentSettings.mesh = vpn.kind === 'netmaker' ? { mode: 'netmaker' } : { mode: 'embedded', observers: [...observer.observers] };
   unwind.add('the observer', () => observer.close());
   const publishing = createPublishing(config, database, committer, adminId, tree, leaseClockMs, log);

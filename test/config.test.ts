@@ -131,3 +131,21 @@ test('the key of a trace collector may be in a file as every secret may, and oth
 
   t.like(tracing, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20k', OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_SERVICE_NAME: 'x' });
 });
+
+test('with a Netmaker server nothing is taken that only the own coordination uses; what is switched off may be said to be so', (t) => {
+  const netmaker = { MASTER_KEY, EDGE_VPN_API_URL: 'https://api.netmaker.example.com', EDGE_VPN_MASTER_KEY: 'key' };
+  const idle = { ADMIN_GATEWAY_ENABLED: 'true', ADMIN_WIREGUARD_PORT: '51820', ADMIN_OBSERVER_PORT: '43478', EMBEDDED_RELAY: 'true', CORE_DERP_MAP_URLS: 'https://relays.example.com/map.json' };
+  const off = { ADMIN_GATEWAY_ENABLED: 'false', ADMIN_OBSERVER_ENABLED: '0', EMBEDDED_RELAY: 'False', ADMIN_WIREGUARD_PORT: '' };
+
+  const read = readAdminConfig({ ...netmaker, ...idle });
+  t.deepEqual(read.ok ? [] : read.problems, Object.keys(idle).map((name) => `${name} is set: with EDGE_VPN_API_URL a Netmaker server coordinates the networks, and it would do nothing; it should be unset`));
+  t.true(readAdminConfig({ ...netmaker, ...off }).ok);
+  t.true(readAdminConfig({ MASTER_KEY, ...idle }).ok);
+});
+
+test('an admin may not have more peers than one interface takes', (t) => {
+  const read = (peers: string) => readAdminConfig({ MASTER_KEY, ADMIN_MAX_WIREGUARD_PEERS: peers });
+
+  t.true(read('32768').ok);
+  t.deepEqual(read('32769'), { ok: false, problems: ['ADMIN_MAX_WIREGUARD_PEERS is "32769": it should be a whole number from 1 to 32768'] });
+});

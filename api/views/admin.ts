@@ -3,20 +3,24 @@ import { z } from 'zod';
 import type { AdminClusterResource, AdminResource, AdminTopologyEntry, ClusterHostNames, MyAdminClusterResource } from '../../actors/resources.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
+const erlangName = z.string().describe('<name>@<host>, the host being that of the URL under which agents reach this admin. No Erlang node listens there.');
+const HOST_ID = 'Id of this admin, by which it is known in the networks of the clusters that it owns. It stays over restarts.';
+const vpnHostname = z.string().nullable().describe('Null: an admin has no name of its own in the VPN. In the network of each cluster that it owns it is gateway.<cluster>.<domain>.');
+
 /** An admin: the fields of `AdminResource`. */
 export const AdminView: z.ZodType<AdminResource> = z.object({
   id: z.uuid(),
   name: z.string(),
   version: z.string(),
-  role: z.literal('admin'),
-  admin_cluster_name: z.string(),
-  erlang_node_name: z.string(),
-  vpn_host_id: z.string().nullable(),
-  vpn_hostname: z.string().nullable(),
-  max_wireguard_peers: z.int(),
-  admin_peer_count: z.int(),
-  edge_node_capacity: z.int(),
-  last_computed_at: z.iso.datetime(),
+  role: z.literal('admin').describe('All admins are equal: there is no other role.'),
+  admin_cluster_name: z.string().describe('ADMIN_CLUSTER_NAME: the same for all admins that share a database.'),
+  erlang_node_name: erlangName,
+  vpn_host_id: z.string().nullable().describe(HOST_ID),
+  vpn_hostname: vpnHostname,
+  max_wireguard_peers: z.int().describe('ADMIN_MAX_WIREGUARD_PEERS.'),
+  admin_peer_count: z.int().describe('Other admins that are alive.'),
+  edge_node_capacity: z.int().describe('max_wireguard_peers minus admin_peer_count.'),
+  last_computed_at: z.iso.datetime().describe('When this was computed, by the clock of the database: with each answer.'),
 }).meta({ id: 'Admin', description: 'The admin that answers.' });
 
 const TopologyEntryView: z.ZodType<AdminTopologyEntry> = z.object({
@@ -24,9 +28,9 @@ const TopologyEntryView: z.ZodType<AdminTopologyEntry> = z.object({
   max_wireguard_peers: z.int(),
   admin_peer_count: z.int(),
   edge_node_capacity: z.int(),
-  erlang_node_name: z.string(),
-  vpn_host_id: z.uuid(),
-  vpn_hostname: z.string().nullable(),
+  erlang_node_name: erlangName,
+  vpn_host_id: z.uuid().describe(HOST_ID),
+  vpn_hostname: vpnHostname,
 });
 
 /** The group of the admin that answers: the fields of `MyAdminClusterResource`. */
@@ -44,12 +48,12 @@ export const MyAdminClusterView: z.ZodType<MyAdminClusterResource> = z.object({
 export const AdminClusterView: z.ZodType<AdminClusterResource> = z.object({
   name: z.string(),
   admin_count: z.int(),
-  ipv4_range: z.string().nullable().describe('Null: the admins have no network of their own.'),
-  ipv6_range: z.string().nullable(),
+  ipv4_range: z.string().nullable().describe('Null: admins have no network of their own; each is in those of the clusters that it owns.'),
+  ipv6_range: z.string().nullable().describe('Null, as ipv4_range.'),
   admins: z.array(z.object({
     name: z.string(),
-    vpn_host_id: z.uuid(),
-    vpn_hostname: z.string().nullable(),
+    vpn_host_id: z.uuid().describe(HOST_ID),
+    vpn_hostname: vpnHostname,
     status: z.enum(['healthy', 'unreachable']).describe('Whether it has checked in lately.'),
     last_checked_in: z.iso.datetime(),
   })),

@@ -2,6 +2,13 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { instant } from './columns.ts';
 
+/** The id that an admin of this name has, whether it runs or not. */
+export const AdminIdentity = defineEntity({
+  name: 'AdminIdentity',
+  tableName: 'admin_identity',
+  properties: { name: p.text().primary(), id: p.uuid(), insertedAt: instant() },
+});
+
 /** One admin, as it last checked in. */
 export const Admin = defineEntity({
   name: 'Admin',

@@ -1,5 +1,5 @@
 /** Every entity, for MikroORM's discovery. The migrations make the tables; a test holds the two equal. */
-import { Admin } from './admin.ts';
+import { Admin, AdminIdentity } from './admin.ts';
 import { Cluster, ClusterOwnership } from './cluster.ts';
 import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
 import { DatabaseIncarnation } from './incarnation.ts';
@@ -17,4 +17,4 @@ import { VpnHost, VpnLease } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, DeletedNode, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [Admin, AdminIdentity, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, DeletedNode, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];

@@ -1,10 +1,10 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
-import { hostname } from 'node:os';
 import type { Pool } from 'pg';
 import type { AdminTopology } from '../../actors/kit/ports.ts';
 import { instant } from '../../actors/resources.ts';
 import type { AdminClusterResource, AdminTopologyEntry } from '../../actors/resources.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
+import { erlangNodeName } from '../admin-names.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
 import { nodeHostname } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -83,6 +83,6 @@ export function createAdminTopology(pool: Pool, { adminClusterName, domain }: { 
 function entryOf({ id, name, url, peers_max: peersMax }: AdminRow, peers: number): AdminTopologyEntry {
   return {
     name, max_wireguard_peers: peersMax, admin_peer_count: peers, edge_node_capacity: Math.max(0, peersMax - peers),
-    erlang_node_name: `${name}@${URL.canParse(url) ? new URL(url).hostname : hostname()}`, vpn_host_id: id, vpn_hostname: null,
+    erlang_node_name: erlangNodeName({ name, url }), vpn_host_id: id, vpn_hostname: null,
   };
 }

@@ -90,7 +90,7 @@ test('a move whose admin is killed at any step of it is done in the end, or not 
   t.timeout(600_000);
   const connection = await createDatabase(t);
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
-  const fleet = await startFleet(t, { connection, env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey } });
+  const fleet = await startFleet(t, { connection, env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey, ADMIN_OBSERVER_PORT: '' } });
   const [admin] = fleet.admins;
   const database = new Client(connection);
   await database.connect();

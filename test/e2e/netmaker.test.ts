@@ -22,7 +22,7 @@ test('machines enter the networks of their clusters, move, get names and leave, 
 exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetch("${netmaker.url}/api/v1/host/register/" + encodeURIComponent(token), { method: "POST", body: JSON.stringify({ id: "host-of-" + name, name }) }).then((answer) => process.exit(answer.ok ? 0 : 1));' "$3" "$5"
 `);
   await chmod(join(bin, 'netclient'), 0o755);
-  const fleet = await startFleet(t, { agents: 2, env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey }, agentEnv: { PATH: `${bin}:${process.env['PATH'] ?? ''}`, VPN_ENABLED: 'true', VPN_DNS: 'off' } });
+  const fleet = await startFleet(t, { agents: 2, env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey, ADMIN_OBSERVER_PORT: '' }, agentEnv: { PATH: `${bin}:${process.env['PATH'] ?? ''}`, VPN_ENABLED: 'true', VPN_DNS: 'off' } });
   const [first, second] = fleet.agents.map((agent) => agent.node) as [string, string];
   const is = (what: string, networks: object): Promise<unknown> => until(what, () => {
     const now = JSON.stringify(netmaker.state().networks);

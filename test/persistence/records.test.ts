@@ -1,6 +1,7 @@
 import test from 'ava';
 import { isTerminal } from '../../actors/resources.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
+import { createAdminTopology } from '../../persistence/reads/admin-topology.ts';
 import { createRecords } from '../../persistence/records.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { openedDatabase } from '../support/opened.ts';
@@ -35,12 +36,49 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   await pool.query(`update admin set last_checked_in = now() - interval '1 hour' where name = 'three'`);
   const me = await admin('one').me();
 
-  t.deepEqual({ ...me, erlang_node_name: '' }, {
-    id, name: 'one', version: '0.1.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: '', vpn_host_id: id, vpn_hostname: null,
+  t.deepEqual(me, {
+    id, name: 'one', version: '0.1.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'one@one', vpn_host_id: id, vpn_hostname: null,
     max_wireguard_peers: 100, admin_peer_count: 1, edge_node_capacity: 99, last_computed_at: '2026-01-01T00:00:00.000Z',
   });
   await admin('two').checkOut();
   t.is((await admin('one').me()).admin_peer_count, 0);
+});
+
+test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const admin = createAdminRegistry(orm, { name: 'one', url: 'https://one.example.com:44000', adminClusterName: 'default', version: '0.1.0', maxWireguardPeers: 100 }, { nowMs: () => 0 });
+  const again = (): typeof admin => createAdminRegistry(orm, { name: 'one', url: 'https://one.example.com:44000', adminClusterName: 'default', version: '0.1.0', maxWireguardPeers: 100 }, { nowMs: () => 0 });
+  const id = await admin.checkIn();
+
+  await admin.checkOut();
+  t.deepEqual((await pool.query('select 1 from admin')).rows, []);
+  t.is(await again().checkIn(), id);
+
+  const { vpn_host_id: host, erlang_node_name: name } = await again().me();
+  const { topology } = await createAdminTopology(pool, { adminClusterName: 'default', domain: 'x' }).mine();
+  t.deepEqual([host, name], [id, 'one@one.example.com']);
+  t.deepEqual(topology.map((entry) => [entry.vpn_host_id, entry.erlang_node_name]), [[id, name]]);
+  // A release that knows nothing of identities made another entry meanwhile: others know that one.
+  await admin.checkOut();
+  await pool.query(`insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ('0190f5c2-7a11-7c3e-8f00-000000000009', 'one', '', 'default', '0', 1, now(), now())`);
+  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+  await admin.checkOut();
+  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+});
+
+test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const admin = (name: string, adminClusterName: string) => createAdminRegistry(orm, { name, url: '', adminClusterName, version: '0.1.0', maxWireguardPeers: 100 }, { nowMs: () => 0 });
+  await admin('one', 'eu').checkGroup();
+  await admin('one', 'eu').checkIn();
+
+  await admin('two', 'eu').checkGroup();
+  await t.throwsAsync(admin('two', 'us').checkGroup(), { message: 'ADMIN_CLUSTER_NAME is "us": it should be "eu", as that of the admin one, which uses this database now. To change it, stop all admins first.' });
+
+  await admin('one', 'eu').checkOut();
+  await admin('two', 'us').checkGroup();
+  await admin('one', 'us').checkGroup();
+  t.pass();
 });
 
 test('free ranges avoid what clusters have, until there are none', async (t) => {
