@@ -5,6 +5,7 @@ import { isatty } from 'node:tty';
 import manifest from '../package.json' with { type: 'json' };
 import { defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
+import { plainText } from './plain-text.ts';
 
 const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'] as const;
 
@@ -41,7 +42,7 @@ async function doctor(isJson: boolean): Promise<void> {
     process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : reportText(report, { isColoured: showsColours(process.stdout, process.env) }), () => process.exit());
   } catch (error) {
     if (!(error instanceof AgentProblem)) throw error;
-    process.stderr.write(`edge-agent: ${error.message}\n`);
+    process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);
     process.exit(1);
   }
 }
@@ -77,7 +78,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
       log.debug((error as Error).stack ?? '');
       process.exit(1);
     }
-    process.stderr.write(`edge-agent: ${error.message}\n`);
+    process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);
     process.exit(error.status);
   }
 }

@@ -16,12 +16,14 @@ import { RETRY_WAIT_MS_MAX } from '../actors/webhook/retry.ts';
 import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX } from '../actors/webhook/state.ts';
 import { AGENT_SETTINGS } from '../agent/config.ts';
 import { KILL_AFTER_MS } from '../agent/running-execution.ts';
-import { WATCHED_EXECUTIONS_MAX, WATCHED_NODES_MAX } from '../api/feeds/limits.ts';
+import { WATCHED_EXECUTIONS_MAX, WATCHED_EXECUTIONS_TOTAL_MAX, WATCHED_NODES_MAX } from '../api/feeds/limits.ts';
 import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
+import { SIGN_IN_MS_MAX } from '../api/trpc/waiting-room.ts';
 import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
 import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
 import { ADMIN_SETTING_THEMES } from '../config.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
+import { PUBLIC_KEYS_MAX } from '../persistence/committer/cluster-rows.ts';
 import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../persistence/committer/ssh-rows.ts';
 import { WEBHOOKS_MAX } from '../persistence/committer/webhook-rows.ts';
 import { QUERY_MS_MAX } from '../persistence/database.ts';
@@ -55,6 +57,9 @@ const LIMITS: readonly (readonly [name: string, value: string, meaning: string])
   ['MAILBOX_MESSAGES_MAX', number(MAILBOX_MESSAGES_MAX), 'Messages that wait at one node, cluster or command; beyond it callers get 503.'],
   ['WATCHED_NODES_MAX', number(WATCHED_NODES_MAX), 'Nodes that one live feed may follow.'],
   ['WATCHED_EXECUTIONS_MAX', number(WATCHED_EXECUTIONS_MAX), 'Executions of one command that can be followed live.'],
+  ['WATCHED_EXECUTIONS_TOTAL_MAX', number(WATCHED_EXECUTIONS_TOTAL_MAX), 'Executions of all commands that are followed live at a time, at one admin.'],
+  ['SIGN_IN_MS_MAX', seconds(SIGN_IN_MS_MAX), 'A live connection that has shown no key by then is closed.'],
+  ['PUBLIC_KEYS_MAX', number(PUBLIC_KEYS_MAX), 'Public enrolment keys that wait to be used.'],
   ['FRAME_BYTES_MAX', bytes(FRAME_BYTES_MAX), 'One message between agent and admin.'],
   ['FRAMES_PER_SECOND_MAX', number(FRAMES_PER_SECOND_MAX), 'Messages that an agent may send a second, in the long run; a flood is cut.'],
   ['UNSTORED_BYTES_MAX', bytes(UNSTORED_BYTES_MAX), 'Output of all agents together that an admin has read and not stored yet; above it they wait.'],

@@ -35,9 +35,12 @@ export interface RelayServer {
 /** What browsers and probes get. Source: cmd/derper. */
 const PROBES = new Set(['/derp/probe', '/derp/latency-check']);
 
+/** How often those that did not ask in time are looked for, in ms: by Node's default they would stay 30 s longer. */
+const LATE_LOOK_MS = 1_000;
+
 /** Listens. Rejects with what the system says. */
 export async function listenForRelay({ relay, host, port, certificate, key, map, connectionsMax = CONNECTIONS_MAX }: RelayServerOptions): Promise<RelayServer> {
-  const server = createServer({ cert: certificate, key, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS_MAX, headersTimeout: HANDSHAKE_MS_MAX, requestTimeout: HANDSHAKE_MS_MAX, maxHeaderSize: HEADER_BYTES_MAX, noDelay: true, keepAlive: true });
+  const server = createServer({ cert: certificate, key, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS_MAX, headersTimeout: HANDSHAKE_MS_MAX, requestTimeout: HANDSHAKE_MS_MAX, connectionsCheckingInterval: LATE_LOOK_MS, maxHeaderSize: HEADER_BYTES_MAX, noDelay: true, keepAlive: true });
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: PACKET_FRAME_BYTES_MAX * 2, handleProtocols: (offered) => (offered.has(DERP_SUBPROTOCOL) ? DERP_SUBPROTOCOL : false) });
   server.maxConnections = connectionsMax + STRANGERS_MAX; // those that did not ask for anything yet included
   server.on('request', (request, answer) => respond(request, answer, map));

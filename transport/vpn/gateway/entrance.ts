@@ -12,6 +12,9 @@ const CONNECTIONS_MAX = 2_048;
 /** A request that does not come within this is cut, in ms. */
 const REQUEST_MS_MAX = 5_000;
 
+/** How often late requests are looked for, in ms. */
+const LATE_LOOK_MS = 1_000;
+
 /** A door. */
 export interface OpenDoor {
   readonly ipv4: string;
@@ -26,7 +29,7 @@ export type TunnelUpgrade = (request: IncomingMessage, socket: Duplex, head: Buf
 
 /** Opens one on this address and a free port. Null: the address is not there yet. */
 export async function openDoor(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenDoor | null> {
-  const server = createServer({ headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: REQUEST_MS_MAX, maxHeaderSize: 4_096 }, (_request, response) => {
+  const server = createServer({ headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: LATE_LOOK_MS, maxHeaderSize: 4_096 }, (_request, response) => {
     response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
   });
   server.maxConnections = CONNECTIONS_MAX;
