@@ -1,7 +1,7 @@
 /** The input of every list operation, made from its filter table: page, page_size, sort, and one parameter a field and operator. */
 import { z } from 'zod';
 import { LISTS, parameterName, type FieldKind, type Filter, type FilterField, type FilterOp, type ListName, type ListQuery, type ListSpec, type Sort } from '../actors/filters.ts';
-import { INTEGER_MAX, isInstant, storableText } from './inputs.ts';
+import { INTEGER_MAX, KNOWN_YEAR, NOT_KNOWN_YEAR, storableText } from './inputs.ts';
 
 /** Source: contract.md, 1, list parameters. */
 export const PAGE_SIZE_DEFAULT = 20;
@@ -88,9 +88,12 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
   }
 }
 
+const NO_TIME = 'must be an ISO 8601 date-time with a time zone, or a date';
+
 /** A date-time or a date. */
-export const timeText = z.union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be an ISO 8601 date-time with a time zone, or a date')
-  .refine((text) => isInstant(Date.parse(text)), 'must lie in the years 1970 to 9999');
+export const timeText = z.union([z.iso.datetime({ offset: true }), z.iso.date()], NO_TIME)
+  .refine((text) => KNOWN_YEAR.test(text), NOT_KNOWN_YEAR)
+  .meta({ anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format, pattern: KNOWN_YEAR.source })) });
 
 /** Unix ms of a date-time or date. A date alone is its first ms, or its last for `lte`, so that both ends of a range are included. */
 function timeMs(text: string, op: FilterOp): number {

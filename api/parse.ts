@@ -1,7 +1,9 @@
 /** Input against an operation's schema: a wrong body is `validation_failed`, a wrong path or query `bad_request`, on every surface. */
 import type { z } from 'zod';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
+import { IN_WORDS } from './issue-words.ts';
 import { pathParameters, type AnyOperation } from './operation.ts';
+import { inputSchema } from './schemas.ts';
 
 /** Most messages that one refusal carries: an array of ten thousand wrong ids does not get ten thousand answers. */
 const MESSAGES_MAX = 50;
@@ -20,13 +22,13 @@ export class Malformed {
 /** The parsed input of an operation, or which field is wrong and why. No input at all counts as an empty object; null does not. */
 export function parse<O extends AnyOperation>(operation: O, rawInput: unknown): Result<z.output<O['input']>> {
   if (rawInput instanceof Malformed) return { ok: false, refusal: rawInput.refusal };
-  const parsed = operation.input.safeParse(rawInput === undefined ? {} : rawInput);
+  const parsed = operation.input.safeParse(rawInput === undefined ? {} : rawInput, IN_WORDS);
   if (parsed.success) return ok(parsed.data as z.output<O['input']>);
 
   const { issues } = parsed.error;
   return issues.every((issue) => isInBody(operation, issue))
-    ? refuse('validation_failed', 'Validation failed', detailsOf(issues))
-    : refuse('bad_request', 'Malformed parameter', detailsOf(issues));
+    ? refuse('validation_failed', 'Validation failed', detailsOf(issues, fieldsOf(operation)))
+    : refuse('bad_request', 'Malformed parameter', detailsOf(issues, fieldsOf(operation)));
 }
 
 function isInBody({ rest, kind }: AnyOperation, { path: [field] }: z.core.$ZodIssue): boolean {
@@ -34,8 +36,23 @@ function isInBody({ rest, kind }: AnyOperation, { path: [field] }: z.core.$ZodIs
   return rest.method !== 'GET' && (field === undefined || !pathParameters(rest.path).includes(String(field)));
 }
 
-/** Dotted path → messages. What concerns the whole input is under `input`. */
-export function detailsOf(issues: readonly z.core.$ZodIssue[]): Record<string, readonly string[]> {
+/** Names that operations know, made once each. */
+const FIELDS = new WeakMap<AnyOperation, readonly string[]>();
+
+function fieldsOf(operation: AnyOperation): readonly string[] {
+  const known = FIELDS.get(operation) ?? Object.keys(inputSchema(operation).properties ?? {});
+  FIELDS.set(operation, known);
+  return known;
+}
+
+/** An unknown field, and the one that was meant where it is a filter without its operator. */
+function unknownField(name: string, known: readonly string[]): string {
+  const meant = known.filter((field) => field.startsWith(`${name}__`));
+  return meant.length === 0 ? 'is not known' : `is not known; there is ${meant.join(', ')}`;
+}
+
+/** Dotted path → messages. What concerns the whole input is under `input`. `known`: the fields that there are. */
+export function detailsOf(issues: readonly z.core.$ZodIssue[], known: readonly string[] = []): Record<string, readonly string[]> {
   const messages = new Map<string, string[]>();
   const add = (path: readonly PropertyKey[], message: string) => {
     const field = path.map(String).join('.').slice(0, FIELD_CHARACTERS_MAX).toWellFormed() || 'input';
@@ -44,8 +61,7 @@ export function detailsOf(issues: readonly z.core.$ZodIssue[]): Record<string, r
     else if (!known.includes(message)) known.push(message);
   };
   for (const issue of issues.slice(0, MESSAGES_MAX)) {
-    if (issue.code === 'unrecognized_keys') for (const key of issue.keys.slice(0, MESSAGES_MAX)) add([...issue.path, key], 'is not known');
-    else if (issue.code === 'invalid_type' && issue.message.endsWith('received undefined')) add(issue.path, 'is required');
+    if (issue.code === 'unrecognized_keys') for (const key of issue.keys.slice(0, MESSAGES_MAX)) add([...issue.path, key], issue.path.length === 0 ? unknownField(key, known) : 'is not known');
     else add(issue.path, issue.message);
   }
   return Object.fromEntries(messages);

@@ -29,7 +29,11 @@ export const targetingInput: z.ZodType<Targeting, Targeting> = z.strictObject({
     if (isGiven === (targeting.type === type)) continue;
     context.addIssue({ code: 'custom', path: [field], message: isGiven ? `is only for type ${type}` : `is required when type is ${type}` });
   }
-}).transform((targeting): Targeting => ({
+}).meta({ oneOf: [
+  { properties: { type: { const: 'all' } }, not: { anyOf: [{ required: ['node_ids'] }, { required: ['cluster_names'] }] } },
+  { properties: { type: { const: 'nodes' } }, required: ['node_ids'], not: { required: ['cluster_names'] } },
+  { properties: { type: { const: 'clusters' } }, required: ['cluster_names'], not: { required: ['node_ids'] } },
+] }).transform((targeting): Targeting => ({
   ...targeting as Targeting,
   ...(targeting.node_ids === undefined ? {} : { node_ids: [...new Set(targeting.node_ids)] }),
   ...(targeting.cluster_names === undefined ? {} : { cluster_names: [...new Set(targeting.cluster_names)] }),

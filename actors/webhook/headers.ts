@@ -21,6 +21,10 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u; // RFC 9110, 5.6.2: token
 /** Visible ASCII, with spaces and tabs inside only: what stands outside is lost on the way, and what is not ASCII is read in many ways. */
 const VALUE = /^(?:[\u0021-\u007E](?:[\t\u0020-\u007E]*[\u0021-\u007E])?)?$/u;
 
+/** Names and values as patterns of JSON Schema; which names are reserved is said in words only where a pattern would be one of all of them. */
+export const HEADER_NAME_PATTERN = String.raw`^(?![Xx]-[Ee][Dd][Gg][Ee]-|[Ww][Ee][Bb][Hh][Oo][Oo][Kk]-)[!#$%&'*+.^_\x60|~0-9A-Za-z-]{1,128}$`;
+export const HEADER_VALUE_PATTERN = VALUE.source;
+
 /** Whether this can be the name of a header at all. */
 export function isHeaderName(name: string): boolean {
   return name.length <= HEADER_NAME_CHARS_MAX && NAME.test(name);

@@ -1,10 +1,8 @@
 /** The routes that monitoring systems read, for the OpenAPI document: they are no operations, since what they answer is no envelope. */
-import { z } from 'zod';
-import { LISTS } from '../../actors/filters.ts';
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
-import { parametersOf, parameterSchema } from '../list-input.ts';
 import { API_PREFIX } from '../rest/routes.ts';
-import type { JsonSchema } from '../schemas.ts';
+import { schemaOf, type JsonSchema } from '../schemas.ts';
+import { DISCOVERY_INPUT } from '../targets.ts';
 
 /** One GET without an envelope. */
 export interface ScrapeRoute {
@@ -60,6 +58,5 @@ export const SCRAPE_ROUTES: readonly ScrapeRoute[] = [
 ];
 
 function filterSchemas(): Readonly<Record<string, JsonSchema>> {
-  const schema = z.object(Object.fromEntries(parametersOf(LISTS.nodes.fields).map(({ name, field, op }) => [name, parameterSchema(field.kind, op).optional()])));
-  return (z.toJSONSchema(schema, { io: 'input', override: ({ jsonSchema }) => { if (jsonSchema.format !== undefined) delete jsonSchema.pattern; } }).properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  return (schemaOf(DISCOVERY_INPUT, 'input').properties ?? {}) as Readonly<Record<string, JsonSchema>>;
 }

@@ -26,7 +26,7 @@ export const create_cluster = operation({
   rest: { method: 'POST', path: '/clusters', status: 201 },
   creates: true,
   input: z.strictObject({
-    name: ClusterName.refine((name) => name !== RESERVED_NAME, 'is reserved'),
+    name: ClusterName.refine((name) => name !== RESERVED_NAME, 'is reserved').meta({ not: { const: RESERVED_NAME } }),
     ipv4_range: ipv4Range.nullish(),
     ipv6_range: ipv6Range.nullish(),
     node_limit: NodeLimit.optional(),

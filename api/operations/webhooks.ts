@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../actors/events.ts';
 import { refuse } from '../../actors/refusal.ts';
 import type { WebhookResource } from '../../actors/resources.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
-import { headerProblem, isHeaderName } from '../../actors/webhook/headers.ts';
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN, headerProblem, isHeaderName } from '../../actors/webhook/headers.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
@@ -28,7 +28,7 @@ const headers = z.record(z.string(), z.string().max(HEADER_CHARS_MAX)).superRefi
     // What is no name may be a value given in its place: it is not told (E4).
     if (problem !== null) context.addIssue({ code: 'custom', path: isHeaderName(name) ? [name] : [], message: problem });
   }
-});
+}).meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: HEADER_NAME_PATTERN }, additionalProperties: { type: 'string', maxLength: HEADER_CHARS_MAX, pattern: HEADER_VALUE_PATTERN } });
 
 export const create_webhook = operation({
   name: 'create_webhook',
@@ -38,9 +38,9 @@ export const create_webhook = operation({
   hints: { destructive: false, idempotent: false, openWorld: true },
   creates: true,
   input: z.strictObject({
-    url: storableText(URL_CHARS_MAX).min(1).describe('http or https. Private, loopback and metadata addresses are refused unless the operator allows them.'),
+    url: storableText(URL_CHARS_MAX).min(1).meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' }).describe('http or https. Private, loopback and metadata addresses are refused unless the operator allows them.'),
     secret: storableText(SECRET_CHARS_MAX).min(1).describe('Signs every delivery. 32 or more random characters are advised.'),
-    subscribed_events: z.array(z.enum(EVENT_TYPES)).min(1).max(SUBSCRIBED_EVENTS_MAX).refine((types) => new Set(types).size === types.length, 'must not name a type twice').describe('Types of events, no wildcards.'),
+    subscribed_events: z.array(z.enum(EVENT_TYPES)).min(1).max(SUBSCRIBED_EVENTS_MAX).refine((types) => new Set(types).size === types.length, 'must not name a type twice').meta({ uniqueItems: true }).describe('Types of events, no wildcards.'),
     headers: headers.nullish().describe('Sent with every delivery.'),
   }),
   output: WebhookView,

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
 import { nothing } from '../inputs.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import type { AdminMetrics } from '../metrics/admin-metrics.ts';
 import { EXPOSITION_TYPE } from '../metrics/registry.ts';
 import { detailsOf } from '../parse.ts';
@@ -18,7 +19,7 @@ export function offerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetri
   app.get(ADMIN_METRICS_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const admitted = gate.admit('metrics', callerOf(request, 'rest'));
     if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-    const query = nothing.safeParse(request.query);
+    const query = nothing.safeParse(request.query, IN_WORDS);
     if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
     return reply.header('content-type', EXPOSITION_TYPE).send(await metrics.text());
   });

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/kit/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../operation.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
@@ -22,7 +23,7 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
     app.get(discoveryPath(source), { exposeHeadRoute: false }, async (request, reply) => {
       const admitted = gate.admit('metrics', callerOf(request, 'rest'));
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-      const parsed = DISCOVERY_INPUT.safeParse(request.query);
+      const parsed = DISCOVERY_INPUT.safeParse(request.query, IN_WORDS);
       if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
       return sendTargets(reply, log, discovery.pieces(discoveryFilters(parsed.data)), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
     });

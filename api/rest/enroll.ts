@@ -7,6 +7,7 @@ import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
 import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../operation.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
@@ -64,7 +65,7 @@ interface Treatment {
 
 /** One attempt. */
 async function enroll(body: unknown, ports: EnrollPorts, { waitMs, tell, isFirst }: Treatment): Promise<Result<EnrollAnswer>> {
-  const parsed = EnrollRequest.safeParse(body);
+  const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
   const request = parsed.data;
   const { reads, vault } = ports;

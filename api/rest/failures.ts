@@ -1,4 +1,5 @@
 /** Failures that no operation answers: unknown routes, unreadable requests, bugs. All get the error body. */
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -59,8 +60,25 @@ export function answerBrokenHttp(error: Error & { readonly code?: string }, sock
     return;
   }
   const refusal = UNREADABLE[error.code ?? ''] ?? NO_HTTP;
+  const status = refusal.code === 'service_unavailable' ? `503 Service Unavailable\r\nretry-after: ${RETRY_AFTER_SECONDS}` : '400 Bad Request';
+  endLingering(socket, rawAnswer(status, refusal));
+}
+
+const NO_PROXY = refuse('method_not_allowed', 'This is no proxy: CONNECT goes to ADMIN_HTTP_PROXY_PORT.', { method: ['must not be CONNECT'] }).refusal;
+const NO_EXPECTATION = refuse('bad_request', 'This expectation is not known.', { Expect: ['must be 100-continue'] }).refusal;
+
+/** Answers what Node hands over apart from requests: CONNECT, which it would hang up on, and strange expectations, for which it has no words. */
+export function answerStrangers(server: Server): void {
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    endLingering(socket, rawAnswer('405 Method Not Allowed\r\nallow: GET, HEAD, POST, PATCH, PUT, DELETE, OPTIONS', NO_PROXY));
+  });
+  server.on('checkExpectation', ({ socket }) => endLingering(socket, rawAnswer('400 Bad Request', NO_EXPECTATION)));
+}
+
+/** A refusal as bytes, where no framework writes it. `status`: with its words, and further headers. */
+function rawAnswer(status: string, refusal: Refusal): string {
   const requestId = randomUUID();
   const body = JSON.stringify(errorBody(refusal, requestId));
-  const status = refusal.code === 'service_unavailable' ? `503 Service Unavailable\r\nretry-after: ${RETRY_AFTER_SECONDS}` : '400 Bad Request';
-  endLingering(socket, `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

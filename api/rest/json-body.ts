@@ -1,5 +1,6 @@
 /** Reads JSON bodies. Depth is counted on the bytes first: JSON.parse takes 200,000 levels, and whatever walks the result then overflows the stack. */
 import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 
@@ -23,13 +24,24 @@ const POISONED = refuse('bad_request', 'The body has a key that is not allowed: 
 /** Makes JSON the one body type. An empty body is none. */
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
+      refuseEncoded(request.headers);
       done(null, parseJson(body as Buffer));
     } catch (error) {
       done(error as Error);
     }
   });
+}
+
+const NOT_UTF8 = refuse('unsupported_media_type', 'The body must be UTF-8, the one charset of JSON (RFC 8259).', { 'Content-Type': ['must be application/json'] }).refusal;
+const ENCODED = refuse('unsupported_media_type', 'The body must not be compressed.', { 'Content-Encoding': ['must be left out'] }).refusal;
+
+/** Throws BodyRefused for a body that says of itself that it is no plain UTF-8. */
+export function refuseEncoded(headers: IncomingHttpHeaders): void {
+  const charset = /;\s*charset="?(?<name>[^";\s]*)/iu.exec(headers['content-type'] ?? '')?.groups?.['name'] ?? 'utf-8';
+  if (!/^(?:utf-?8|us-ascii)$/iu.test(charset)) throw new BodyRefused(NOT_UTF8);
+  if (!/^(?:identity)?$/iu.test(headers['content-encoding'] ?? '')) throw new BodyRefused(ENCODED);
 }
 
 /** Bytes to a value. Throws BodyRefused for what is no UTF-8 JSON, too deep, or holds keys that poison prototypes. */
@@ -40,11 +52,17 @@ export function parseJson(body: Buffer): unknown {
   let value: unknown;
   try {
     value = JSON.parse(body.toString());
-  } catch {
-    throw new BodyRefused(MALFORMED);
+  } catch (error) {
+    throw new BodyRefused(malformed(error));
   }
   if (body.includes(PROTO) || body.includes(CONSTRUCTOR) || body.includes(ESCAPE)) refusePoison(value);
   return value;
+}
+
+/** Where it stopped being JSON. Nothing of the body itself is told: it may hold secrets (E4). */
+function malformed(error: unknown): Refusal {
+  const place = /\(line (?<line>\d+) column (?<column>\d+)\)$/u.exec((error as Error).message)?.groups;
+  return place === undefined ? MALFORMED : refuse('bad_request', MALFORMED.message, { body: [`is not JSON at line ${place['line']}, column ${place['column']}`] }).refusal;
 }
 
 /** Cheap signs that a poisonous key may be there: as written, or spelled with escapes. */

@@ -2,8 +2,7 @@
  * Answers that leave before their request was read to the end. A client that writes first and reads then would find its connection
  * reset, and the answer gone with it: so what still comes is read and thrown away for a while (RFC 9112, 9.6).
  */
-import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
 /** What is thrown away of one request after its answer, in bytes: 16 times the default of MAX_BODY_BYTES. Beyond it the connection is cut (L2). */
@@ -27,7 +26,7 @@ export function lingerAfterAnswers(app: FastifyInstance): void {
 }
 
 /** Says the last words on a connection and ends it: at once where the client has finished, else within the bounds. */
-export function endLingering(socket: Socket, lastWords: string): void {
+export function endLingering(socket: Duplex, lastWords: string): void {
   socket.removeAllListeners('data'); // the parser has given up, and would again at each piece
   discard(socket, () => socket.destroy());
   socket.end(lastWords);

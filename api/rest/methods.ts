@@ -18,10 +18,16 @@ export function answerUnrouted(app: FastifyInstance): void {
     const segments = path.split('/');
     return [...new Set([...routes.values()].flatMap((route) => (fits(route.segments, segments) ? [...route.methods] : [])))].toSorted();
   };
-  app.setNotFoundHandler((request, reply) => {
+  const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const methods = methodsOf(request.url.split('?', 1)[0] ?? '');
     return methods.length === 0 ? sendRefusal(reply, NO_ROUTE) : answerKnown(request, reply, [...methods, 'OPTIONS']);
+  };
+  // Before the framework looks at its body, about which it has opinions of its own (QUERY without a type is a 400).
+  app.addHook('onRequest', (request, reply, next) => {
+    if (request.is404) answer(request, reply);
+    else next();
   });
+  app.setNotFoundHandler(answer);
 }
 
 /** Whether a path is one of a route: a parameter stands for any segment but an empty one. */

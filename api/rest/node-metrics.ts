@@ -5,6 +5,7 @@ import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts'
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
 import { nothing } from '../inputs.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../operation.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
@@ -29,7 +30,7 @@ export function offerNodeMetrics(app: FastifyInstance, { nodeMetrics }: Pick<Ope
     app.get(`${API_PREFIX}/nodes/:node_id/metrics/${source}/raw`, { exposeHeadRoute: false }, async (request, reply) => {
       const admitted = gate.admit('metrics', callerOf(request, 'rest'));
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-      const query = nothing.safeParse(request.query);
+      const query = nothing.safeParse(request.query, IN_WORDS);
       if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
       const id = Uuid.safeParse((request.params as { readonly node_id?: unknown }).node_id);
       if (!id.success) return sendRefusal(reply, NO_UUID);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
 import { refuse, UNAVAILABLE } from '../../actors/refusal.ts';
 import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../transport/protocol/version.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createTally } from '../tally.ts';
@@ -43,7 +44,7 @@ function offerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPort
   });
 
   app.post(RELAY_ADMISSION_PATH, async (request, reply) => {
-    const asked = AdmissionRequest.safeParse(request.body);
+    const asked = AdmissionRequest.safeParse(request.body, IN_WORDS);
     if (!asked.success) return sendRefusal(reply, refuse('validation_failed', 'Validation failed', detailsOf(asked.error.issues)).refusal);
     const address = addressOf(request.raw);
     const key = Buffer.from(asked.data.NodePublic.slice('nodekey:'.length), 'hex').toString('base64');

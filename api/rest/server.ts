@@ -18,7 +18,7 @@ import { sendRefusal } from './answers.ts';
 import { offerDiscovery } from './discovery.ts';
 import { offerDiagnoses } from './diagnoses.ts';
 import { offerEnrollment } from './enroll.ts';
-import { answerBrokenHttp, answerFailures, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
+import { answerBrokenHttp, answerFailures, answerStrangers, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
 import { offerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
@@ -137,6 +137,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   tellRequests(app, records);
   lingerAfterAnswers(app);
   answerFailures(app, log);
+  answerStrangers(app.server);
   readJsonBodies(app);
   offerHealth(app, ports);
   offerEnrollment(app, ports);

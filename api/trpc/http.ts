@@ -4,7 +4,7 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Log } from '../../actors/kit/ports.ts';
 import { retryAfterSecondsOf } from '../../actors/refusal.ts';
-import { BodyRefused, parseJson } from '../rest/json-body.ts';
+import { BodyRefused, parseJson, refuseEncoded } from '../rest/json-body.ts';
 import { bearerOf, callerOf } from '../rest/requests.ts';
 import type { TrpcContext } from './context.ts';
 import { Refused, throwRefusal } from './errors.ts';
@@ -27,7 +27,14 @@ export function offerHttp(app: FastifyInstance, router: AppRouter, log: Log): vo
 
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+      try {
+        refuseEncoded(request.headers);
+        done(null, body);
+      } catch (error) {
+        done(error as Error);
+      }
+    });
     scope.route({
       method: ['GET', 'POST'],
       url: `${TRPC_PATH}/:path`,

@@ -101,7 +101,7 @@ test('a password comes from stdin, and is not shown', async (t) => {
   t.true(added.has_password);
   t.false(JSON.stringify(added).includes(PASSWORD));
   await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password-stdin'], 2, /stdin holds no password/u, '\n');
-  await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password-stdin'], 2, /password Too small: expected string to have >=12 characters/u, 'short\n');
+  await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password-stdin'], 2, /password must be at least 12 characters/u, 'short\n');
   await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password'], 2, /--password asks on a terminal, and this is none: use --password-stdin/u);
   await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password', '--password-stdin'], 2, /cannot be used with/u);
 });

@@ -22,6 +22,7 @@ import { peerCache, type Peer } from './peers/peer.ts';
 import { pubSubPeer } from './peers/pubsub.ts';
 import { resolvedPeer } from './peers/resolved.ts';
 import { rightPeers } from './peers/rights.ts';
+import { schemathesisPeer } from './peers/schemathesis.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
@@ -33,6 +34,7 @@ export const PEERS: readonly Peer[] = [
   motoPeer,
   pubSubPeer,
   resolvedPeer,
+  schemathesisPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */

@@ -101,7 +101,7 @@ test('details map a dotted path to its messages', async (t) => {
   t.deepEqual(body?.error, {
     code: 'validation_failed',
     message: 'Validation failed',
-    details: { command_text: ['is required'], 'targeting.node_filters.nope': ['is not known'], timeout: ['Too small: expected number to be >=1'] },
+    details: { command_text: ['is required'], 'targeting.node_filters.nope': ['is not known'], timeout: ['must be at least 1'] },
   });
 });
 

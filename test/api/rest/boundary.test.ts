@@ -101,6 +101,8 @@ test('another method of a known path is a 405 that names those that there are, a
     ['POST', `/api/v1/nodes/${SOME_ID}`, 'DELETE, GET, HEAD, OPTIONS'],
     ['DELETE', '/api/v1/commands?x=1', 'GET, HEAD, POST, OPTIONS'],
     ['GET', '/api/v1/clusters/default/enrollment_keys/public', 'POST, OPTIONS'],
+    ['QUERY', '/api/v1/nodes', 'GET, HEAD, OPTIONS'],
+    ['PROPFIND', '/api/v1/nodes', 'GET, HEAD, OPTIONS'],
     ['POST', '/healthz', 'GET, HEAD, OPTIONS'],
     ['POST', '/api/openapi', 'GET, HEAD, OPTIONS'],
     ['GET', '/api/v1/agents/enroll', 'POST, OPTIONS'],
@@ -163,4 +165,46 @@ test('whatever passes by itself says when to try again: on REST, over tRPC and a
   const unhealthy = await request('GET', '/healthz');
 
   for (const { status, headers } of [away, metrics, degraded, unhealthy]) t.deepEqual([status, headers.get('retry-after')], [503, '5']);
+});
+
+test('a body that says of itself that it is no plain UTF-8 is refused with what it should be, on every surface', async (t) => {
+  const { request } = await serveApi(t);
+  const post = async (headers: Readonly<Record<string, string>>, body = '{}') => {
+    const { status, body: answer } = await request('POST', '/api/v1/clusters', { body, headers });
+    return [status, answer?.error?.code, Object.keys(answer?.error?.details ?? {})];
+  };
+
+  for (const charset of ['latin1', 'utf-16', '"iso-8859-1"']) t.deepEqual(await post({ 'content-type': `application/json; charset=${charset}` }), [415, 'unsupported_media_type', ['Content-Type']], charset);
+  for (const charset of ['utf-8', 'UTF8', '"utf-8"']) t.deepEqual(await post({ 'content-type': `application/json; charset=${charset}` }), [422, 'validation_failed', ['name']], charset);
+  t.deepEqual(await post({ 'content-encoding': 'gzip' }), [415, 'unsupported_media_type', ['Content-Encoding']]);
+  const broken = await request('POST', '/api/v1/clusters', { body: '{"name":\n"a-secret",}' });
+  t.deepEqual([broken.status, broken.body?.error?.details], [400, { body: ['is not JSON at line 2, column 12'] }]);
+});
+
+test('a tunnel and an expectation that are not offered are refused in words', async (t) => {
+  const { url } = await serveApi(t);
+
+  for (const [head, answer] of [
+    ['CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 405 [^]*\r\nallow: GET[^]*"code":"method_not_allowed"[^]*ADMIN_HTTP_PROXY_PORT/u],
+    ['POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\nContent-Length: 2\r\n\r\n{}', /^HTTP\/1\.1 400 [^]*"code":"bad_request"[^]*100-continue/u],
+  ] as const) {
+    const { socket, answer: said } = await writeFirst(url, head, []);
+    socket.end();
+    await once(socket, 'close');
+    t.regex(said(), answer);
+  }
+});
+
+test('what is wrong with a field is said in words that name what it should be', async (t) => {
+  const { request } = await serveApi(t);
+  const details = async (method: string, path: string, body?: object) => (await request(method, `/api/v1${path}`, body === undefined ? {} : { body })).body?.error?.details;
+
+  t.deepEqual(await details('GET', '/nodes?status=healthy&page=x&page_size=1000&sort=name&self_update_enabled=yes'), {
+    status: ['is not known; there is status__in'], page: ['must be a number'], page_size: ['must be at most 100'], self_update_enabled: ['must be true or false'],
+    'sort.0': ['must be one of cluster_name, -cluster_name, status, -status, version, -version, last_seen_at, -last_seen_at, inserted_at, -inserted_at, updated_at, -updated_at'],
+  });
+  t.deepEqual(await details('POST', '/commands', { command_text: '', targeting: { type: 'nodes', node_ids: [] }, timeout: 1.5, expired_at: '2030-01-01' }), {
+    command_text: ['must not be empty'], 'targeting.node_ids': ['must have at least 1 entry'], timeout: ['must be an integer'], expired_at: ['must be an ISO 8601 date-time with a time zone, such as 2030-01-31T12:00:00Z'],
+  });
+  t.deepEqual(await details('POST', '/clusters', { name: null, ipv4_range: 'ten', node_limit: '5' }), { name: ['must be a string'], ipv4_range: ['must be an IPv4 range, such as 100.64.0.0/24'], node_limit: ['must be a number'] });
 });
