@@ -5,7 +5,7 @@ import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
 import { envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources.ts';
-import { nothing } from '../inputs.ts';
+import { nothing, storableText } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
@@ -31,7 +31,7 @@ export const explain_event_type = operation({
   kind: 'query',
   summary: 'Explain a type of event, with a full example.',
   rest: { method: 'GET', path: '/event_types/:type', status: 200 },
-  input: z.strictObject({ type: z.string().max(128) }),
+  input: z.strictObject({ type: storableText(128) }),
   output: EventTypeView,
   handle: async ({ type }, { ports }) => isEventType(type) ? ok(explainEventType(type, ports.settings.coreName)) : refuse('not_found', NOT_FOUND),
 });

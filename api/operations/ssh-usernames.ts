@@ -31,7 +31,7 @@ export const create_ssh_username = operation({
   creates: true,
   input: z.strictObject({
     node_id: NodeIdInput,
-    username: z.string().min(USERNAME_CHARS_MIN).max(USERNAME_CHARS_MAX).regex(USERNAME, 'must begin with a-z or _, and have only a-z, 0-9, _ and - then'),
+    username: storableText(USERNAME_CHARS_MAX).min(USERNAME_CHARS_MIN).regex(USERNAME, 'must begin with a-z or _, and have only a-z, 0-9, _ and - then'),
     password: storableText(PASSWORD_CHARS_MAX).min(PASSWORD_CHARS_MIN).nullish().describe('Without one only keys open it.'),
     public_keys: publicKeys(PUBLIC_KEYS_MAX).nullish().describe('Keys can be added later as well.'),
   }),

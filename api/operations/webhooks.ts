@@ -19,7 +19,7 @@ const SUBSCRIBED_EVENTS_MAX = 20;
 const HEADERS_MAX = 20;
 const HEADER_CHARS_MAX = 4_096;
 
-const headers = z.record(z.string(), z.string().max(HEADER_CHARS_MAX)).superRefine((given, context) => {
+const headers = z.record(storableText(HEADER_CHARS_MAX), storableText(HEADER_CHARS_MAX)).superRefine((given, context) => {
   const names = Object.keys(given);
   if (names.length > HEADERS_MAX) context.addIssue({ code: 'custom', message: `must be at most ${HEADERS_MAX} headers` });
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length) context.addIssue({ code: 'custom', message: 'must not name a header twice' });

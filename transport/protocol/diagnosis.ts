@@ -1,5 +1,6 @@
 /** A report on a machine: ordered checks, each with a status, one sentence, a hint and what it took. Made by agents, read by admins and people. */
 import { z } from 'zod';
+import { wireText } from './text.ts';
 
 /** Where an agent brings a report to an admin, with the node's API token. */
 export const DIAGNOSIS_PATH = '/api/v1/agents/diagnosis';
@@ -23,15 +24,15 @@ export const DIAGNOSIS_NUMBER_MIN = 1e-6;
 export const DIAGNOSIS_NUMBER_MAX = 1e20;
 
 /** A name of a check or a detail. */
-const Name = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/u, 'must be a lower-case name');
+const Name = wireText().regex(/^[a-z][a-z0-9_]{0,63}$/u, 'must be a lower-case name');
 
-const Sentence = z.string().min(1).max(DIAGNOSIS_TEXT_CHARS_MAX);
+const Sentence = wireText().min(1).max(DIAGNOSIS_TEXT_CHARS_MAX);
 
 /** A count, a size or a share. A database writes others, such as 1e300, with all of their digits. */
 const Quantity = z.number().refine((value) => value === 0 || (Math.abs(value) >= DIAGNOSIS_NUMBER_MIN && Math.abs(value) <= DIAGNOSIS_NUMBER_MAX), 'must be of a sensible size');
 
 /** What a detail may be. */
-export const DiagnosisDetail = z.union([z.string().max(DIAGNOSIS_DETAIL_CHARS_MAX), Quantity, z.boolean(), z.null()]);
+export const DiagnosisDetail = z.union([wireText().max(DIAGNOSIS_DETAIL_CHARS_MAX), Quantity, z.boolean(), z.null()]);
 export type DiagnosisDetail = z.infer<typeof DiagnosisDetail>;
 
 /** Small values by name. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { AgentPorts, AgentSettings } from './frames.ts';
 import { NodeId } from './ids.ts';
+import { wireText, wireUrl } from './text.ts';
 import { WireguardKey } from './wireguard.ts';
 
 /** 32 random bytes or more, as unpadded base64url. */
@@ -10,13 +11,13 @@ const MACHINE_SECRET = /^[\w-]{43,128}$/u;
 
 /** What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source: contract.md, 5. */
 export const EnrollRequest = z.object({
-  enrollment_key: z.string().min(1).max(8_192),
-  recovery_key: z.string().min(1).max(512).nullish(),
+  enrollment_key: wireText().min(1).max(8_192),
+  recovery_key: wireText().min(1).max(512).nullish(),
   /** Made by the machine before its first try and kept there: with it, and only with it, the same machine may ask again for an answer that it lost. Absent from older agents. */
-  machine_secret: z.string().regex(MACHINE_SECRET).nullish(),
+  machine_secret: wireText().regex(MACHINE_SECRET).nullish(),
   node_id: NodeId,
   id_type: z.enum(['persistent', 'random']),
-  version: z.string().min(1).max(64),
+  version: wireText().min(1).max(64),
   ports: AgentPorts,
   self_update_enabled: z.boolean(),
   /** Absent or null: this machine joins no network by itself. */
@@ -28,19 +29,19 @@ export type EnrollRequest = z.infer<typeof EnrollRequest>;
 /** Answer to a good enrolment. `api_token` and `proxy_password` are shown this once. */
 export const EnrollAnswer = z.object({
   node_id: NodeId,
-  api_token: z.string(),
-  proxy_password: z.string(),
+  api_token: wireText(),
+  proxy_password: wireText(),
   cluster_name: ClusterName,
-  admin_urls: z.array(z.string()),
+  admin_urls: z.array(wireText()),
   settings: AgentSettings,
 });
 export type EnrollAnswer = z.infer<typeof EnrollAnswer>;
 
 /** What an enrolment key blob says: all that a new agent needs. Source: contract.md, enrollment key. */
 export const EnrollmentBlob = z.object({
-  admin_urls: z.array(z.url()).min(1).max(32),
+  admin_urls: z.array(wireUrl()).min(1).max(32),
   cluster_name: ClusterName,
-  nonce: z.string().min(22).max(128),
+  nonce: wireText().min(22).max(128),
 });
 export type EnrollmentBlob = z.infer<typeof EnrollmentBlob>;
 

@@ -4,12 +4,13 @@ import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
 import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshNetwork, MeshReport, MeshRevision, MeshSettings, ToldKey, ToldMeshPeer } from './mesh.ts';
 import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
+import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 
 const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
-const Version = z.string().min(1).max(64);
+const Version = wireText().min(1).max(64);
 
 /** Rises by one with every frame of a direction, from 1, on each connection. A gap means a broken peer and ends the session (4008). */
 const seq = z.int().min(1);
@@ -36,9 +37,9 @@ export type Registration = z.infer<typeof Registration>;
 
 /** One service of the agent. `detail` is one sentence for an operator, free of secrets and addresses. */
 export const ServiceReport = z.object({
-  name: z.string().min(1).max(64),
+  name: wireText().min(1).max(64),
   healthy: z.boolean(),
-  detail: z.string().max(512).nullable(),
+  detail: wireText().max(512).nullable(),
 });
 
 /** Health of an agent: healthy when all of its services are. */
@@ -47,8 +48,8 @@ export type HealthReport = z.infer<typeof HealthReport>;
 
 /** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
 export const AgentSettings = z.object({
-  admin_urls: z.array(z.url().max(2_048)).max(32),
-  derp_map_urls: z.array(z.url().max(2_048)).max(32),
+  admin_urls: z.array(wireUrl().max(2_048)).max(32),
+  derp_map_urls: z.array(wireUrl().max(2_048)).max(32),
   refresh_ms: z.int().min(1_000).max(600_000),
   /** Absent from an admin of version 1: then nothing is recorded. */
   ssh_recording: SshRecordingSettings.optional(),
@@ -71,7 +72,7 @@ export const ExecutionResult = z.object({
   execution: ExecutionId,
   outcome: Outcome,
   exit_code: z.int().min(-1).max(255),
-  output: z.string().max(OUTPUT_PART_BYTES_MAX),
+  output: foreignText().max(OUTPUT_PART_BYTES_MAX),
   parts: z.int().min(0).max(OUTPUT_PARTS_MAX),
   output_truncated: z.boolean(),
   /** Absent from an agent before version 3, when the delivery had no traceparent, and when no process ran. */
@@ -86,11 +87,11 @@ export const AgentFrame = z.discriminatedUnion('type', [
   /** These are fsynced in the journal. */
   z.object({ seq, type: z.literal('acknowledge'), executions: Executions.min(1) }),
   /** One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its `part-stored`. */
-  z.object({ seq, type: z.literal('output-part'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1), text: z.string().max(OUTPUT_PART_BYTES_MAX) }),
+  z.object({ seq, type: z.literal('output-part'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1), text: foreignText().max(OUTPUT_PART_BYTES_MAX) }),
   /** Repeated on every connection until confirmed. */
   z.object({ seq, type: z.literal('result'), results: z.array(ExecutionResult).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
   /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end` when the process is over. */
-  z.object({ seq, type: z.literal('tail-output'), execution: ExecutionId, offset: z.int().min(0), text: z.string().max(OUTPUT_PART_BYTES_MAX), end: z.boolean() }),
+  z.object({ seq, type: z.literal('tail-output'), execution: ExecutionId, offset: z.int().min(0), text: foreignText().max(OUTPUT_PART_BYTES_MAX), end: z.boolean() }),
   z.object({ seq, type: z.literal('report'), report: HealthReport }),
   /** Somebody wants in by SSH. `attempt` is the agent's own number, which the verdict repeats. */
   z.object({ seq, type: z.literal('verify-ssh'), attempt: z.int().min(1), username: SshUsernameTried, credential: SshCredential }),
@@ -109,7 +110,7 @@ export type AgentFrame = z.infer<typeof AgentFrame>;
 /** One execution to run. `expires_in_ms` is a duration, because clocks of machines differ; null means never. */
 export const Delivery = z.object({
   execution: ExecutionId,
-  command_text: z.string().min(1).max(COMMAND_TEXT_BYTES_MAX),
+  command_text: wireText().min(1).max(COMMAND_TEXT_BYTES_MAX),
   timeout_ms: z.int().min(1).nullable(),
   expires_in_ms: z.int().min(0).nullable(),
   /** Whose child its process is. Absent when nobody traces it, and for agents before version 3. */
@@ -120,7 +121,7 @@ export type Delivery = z.infer<typeof Delivery>;
 /** admin → agent */
 export const AdminFrame = z.discriminatedUnion('type', [
   /** Answer to hello. The session is live from here. */
-  z.object({ seq, type: z.literal('welcome'), protocol: z.int().min(1), cluster_name: z.string(), settings: AgentSettings }),
+  z.object({ seq, type: z.literal('welcome'), protocol: z.int().min(1), cluster_name: wireText(), settings: AgentSettings }),
   /** Start these in this order, as concurrency allows. Known ids are acknowledged again and not started again. */
   z.object({ seq, type: z.literal('deliver'), deliveries: z.array(Delivery).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
   /** Their results are stored: the agent forgets them. */
@@ -135,7 +136,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First through the mesh, where there is a way. */
-  z.object({ seq, type: z.literal('open-tunnel'), token: z.string().min(22).max(128), admin_url: z.url().max(2_048).optional(), mesh_url: z.url().max(2_048).optional() }),
+  z.object({ seq, type: z.literal('open-tunnel'), token: wireText().min(22).max(128), admin_url: wireUrl().max(2_048).optional(), mesh_url: wireUrl().max(2_048).optional() }),
   z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
   /** These users and keys are gone: end the sessions that they opened, now (E5). */
   z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),
@@ -144,11 +145,11 @@ export const AdminFrame = z.discriminatedUnion('type', [
   /** What changed from one state to the next. An agent that holds another state advertises itself again, with that one, and gets what it misses. */
   z.object({ seq, type: z.literal('mesh-changed'), from: MeshRevision, to: MeshRevision, set: z.array(ToldMeshPeer).max(MESH_PEERS_MAX), removed: z.array(ToldKey).max(MESH_PEERS_MAX) }),
   /** No network for this node, and why, in one sentence. */
-  z.object({ seq, type: z.literal('mesh-refused'), reason: z.string().max(512) }),
+  z.object({ seq, type: z.literal('mesh-refused'), reason: wireText().max(512) }),
   /** Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is not known. */
   z.object({ seq, type: z.literal('mesh-observed'), endpoint: WireguardEndpoint, is_stable: z.boolean().nullable() }),
   /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
-  z.object({ seq, type: z.literal('netmaker-join'), network: z.string().min(1).max(32), token: z.string().min(1).max(8_192) }),
+  z.object({ seq, type: z.literal('netmaker-join'), network: wireText().min(1).max(32), token: wireText().min(1).max(8_192) }),
   /** Try a direct path to this peer in so many ms: it does the same then. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey, in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX) }),
   z.object({ seq, type: z.literal('pong') }),

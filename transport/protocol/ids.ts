@@ -1,11 +1,12 @@
 /** Branded identifiers: a node's id cannot be passed where an execution's is wanted. */
 import { z } from 'zod';
+import { wireText } from './text.ts';
 
 /** A UUID as a client may write it, in either case; what comes out is lower-case. */
 export const Uuid = z.guid('must be a UUID').transform((text) => text.toLowerCase());
 
 /** A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks fastest. */
-const WrittenUuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be a UUID in lower case');
+const WrittenUuid = wireText().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be a UUID in lower case');
 
 /** A node: made by its agent, kept in its data directory. */
 export const NodeId = WrittenUuid.brand<'NodeId'>();

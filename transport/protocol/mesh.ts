@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { NodeId } from './ids.ts';
+import { wireText } from './text.ts';
 import { HostIpv4, HostIpv6, isEndpoint, isWireguardKey, RangeIpv4, RangeIpv6, UdpPort, WireguardEndpoint, WireguardKey } from './wireguard.ts';
 
 /** Endpoints that one member publishes. A machine with more interfaces names those that are likeliest to be reached. */
@@ -42,7 +43,7 @@ export type MeshPeer = z.infer<typeof MeshPeer>;
 const WORD_CHARACTERS_MAX = 64;
 
 /** What stands for a key that may be none: of a peer that goes, or of one that is looked at alone. */
-export const ToldKey = z.string().max(WORD_CHARACTERS_MAX);
+export const ToldKey = wireText().max(WORD_CHARACTERS_MAX);
 
 /**
  * A peer as an admin tells of it. What WireGuard must take is only bounded here and looked at by `soundPeers`: one bad peer, told by an admin that knew no better, would else
@@ -86,7 +87,7 @@ function hasAddresses({ ipv4, ipv6 }: MeshPeer): boolean {
 export const MeshNetwork = z.object({
   cluster_name: ClusterName,
   /** `<cluster>.<DOMAIN>`, below which names of members are. */
-  domain: z.string().max(253),
+  domain: wireText().max(253),
   /** The key under which this member is known to the others: the one to use. */
   public_key: WireguardKey,
   ipv4: HostIpv4,
@@ -125,7 +126,7 @@ export const MeshReport = z.object({
 export type MeshReport = z.infer<typeof MeshReport>;
 
 /** Where a member's WireGuard socket is seen from outside: a peer without addresses, which answers handshakes and nothing else. Null host: the one of the admin's URL. */
-export const MeshObserver = z.object({ host: z.string().max(253).nullable(), port: UdpPort, public_key: WireguardKey });
+export const MeshObserver = z.object({ host: wireText().max(253).nullable(), port: UdpPort, public_key: WireguardKey });
 export type MeshObserver = z.infer<typeof MeshObserver>;
 
 /** How agents join their network: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or not at all. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Uuid } from './ids.ts';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from './limits.ts';
+import { foreignText } from './text.ts';
 
 /** Algorithms of keys that may log in. Source: spec.md, SSH public key. */
 export const SSH_KEY_ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'] as const;
@@ -15,14 +16,14 @@ export function fingerprintOf(blob: Uint8Array): string {
 }
 
 /** A user name as a client typed it: any text of a bounded length. */
-export const SshUsernameTried = z.string().max(SSH_USERNAME_CHARS_MAX);
+export const SshUsernameTried = foreignText().max(SSH_USERNAME_CHARS_MAX);
 
 /**
  * What a client shows. The agent itself verifies the signature of a key (E6): `none` was made yet, the client only asks whether
  * the key would do; `verified`; or `wrong`, which is told so that the attempt is known.
  */
 export const SshCredential = z.discriminatedUnion('method', [
-  z.object({ method: z.literal('password'), password: z.string().max(SSH_PASSWORD_CHARS_MAX) }),
+  z.object({ method: z.literal('password'), password: foreignText().max(SSH_PASSWORD_CHARS_MAX) }),
   z.object({ method: z.literal('public_key'), blob: z.base64().max(SSH_KEY_CHARS_MAX), signature: z.enum(['none', 'verified', 'wrong']) }),
 ]);
 export type SshCredential = z.infer<typeof SshCredential>;

@@ -1,6 +1,6 @@
 /** Which trace something belongs to, as W3C Trace Context (level 1) writes it. Pure, so that admin and agent read and write it alike. */
 import { hash, randomFillSync } from 'node:crypto';
-import { z } from 'zod';
+import { wireText } from './text.ts';
 
 /** A place in a trace: whoever continues the trace names this span as its parent. */
 export interface TraceContext {
@@ -46,7 +46,7 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
 }
 
 /** A `traceparent` in a frame: version 00, so that both sides know what it says. */
-export const Traceparent = z.string().length(TRACEPARENT_CHARACTERS).refine((text) => text.startsWith(`${VERSION}-`) && parseTraceparent(text) !== null);
+export const Traceparent = wireText().length(TRACEPARENT_CHARACTERS).refine((text) => text.startsWith(`${VERSION}-`) && parseTraceparent(text) !== null);
 
 /** The trace id of a `traceparent`, for log lines; undefined when there is none. */
 export function traceIdOf(traceparent: string | null | undefined): string | undefined {

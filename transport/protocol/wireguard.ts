@@ -3,6 +3,7 @@
  * interface takes (R4), of the kernel and of wireguard-go alike; what does not is refused where it comes in, so that it never stops a change at all others.
  */
 import { z } from 'zod';
+import { wireText } from './text.ts';
 
 /** Peers of one interface here. Half of what wireguard-go takes (device/constants.go, MaxPeers), and above what a setting asks for by default. */
 export const WIREGUARD_PEERS_MAX = 32_768;
@@ -20,7 +21,7 @@ const KEY = /^[\d+/A-Za-z]{42}[048AEIMQUYcgkosw]=$/u;
 const ENDPOINT = /^(?:([\d.]{7,15})|\[([\da-fA-F:.]{2,45})\]):([1-9]\d{0,4})$/u;
 
 /** The base64 form of `wg`, with no other form of the same bytes. */
-export const WireguardKey = z.string().length(WIREGUARD_KEY_CHARACTERS).regex(KEY, 'must be a WireGuard key: 32 bytes in base64');
+export const WireguardKey = wireText().length(WIREGUARD_KEY_CHARACTERS).regex(KEY, 'must be a WireGuard key: 32 bytes in base64');
 
 /** A UDP port that somebody can be sent to. */
 export const UdpPort = z.int().min(1).max(UDP_PORT_MAX);
@@ -38,7 +39,7 @@ export const RangeIpv4 = z.cidrv4();
 export const RangeIpv6 = z.cidrv6().refine((range) => isShortIpv6(range.split('/')[0] ?? ''), 'must be an IPv6 range in its short form');
 
 /** Address and port where somebody may be reached: `198.51.100.7:51820` or `[2001:db8::7]:51820`. Never a name, which would have to be asked of a server, and no zone. */
-export const WireguardEndpoint = z.string().max(64).refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');
+export const WireguardEndpoint = wireText().max(64).refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');
 
 /** Whether this is a key in the one base64 form that it has. */
 export function isWireguardKey(text: string): boolean {
