@@ -42,7 +42,7 @@ export function listInput<N extends ListName>(name: N): z.ZodType<ListQuery, Lis
 export function inputOf<Spec extends ListSpec>(spec: Spec): z.ZodType<ListQuery, ListParameters<Spec>> {
   const parameters = parametersOf(spec.fields);
   const shape: Record<string, z.ZodType> = {
-    page: fromText(integerOf, z.int().min(1).max(PAGE_MAX)).default(1).describe('Which page, from 1.'),
+    page: fromText(integerOf, z.int().min(1).max(PAGE_MAX)).default(1).describe('Which page, from 1. A walk in order of creation from the first to the last page shows every row that was there when it began; what is inserted meanwhile may move others to a later page, where they are shown once more.'),
     page_size: fromText(integerOf, z.int().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT).describe('Rows a page.'),
     sort: sortOf(spec.sortable),
   };

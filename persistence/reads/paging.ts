@@ -1,23 +1,41 @@
 /** Pages of any list: first the ids, off an index alone where there is one, then the rows of the page. */
+import type { Pool, PoolClient } from 'pg';
 import type { ListQuery } from '../../actors/filters.ts';
 import type { Page } from '../../actors/kit/ports.ts';
 import { all, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
+import { inTransaction } from '../transaction.ts';
+
+/** Both statements of a page see the same rows. The first page is counted from the front, and needs no snapshot. */
+const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';
 
 /** Rows that a page may lie from the nearer end before landmarks are looked for, since they cost a statement more. */
 const NEAR_ROWS = 20_000;
 
 /**
  * One page and the count of all rows that match. Null sorts as the greatest value; the id breaks ties, in the direction of the last
- * sort field. The count and the page are two statements: with rows coming and going between them, a page may be off by those.
+ * sort field. The count and the page are of one snapshot, so that a page that is counted from the end lies where it says: whoever walks in
+ * order of creation, either way, to the last page is shown every row that was there when the walk began, however many are inserted meanwhile. Those
+ * inserted in front move others to a later page, where they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
 export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
+  const located = query.page === 1 ? await locate(source, reading, reading.pool, query) : await inTransaction(reading.pool, 'listing', (client) => locate(source, reading, client, query), ONE_SNAPSHOT);
+  return { rows: await source.resources(reading, located.ids, false), totalCount: located.totalCount };
+}
+
+/** Which rows are on a page. */
+interface Located {
+  readonly ids: readonly string[];
+  readonly totalCount: number;
+}
+
+async function locate<T>(source: Source<T>, reading: Reading, client: Pool | PoolClient, query: ListQuery): Promise<Located> {
   const where = all(query.filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)));
   const filterJoin = query.filters.some(({ field }) => fieldOf(source, field).cluster === true);
-  const totalCount = await count(source, reading, query.filters.length === 0 ? null : where, filterJoin);
+  const totalCount = await count(source, client, query.filters.length === 0 ? null : where, filterJoin);
   const span = spanOf(query, totalCount);
-  if (span.size <= 0) return { rows: [], totalCount };
+  if (span.size <= 0) return { ids: [], totalCount };
   if (Math.min(span.offset, span.fromEnd) > NEAR_ROWS && query.filters.length === 0) {
     const deep = await deepPage(source, reading, query);
     if (deep !== null) return deep;
@@ -25,10 +43,10 @@ export async function page<T>(source: Source<T>, reading: Reading, query: ListQu
 
   const backwards = span.fromEnd < span.offset; // past the middle it is nearer from the other end
   const joined = filterJoin || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
-  const ids = await idsOf(reading, sql`
+  const ids = await idsOf(client, sql`
     select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${where}
     order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`, backwards);
-  return { rows: await source.resources(reading, ids, false), totalCount };
+  return { ids, totalCount };
 }
 
 /** Where a page lies: rows before it, rows in it, rows after it. */
@@ -39,7 +57,7 @@ function spanOf({ page: number, pageSize }: ListQuery, totalCount: number): { re
 }
 
 /** A page in order of creation, from the nearest landmark; null when there is none. */
-async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T> | null> {
+async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Located | null> {
   const landmarks = reading.landmarks.get(source);
   const [sort, ...more] = query.sort;
   if (landmarks === undefined || more.length > 0 || (sort !== undefined && fieldOf(source, sort.field).creation !== true)) return null;
@@ -49,23 +67,23 @@ async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery
   if (located === null) return null;
   const { place: { after, skip }, totalCount } = located;
   const { size } = spanOf(query, totalCount);
-  const ids = await idsOf(reading, sql`
+  const ids = await idsOf(reading.pool, sql`
     select ${source.id} as id from ${source.table} where ${after === null ? sql`true` : sql`${source.id} > ${after}::uuid`}
     order by ${source.id} limit ${Math.max(0, size)}::bigint offset ${skip}::bigint`, newestFirst);
-  return { rows: await source.resources(reading, ids, false), totalCount };
+  return { ids, totalCount };
 }
 
-async function idsOf({ pool }: Reading, statement: Sql, backwards: boolean): Promise<readonly string[]> {
-  const ids = (await rowsOf<{ id: string }>(pool, 'listing', statement)).map(({ id }) => id);
+async function idsOf(client: Pool | PoolClient, statement: Sql, backwards: boolean): Promise<readonly string[]> {
+  const ids = (await rowsOf<{ id: string }>(client, 'listing', statement)).map(({ id }) => id);
   return backwards ? ids.reverse() : ids;
 }
 
 /** Of a whole long table triggers keep the count; else the rows are counted. */
-async function count<T>(source: Source<T>, { pool }: Reading, where: Sql | null, joined: boolean): Promise<number> {
+async function count<T>(source: Source<T>, client: Pool | PoolClient, where: Sql | null, joined: boolean): Promise<number> {
   const statement = where === null && source.counted !== null
     ? sql`select coalesce(sum(n), 0)::float8 as total from row_count where table_name = ${source.counted}`
     : sql`select count(*)::float8 as total from ${source.table} ${joined ? source.joinCluster : sql``} where ${where ?? sql`true`}`;
-  const [row] = await rowsOf<{ total: number }>(pool, 'counting', statement);
+  const [row] = await rowsOf<{ total: number }>(client, 'counting', statement);
   return row?.total ?? 0;
 }
 
