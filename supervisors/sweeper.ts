@@ -34,6 +34,8 @@ interface Ended {
 export interface SweepPort {
   expireDue(): Promise<readonly Ended[]>;
   dropOrphans(): Promise<readonly Ended[]>;
+  /** Ends executions of one node that is gone. */
+  dropOf(node: NodeId): Promise<readonly Ended[]>;
   prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number; readonly deliveries: number; readonly orphanDeliveries: number; readonly recordings: number }>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
@@ -74,6 +76,11 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     for (;;) if (stopped || !(await sweep())) return;
   }
 
+  function atOnce(what: string, sweep: () => Promise<boolean>): void {
+    const round = untilDone(sweep).catch((error: unknown) => failed(what, error)).finally(() => { running.delete(round); });
+    running.add(round);
+  }
+
   function failed(what: string, error: unknown): void {
     if (error instanceof DatabaseUnavailable) log.debug({ what }, 'a sweep waits for the database');
     else log.error({ error, what }, 'a sweep failed');
@@ -87,6 +94,10 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     return executions.length >= sweeps.batchRows;
   }
 
+  // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look for orphans finds it.
+  const unsubscribe = bus.subscribe((notices) => {
+    for (const notice of notices) if (notice.type === 'node-removed') atOnce('executions of a deleted node', async () => ended(await sweeps.dropOf(notice.node)));
+  });
   every(EXPIRY_EVERY_MS, 'expiry', async () => ended(await sweeps.expireDue()));
   every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
   every(FORGOTTEN_EVERY_MS, 'forgotten executions', async () => {
@@ -110,6 +121,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
 
   return async () => {
     stopped = true;
+    unsubscribe();
     await Promise.all(running);
   };
 }

@@ -12,11 +12,11 @@ import { isHot } from '../../actors/writes.ts';
 import { isConflict, isDoubtful, isLost } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import { takesWrites } from '../write-probe.ts';
+import { deleteExecutions, markCancelled } from './chunks.ts';
 import { storeCold } from './cold.ts';
 import type { ColdOutcome, ColdPorts } from './cold.ts';
 import { storedNotices } from './doubts.ts';
-import { storeBatch } from './hot-batch.ts';
-import type { HotChange } from './hot-batch.ts';
+import { storeBatch, type HotChange } from './hot-batch.ts';
 import { BATCH_PATIENCE, createIsolation, type Patience } from './isolation.ts';
 import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
 
@@ -213,6 +213,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       try {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
         const beganMs = performance.now();
+        if (change.write.kind === 'command-deleted') await deleteExecutions(pool, change.write.command);
         const outcome = await storeUnhindered(lease, change);
         const without = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
         refused.push(...without);
@@ -254,6 +255,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     waiting: () => queue.length,
     async commit(lease, changes) {
       const hot = changes.filter((change): change is HotChange => isHot(change.write));
+      for (const { write } of hot) if (write.kind === 'command-cancel-requested' && back === null) await markCancelled(pool, write.command, write.atMs);
       const refused = hot.length === 0 ? [] : await commitHot(lease, hot);
       if (hot.length === changes.length) return refused;
       return [...refused, ...(await commitCold(lease, changes.filter((change) => !isHot(change.write))))];

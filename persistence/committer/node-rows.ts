@@ -5,6 +5,7 @@ import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/id
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
+import { CHUNK_EXECUTIONS_MAX } from './chunks.ts';
 import { moveMember } from './mesh-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
@@ -60,13 +61,17 @@ async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'no
   return NOTHING_TO_TELL;
 }
 
-/** Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). */
+/**
+ * Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). Those beyond one chunk are without a node
+ * from then on: the sweeper drops them, chunk by chunk and at once, also after a crash.
+ */
 async function deleteNode(em: EntityManager, node: NodeId, at: Date): Promise<Written> {
   const [row] = await em.execute<{ cluster_id: string; token_hash: Uint8Array }[]>('select cluster_id, token_hash from node where id = ? for update', [node]);
   if (row === undefined) throw gone();
   const dropped = await em.execute<{ id: ExecutionId; command_id: CommandId; cluster_name: string }[]>(
-    `update command_execution set status = 'dropped', finished_at = ?, updated_at = ? where node_id = ? and finished_at is null returning id, command_id, cluster_name`,
-    [at, at, node],
+    `update command_execution set status = 'dropped', finished_at = ?, updated_at = ? where id in (select id from command_execution where node_id = ? and finished_at is null order by id limit ? for update)
+     returning id, command_id, cluster_name`,
+    [at, at, node, CHUNK_EXECUTIONS_MAX],
   );
   await em.nativeDelete(Node, { id: node });
   await em.upsert(DeletedNode, { id: node, tokenHash: row.token_hash, deletedAt: at });

@@ -52,6 +52,20 @@ export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<
   });
 }
 
+/** The same of one node that was deleted, found by its own index. */
+export async function dropOf(pool: Pool, now: Sql, node: NodeId, limit: number): Promise<readonly EndedExecution[]> {
+  return inTransaction(pool, 'dropping the executions of a deleted node', async (client) => {
+    const rows = await rowsOf<ExecutionRow>(client, 'dropping the executions of a deleted node', sql`
+      with orphan as (
+        select id from command_execution where node_id = ${node}::uuid and finished_at is null and not exists (select from node where id = ${node}::uuid)
+        order by id limit ${limit}::int for update skip locked)
+      update command_execution e set status = 'dropped', finished_at = ${now}, updated_at = ${now} from orphan where e.id = orphan.id
+      returning e.id, e.command_id, e.node_id, e.cluster_name`);
+    await dropParts(client, rows);
+    return rows.map((row) => ended(row, 'dropped'));
+  });
+}
+
 function ended(row: Pick<ExecutionRow, 'id' | 'command_id' | 'node_id' | 'cluster_name'>, status: EndedExecution['status']): EndedExecution {
   return { execution: row.id, command: row.command_id, node: row.node_id, clusterName: row.cluster_name, status, exitCode: null };
 }

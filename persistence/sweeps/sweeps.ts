@@ -1,9 +1,9 @@
 /** Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller. */
 import type { Pool } from 'pg';
-import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { DATABASE_NOW, before } from './moments.ts';
 import { prunePublicKeys } from './public-keys.ts';
-import { dropOrphans, expireDue, type EndedExecution } from './ended.ts';
+import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRecordings, pruneRemembered } from './pruned.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
@@ -41,6 +41,8 @@ export interface Sweeps {
   expireDue(limit?: number): Promise<readonly EndedExecution[]>;
   /** Ends executions whose node is gone. */
   dropOrphans(limit?: number): Promise<readonly EndedExecution[]>;
+  /** Ends executions of this node if it is gone: the first look for those of a node that was just deleted. */
+  dropOf(node: NodeId, limit?: number): Promise<readonly EndedExecution[]>;
   /** Deletes one batch of everything that has been kept long enough. */
   prune(limit?: number): Promise<Pruned>;
 }
@@ -53,6 +55,7 @@ export function createSweeps(pool: Pool, { executionDays, eventDays, deliveryDay
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
+    dropOf: (node, limit = SWEEP_ROWS_MAX) => dropOf(pool, now, node, limit),
     prune: async (limit = SWEEP_ROWS_MAX) => {
       const keptFrom = before(now, executionDays * DAY_MS);
       return {
