@@ -86,6 +86,20 @@ test(`at most ${WAITING_MAX} wait, and the network that floods makes room for th
   t.is(clock.waiting(), 0);
 });
 
+test('a flood of connections without a key, all answering pings, keeps nobody with a key out', async (t) => {
+  const { url } = await start(t);
+  const flood: WebSocket[] = [];
+  while (flood.length < WAITING_MAX + 50) flood.push(...await Promise.all(Array.from({ length: 50 }, () => open(t, url))));
+  const closed = Promise.all(flood.slice(0, 50).map(async (socket) => { if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close'); }));
+
+  const honest = await open(t, url, bearer(KEYS.api));
+  await heard(honest);
+  await closed;
+
+  t.is(honest.readyState, WebSocket.OPEN);
+  t.is(flood.filter(({ readyState }) => readyState === WebSocket.OPEN).length, WAITING_MAX - 1); // it waited there too, for a moment
+});
+
 test('places have a share for one key and for one address, of which IPv6 has one for each /64', (t) => {
   const shares = createShares({ placesMax: 5, ofOneKeyMax: 3, ofOneAddressMax: 2 });
 
