@@ -59,6 +59,7 @@ const identity = {
   ADMIN_MAX_WIREGUARD_PEERS: integer({ min: 1, max: WIREGUARD_PEERS_MAX }).default(20_000).describe('Peers that this admin may have, admins and nodes together.'),
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
   CORE_DERP_MAP_URLS: urls().optional().meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
+  ADMIN_FORGET_AFTER_MS: durationMs({ min: 5_000, max: 2_592_000_000 }).default(3_600_000).describe('An admin that has not checked in for so long is removed from the list.'),
   NODE_UNREACHABLE_AFTER_MS: durationMs({ min: 1_000, max: 3_600_000 }).default(30_000).describe('Silence after which a node is unreachable.'),
   NODE_STATUS_DAMPING_MS: durationMs({ min: 0, max: 300_000 }).default(30_000).describe('A node whose status changes often is told as better once it has been so for this long; 0 tells it at once.'),
 };

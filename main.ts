@@ -40,6 +40,7 @@ import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './persistence/mesh/vpn
 import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
 import { hearPeers } from './persistence/peer-listener.ts';
 import { tellPeers, wantTunnel } from './persistence/peers.ts';
+import { announcePresence } from './persistence/peer-presence.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './persistence/publishing/channels.ts';
@@ -59,6 +60,7 @@ import { checkEncryptionKey } from './persistence/secret-check.ts';
 import { createPasswords } from './persistence/ssh/passwords.ts';
 import { createSshLogins } from './persistence/ssh/verifier.ts';
 import { findForgotten } from './persistence/sweeps/forgotten.ts';
+import { markOwnerless } from './persistence/sweeps/ownerless.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { readTotals } from './persistence/totals.ts';
 import { createVault } from './persistence/vault.ts';
@@ -179,7 +181,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), isFresh: (cluster) => tree.held.isFresh(cluster), store: (...said) => storeGateway(pool, adminId, ...said),
   });
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
-  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, clock: systemClock, log });
+  const presence = announcePresence(pool, adminId, { clock: systemClock, monotonicMs, log });
+  unwind.add('words to other admins', () => presence.stop());
+  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, heard: (id) => presence.heard(id), clock: systemClock, log });
   unwind.add('words of other admins', () => peers.stop());
 
   /** Here, and at whichever admin has a tunnel to it (E5). */
@@ -225,7 +229,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const { broker } = publishing;
   const probe = createWriteProbe(pool, monotonicMs);
   const health: HealthPorts = {
-    rows: { ...healthCounts(pool, adminId), write: () => probe.write() }, clock, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
+    rows: { ...healthCounts(pool, adminId), write: () => probe.write() }, peers: presence, clock, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
     proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
     broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
@@ -237,7 +241,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       checkHealth: sharedChecks(subsystems(health)), checkClusterHealth: sharedChecks(adminCluster(health)),
       urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
       deliversWebhooks: () => publishing.webhooks.holds(),
-      isDegraded: () => tree.ownership.isDegraded(),
+      isDegraded: () => tree.ownership.isDegraded(), orphans: () => tree.ownership.orphans(),
       settings: { adminUrls: urls, metricsBaseUrl: config.METRICS_BASE_URL ?? null, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
     },
     settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config), ownNames: ownNames(config) },
@@ -278,7 +282,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   await publishing.start();
   unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
   const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, config.NODE_UNREACHABLE_AFTER_MS, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }

@@ -302,7 +302,7 @@ export interface AdminClusterResource {
     readonly name: string;
     readonly vpn_host_id: string;
     readonly vpn_hostname: string | null;
-    readonly status: 'healthy' | 'unreachable';
+    readonly status: 'healthy' | 'unreachable' | 'gone';
     readonly last_checked_in: Instant;
   }[];
 }

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { AdminDirectory, AdminTopology, Ask, Clock, Discovery, NodeDiagnoses, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
+import type { ClusterId } from '../transport/protocol/ids.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
 
@@ -35,6 +36,8 @@ export interface OperationPorts {
   deliversWebhooks(): boolean;
   /** More nodes than the admins together have room for. */
   isDegraded(): boolean;
+  /** Clusters that no admin has room for. */
+  orphans(): readonly ClusterId[];
   readonly settings: OperationSettings;
 }
 

@@ -28,6 +28,8 @@ export interface AdminRegistry extends AdminDirectory {
   checkGroup(): Promise<void>;
   /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as renewing leases does. */
   checkIn(): Promise<string>;
+  /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
+  forgetGone(afterMs: number): Promise<number>;
   /** Removes this admin from the list, at shutdown. */
   checkOut(): Promise<void>;
 }
@@ -50,6 +52,7 @@ export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<
       const other = await guarded(() => orm.em.fork().findOne(Admin, { name: { $ne: self.name }, adminClusterName: { $ne: self.adminClusterName }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) } }));
       if (other !== null) throw new AnotherAdminGroup(`ADMIN_CLUSTER_NAME is "${self.adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`);
     },
+    forgetGone: (afterMs) => guarded(() => orm.em.fork().nativeDelete(Admin, { name: { $ne: self.name }, lastCheckedIn: { $lt: raw('clock_timestamp() - ? * interval \'1 ms\'', [afterMs]) } })),
     checkOut: () => guarded(async () => { await orm.em.fork().nativeDelete(Admin, { name: self.name }); }),
     me: () => guarded(async () => {
       const em = orm.em.fork();

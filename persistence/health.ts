@@ -9,7 +9,7 @@ export interface HealthCounts {
   registrationAgeMs(): Promise<number | null>;
   unrecordedClusters(): Promise<number>;
   eventsLieBehind(): Promise<boolean>;
-  admins(silentMsMin: number, forgottenMs: number): Promise<{ readonly total: number; readonly silent: number }>;
+  admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
 }
 
@@ -27,10 +27,10 @@ export function healthCounts(pool: Pool, adminId: string): HealthCounts {
       return (await one<{ count: number }>(sql`select count(*)::int as count from cluster c where not exists (select from cluster_ownership o where o.cluster_id = c.id)`))?.count ?? 0;
     },
     eventsLieBehind: async () => await aheadBy(pool) > 0,
-    async admins(silentMsMin, forgottenMs) {
+    async admins(silentMsMin, goneMs) {
       const counts = await one<{ total: number; silent: number }>(sql`
         select count(*)::int as total, (count(*) filter (where last_checked_in < clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as silent
-        from admin where last_checked_in > clock_timestamp() - ${forgottenMs}::float8 * interval '1 ms'`);
+        from admin where last_checked_in > clock_timestamp() - ${goneMs}::float8 * interval '1 ms'`);
       return counts ?? { total: 0, silent: 0 };
     },
     async clusters() {

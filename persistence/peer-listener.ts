@@ -11,17 +11,20 @@ export interface PeerListenerPorts {
   /** False: the node has no session here. */
   readonly sendToNode: (node: NodeId, frame: AdminFrameBody) => boolean;
   readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
+  /** Another admin is here, or this one. */
+  readonly heard: (adminId: string) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Listens until it is stopped. */
-export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, clock, log }: PeerListenerPorts): Listener {
+export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, heard, clock, log }: PeerListenerPorts): Listener {
   const listener = database.listen([PEER_WORDS], clock);
   listener.onNotice((_channel, payload) => {
     if (payload === null) void endDeleted();
     const word = payload === null ? null : readPeerWord(payload);
     if (word === null) return;
+    if (word.type === 'here') heard(word.from);
     if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
     if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
     if (word.type !== 'tunnel-wanted' || word.to !== adminId || sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;

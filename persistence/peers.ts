@@ -13,6 +13,8 @@ const PeerWord = z.discriminatedUnion('type', [
   z.object({ type: z.literal('tunnel-wanted'), to: z.string(), from: z.string(), node: NodeId, token: z.string(), url: z.string() }),
   /** The node has no session here. */
   z.object({ type: z.literal('tunnel-refused'), to: z.string(), node: NodeId }),
+  /** It listens, and is heard. */
+  z.object({ type: z.literal('here'), from: z.string() }),
   /** Whatever is open to this node ends now (E5). */
   z.object({ type: z.literal('node-revoked'), from: z.string(), node: NodeId }),
 ]);

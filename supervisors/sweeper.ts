@@ -18,6 +18,9 @@ export const FORGOTTEN_EVERY_MS = 2_000;
 /** Time between two rounds of pruning, in ms; a round that found a full batch is followed at once. */
 export const PRUNE_EVERY_MS = 60_000;
 
+/** Time between two looks for nodes whose cluster nobody owns, and for admins that are gone, in ms. */
+export const OWNERLESS_EVERY_MS = 5_000;
+
 /** How often `last_seen_at` is stored, in ms. */
 export const PRESENCE_EVERY_MS = 10_000;
 
@@ -40,6 +43,10 @@ export interface SweepPort {
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
   findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[] }>;
+  /** Makes nodes unreachable whose cluster nobody has owned for a while. */
+  markOwnerless(): Promise<readonly NodeId[]>;
+  /** Removes admins that are gone. Answers how many. */
+  forgetAdmins(): Promise<number>;
   /** Rows of one batch. As many found: there are more. */
   readonly batchRows: number;
 }
@@ -104,6 +111,16 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     const { pending, cancels } = await sweeps.findForgotten();
     for (const id of pending) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'rescan' } });
     for (const { node: id, execution } of cancels) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'cancel', executions: [execution], asker: null } });
+    return false;
+  });
+  every(OWNERLESS_EVERY_MS, 'nodes without an owner', async () => {
+    const nodes = await sweeps.markOwnerless();
+    if (nodes.length > 0) bus.publish([...nodes.map((node): Notice => ({ type: 'node-changed', node })), { type: 'events-stored' }]);
+    return nodes.length >= sweeps.batchRows;
+  });
+  every(OWNERLESS_EVERY_MS, 'admins that are gone', async () => {
+    const admins = await sweeps.forgetAdmins();
+    if (admins > 0) log.info({ admins }, 'admins that have been gone for long are forgotten');
     return false;
   });
   every(PRESENCE_EVERY_MS, 'presence', async () => {

@@ -280,8 +280,8 @@ export interface AdminTopology {
   adminClusters(): Promise<readonly AdminClusterResource[]>;
   /** By the name of the admin that owns them. */
   edgeClusters(): Promise<Readonly<Record<string, ClusterHostNames>>>;
-  /** Those that nobody owns now. */
-  ownerlessClusters(): Promise<ClusterHostNames>;
+  /** These, as far as nobody owns them now. */
+  ownerless(clusters: readonly ClusterId[]): Promise<ClusterHostNames>;
 }
 
 /** A recording of an SSH session, as its node sent it. */

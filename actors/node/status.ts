@@ -4,7 +4,7 @@ import type { DomainEvent } from '../events.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged } from '../kit/step.ts';
 import type { NodeRecord, Standing } from '../records.ts';
-import { NODE_STATUSES } from '../resources.ts';
+import { instant, NODE_STATUSES } from '../resources.ts';
 import type { NodeStatus } from '../resources.ts';
 import { betterDueMs, changesWith } from './damping.ts';
 import { nodeSnapshot } from './snapshots.ts';
@@ -53,6 +53,12 @@ export function unreachable(state: NodeState, nowMs: number): Step<NodeState> {
   return state.record.status === 'unreachable' ? unchanged(state) : inStatus(state, 'unreachable', nowMs);
 }
 
+/** The node out of reach, for no admin has owned its cluster since: whoever could hear it would have to. */
+export function ownerless(state: NodeState, sinceMs: number, nowMs: number): Step<NodeState> {
+  const reason = `No admin has owned its cluster since ${instant(sinceMs)}`;
+  return state.record.status === 'unreachable' ? unchanged(state) : inStatus(state, 'unreachable', nowMs, reason);
+}
+
 /** Statuses that are better than the one that is told and that the session shows, best first, each with its beginning. */
 function betterSteps(session: LiveSession, told: NodeStatus): readonly { readonly status: NodeStatus; readonly sinceMs: number }[] {
   const steps = [
@@ -67,24 +73,25 @@ function isBetter(status: NodeStatus, than: NodeStatus): boolean {
 }
 
 /** The node in another status, with the change that stores and tells it. */
-function inStatus(state: NodeState, status: NodeStatus, nowMs: number): Step<NodeState> {
+function inStatus(state: NodeState, status: NodeStatus, nowMs: number, reason = reasonFor(state, status)): Step<NodeState> {
   const { standing } = state.record;
   const event = (record: NodeRecord): DomainEvent => ({ type: 'edge.node.status_changed', subject: record.id, atMs: nowMs, data: { ...nodeSnapshot(record), previous_status: state.record.status } });
-  return stored(state, status, { sinceMs: nowMs, changesMs: changesWith(standing.changesMs, nowMs) }, event, nowMs);
+  return stored(state, status, { sinceMs: nowMs, changesMs: changesWith(standing.changesMs, nowMs), reason }, event, nowMs);
 }
 
 /** The reason for the same status, stored when it is another one: no news for the world, and not more often than agents report. */
 function explained(state: NodeState, nowMs: number): Step<NodeState> {
   const { record } = state;
   const { evidence, reason } = record.standing;
-  if (reasonFor(state, record.status) === reason) return unchanged(state);
+  const now = reasonFor(state, record.status);
+  if (now === reason) return unchanged(state);
   if (evidence !== null && Math.abs(nowMs - Date.parse(evidence.observed_at)) < REPORT_INTERVAL_MS) return unchanged(state);
-  return stored(state, record.status, record.standing, null, nowMs);
+  return stored(state, record.status, { ...record.standing, reason: now }, null, nowMs);
 }
 
-function stored(state: NodeState, status: NodeStatus, { sinceMs, changesMs }: Pick<Standing, 'sinceMs' | 'changesMs'>, event: ((record: NodeRecord) => DomainEvent) | null, nowMs: number): Step<NodeState> {
+function stored(state: NodeState, status: NodeStatus, { sinceMs, changesMs, reason }: Pick<Standing, 'sinceMs' | 'changesMs' | 'reason'>, event: ((record: NodeRecord) => DomainEvent) | null, nowMs: number): Step<NodeState> {
   const { session } = state;
-  const standing: Standing = { sinceMs, reason: reasonFor(state, status), evidence: evidenceOf(session, state.record.standing.evidence, nowMs), changesMs };
+  const standing: Standing = { sinceMs, reason, evidence: evidenceOf(session, state.record.standing.evidence, nowMs), changesMs };
   const record: NodeRecord = { ...seen(state, nowMs), status, standing, updatedAtMs: nowMs };
   return step({ ...state, record }, [{
     write: { kind: 'node-status', node: record.id, status, standing, atMs: nowMs },

@@ -1,13 +1,11 @@
 /** All admins that share this database, as any one of them sees them: what /health/cluster checks. */
+import { ADMIN_GONE_MS } from '../../actors/kit/limits.ts';
 import { HealthProblem, type HealthCheck } from './checks.ts';
 import type { HealthPorts } from './ports.ts';
 import { takesWrites } from './subsystems.ts';
 
 /** An admin checks in each second. Silent for longer than this, it is missing, in ms. */
 export const ADMIN_SILENT_MS_MIN = 5_000;
-
-/** One that was killed stays registered. Silent for so long, it was taken out of service, in ms: a day, in which somebody should have looked. */
-export const ADMIN_FORGOTTEN_MS = 86_400_000;
 
 /** All of them, in a fixed order. */
 export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'isDegraded'>): readonly HealthCheck[] {
@@ -16,7 +14,7 @@ export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'i
     {
       name: 'admins',
       async check() {
-        const { total, silent } = await rows.admins(ADMIN_SILENT_MS_MIN, ADMIN_FORGOTTEN_MS);
+        const { total, silent } = await rows.admins(ADMIN_SILENT_MS_MIN, ADMIN_GONE_MS);
         if (silent > 0) throw new HealthProblem(`${silent} of ${total} admins have not checked in for over ${ADMIN_SILENT_MS_MIN / 1_000} s`);
       },
     },

@@ -11,8 +11,8 @@ export interface HealthRows {
   unrecordedClusters(): Promise<number>;
   /** What is stored next would lie behind a place that is stored in the order of events already, so that nobody reads it (V4). */
   eventsLieBehind(): Promise<boolean>;
-  /** Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for `forgottenMs` counts no more. */
-  admins(silentMsMin: number, forgottenMs: number): Promise<{ readonly total: number; readonly silent: number }>;
+  /** Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for `goneMs` is gone and counts no more. */
+  admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   /** Clusters, and those of them that no live admin owns. */
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
 }
@@ -20,6 +20,8 @@ export interface HealthRows {
 /** Everything that is checked. Null: it does not exist here. */
 export interface HealthPorts {
   readonly rows: HealthRows;
+  /** Admins that check in, this one among them, and those of them whose words do not arrive here. Rejects with DatabaseUnavailable. */
+  readonly peers: { unheard(): Promise<{ readonly total: number; readonly unheard: number }> };
   /** The clock of this machine beside the database's: how far it is ahead, in ms, and whether that is too far. */
   readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */

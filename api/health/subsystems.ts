@@ -14,7 +14,7 @@ export const VPN_MANAGER_RETRY_MS = 500;
 const BACKLOG_COUNTED_MAX = 100_000;
 
 /** All of them, in a fixed order. */
-export function subsystems({ rows, clock, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
+export function subsystems({ rows, peers, clock, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
   return [
     {
       name: 'database',
@@ -33,6 +33,8 @@ export function subsystems({ rows, clock, leasesQuietMs, vpnManager, vpnClient, 
         const ageMs = await rows.registrationAgeMs();
         if (ageMs === null) throw new HealthProblem('this admin is not registered: its peers do not know of it');
         if (ageMs > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
+        const { total, unheard } = await peers.unheard();
+        if (unheard > 0) throw new HealthProblem(`${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`);
       },
     },
     {

@@ -22,7 +22,8 @@ export const get_my_admin_cluster = operation({
   rest: { method: 'GET', path: '/admins/my_admin_cluster', status: 200 },
   input: nothing,
   output: MyAdminClusterView,
-  handle: async (_input, { ports }) => ok({ ...await ports.adminTopology.mine(), degraded: ports.isDegraded() }),
+  // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what would make it worse.
+  handle: async (_input, { ports }) => ok({ ...await ports.adminTopology.mine(), degraded: ports.isDegraded() || ports.orphans().length > 0 }),
 });
 
 export const list_admin_clusters = operation({
@@ -53,11 +54,11 @@ export const list_edge_clusters = operation({
 export const list_orphaned_clusters = operation({
   name: 'list_orphaned_clusters',
   kind: 'query',
-  summary: 'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for all nodes.',
+  summary: 'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for every cluster.',
   rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
   input: nothing,
   output: OrphanedClustersView,
-  handle: async (_input, { ports }) => ok(ports.isDegraded() ? await ports.adminTopology.ownerlessClusters() : {}),
+  handle: async (_input, { ports }) => ok(ports.orphans().length === 0 ? {} : await ports.adminTopology.ownerless(ports.orphans())),
 });
 
 export const check_admin_health = operation({

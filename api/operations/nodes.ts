@@ -35,8 +35,7 @@ export const get_node = operation({
 
 export const delete_node = operation({
   name: 'delete_node',
-  kind: 'mutation',
-  needsCapacity: true,
+  kind: 'mutation', // also while there are more nodes than room: it ends that
   summary: 'Delete a node: its open executions are dropped, its token is revoked and its session ends at once.',
   rest: { method: 'DELETE', path: '/nodes/:id', status: 204 },
   conflicts: true,
@@ -47,8 +46,7 @@ export const delete_node = operation({
 
 export const change_node_cluster = operation({
   name: 'change_node_cluster',
-  kind: 'mutation',
-  needsCapacity: true,
+  kind: 'mutation', // also while there are more nodes than room: a cluster that fits nowhere gets smaller
   summary: 'Move a node to another cluster. Clears its recovery key.',
   rest: { method: 'POST', path: '/nodes/:id/change_cluster', status: 200 },
   conflicts: true,

@@ -54,7 +54,7 @@ export const AdminClusterView: z.ZodType<AdminClusterResource> = z.object({
     name: z.string(),
     vpn_host_id: z.uuid().describe(HOST_ID),
     vpn_hostname: vpnHostname,
-    status: z.enum(['healthy', 'unreachable']).describe('Whether it has checked in lately.'),
+    status: z.enum(['healthy', 'unreachable', 'gone']).describe('Whether it has checked in lately; gone: not for five minutes. It is removed after ADMIN_FORGET_AFTER_MS.'),
     last_checked_in: z.iso.datetime(),
   })),
 }).meta({ id: 'AdminCluster', description: 'A group of admins that share this database.' });

@@ -37,7 +37,8 @@ export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<re
   return nodes.map((row) => nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null));
 }
 
-function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly OpenExecution[], mesh: MeshPlace | null): NodeState {
+/** A node's state from its rows. */
+export function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly OpenExecution[], mesh: MeshPlace | null): NodeState {
   return {
     record: nodeRecord(row),
     aliases: aliases.map(({ id, name }) => ({ id, name })),

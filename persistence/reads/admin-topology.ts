@@ -1,5 +1,6 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
 import type { Pool } from 'pg';
+import { ADMIN_GONE_MS } from '../../actors/kit/limits.ts';
 import type { AdminTopology } from '../../actors/kit/ports.ts';
 import { instant } from '../../actors/resources.ts';
 import type { AdminClusterResource, AdminTopologyEntry } from '../../actors/resources.ts';
@@ -17,6 +18,7 @@ interface AdminRow {
   readonly peers_max: number;
   readonly checked_in: number;
   readonly live: boolean;
+  readonly gone: boolean;
 }
 
 interface OwnedRow {
@@ -32,7 +34,7 @@ export function createAdminTopology(pool: Pool, { adminClusterName, domain }: { 
   function admins(): Promise<readonly AdminRow[]> {
     return rowsOf<AdminRow>(pool, doing, sql`
       select id, name, url, admin_cluster_name as cluster, max_wireguard_peers as peers_max, (extract(epoch from last_checked_in) * 1000)::float8 as checked_in,
-        last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms' as live
+        last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms' as live, last_checked_in < clock_timestamp() - ${ADMIN_GONE_MS} * interval '1 ms' as gone
       from admin order by admin_cluster_name collate "C", name collate "C"`);
   }
 
@@ -57,7 +59,7 @@ export function createAdminTopology(pool: Pool, { adminClusterName, domain }: { 
       return [...of].map(([name, members]): AdminClusterResource => ({
         // Admins are in no network of their own: each is in those of the clusters that it owns.
         name, admin_count: members.length, ipv4_range: null, ipv6_range: null,
-        admins: members.map((admin) => ({ name: admin.name, vpn_host_id: admin.id, vpn_hostname: null, status: admin.live ? 'healthy' : 'unreachable', last_checked_in: instant(Math.trunc(admin.checked_in)) })),
+        admins: members.map((admin) => ({ name: admin.name, vpn_host_id: admin.id, vpn_hostname: null, status: admin.live ? 'healthy' : admin.gone ? 'gone' : 'unreachable', last_checked_in: instant(Math.trunc(admin.checked_in)) })),
       }));
     },
     async edgeClusters() {
@@ -67,11 +69,11 @@ export function createAdminTopology(pool: Pool, { adminClusterName, domain }: { 
         where w.lease_until > clock_timestamp() order by a.name collate "C", c.name collate "C"`);
       return Object.fromEntries([...Map.groupBy(owned, ({ admin }) => admin)].map(([admin, clusters]) => [admin, namesOf(clusters)]));
     },
-    async ownerlessClusters() {
+    async ownerless(clusters) {
       return namesOf(await rowsOf<Omit<OwnedRow, 'admin'>>(pool, doing, sql`
         select c.name as cluster, (select json_agg(n.id order by n.id) from node n where n.cluster_id = c.id) as nodes
         from cluster c left join cluster_ownership w on w.cluster_id = c.id
-        where w.lease_until is null or w.lease_until <= clock_timestamp() order by c.name collate "C"`));
+        where c.id = any(${clusters}::uuid[]) and (w.lease_until is null or w.lease_until <= clock_timestamp()) order by c.name collate "C"`));
     },
   };
 

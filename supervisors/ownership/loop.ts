@@ -48,6 +48,8 @@ export interface Ownership {
   created(cluster: ClusterId, epoch: number): void;
   /** More nodes than the live admins together have room for, as of the last round. */
   isDegraded(): boolean;
+  /** Clusters that the last round left without an owner because no admin has room for them. */
+  orphans(): readonly ClusterId[];
   /** How long ago the last round succeeded, in ms. */
   quietMs(): number;
   /** Stops the loop and gives every lease back. */
@@ -59,6 +61,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   const { adminId, leases, held, directory, loader, clock, log } = ports;
   let stopped = false;
   let degraded = false;
+  let orphans: readonly ClusterId[] = [];
   let succeededAtMs = ports.leaseClockMs();
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
@@ -71,12 +74,13 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const before = held.all(); // not those that are created while the renewal is under way
     const renewed = await leases.renew(adminId, before);
     const still = new Set(renewed.map((owned) => owned.cluster));
-    for (const { cluster } of before) if (!still.has(cluster)) lost(cluster);
+    for (const { cluster } of before) if (!still.has(cluster)) lost(cluster, !unsettled.has(cluster) && !directory.isResident({ kind: 'cluster', id: cluster }));
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
     const { admins, free } = await leases.survey();
     const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
     measure(roomy, free);
     const assigned = assign(free, roomy);
+    orphans = free.filter((cluster) => !assigned.has(cluster.cluster)).map((cluster) => cluster.cluster);
     const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
     const claimedAtMs = ports.leaseClockMs();
     gained(await leases.claim(adminId, mine), claimedAtMs);
@@ -108,11 +112,12 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     for (const id of ids) unsettled.delete(id);
   }
 
-  function lost(cluster: ClusterId): void {
+  /** Of one that was deleted here nobody lives any more, and its rows are gone: that is no news. */
+  function lost(cluster: ClusterId, isDeleted: boolean): void {
     held.lose(cluster);
     unsettled.delete(cluster);
     directory.evict(cluster);
-    log.warn({ cluster }, 'a cluster is not owned by this admin any more');
+    if (!isDeleted) log.warn({ cluster }, 'a cluster is not owned by this admin any more');
   }
 
   function schedule(): void {
@@ -129,6 +134,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
 
   return {
     isDegraded: () => degraded,
+    orphans: () => orphans,
     quietMs: () => ports.leaseClockMs() - succeededAtMs,
     async start() {
       const sentAtMs = ports.leaseClockMs();

@@ -5,6 +5,8 @@ import { Client } from 'pg';
 import type { SubsystemCheck } from '../../api/operation.ts';
 import { createDatabase } from '../support/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
+import type { AdminProgram } from '../support/fleet/admin-program.ts';
+import { restClient } from '../support/fleet/rest.ts';
 import { startTestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -140,7 +142,7 @@ test.serial('an unreachable broker and lost leases are red without a name of any
     const head = await fetch(url + path, { method: 'HEAD' });
     t.deepEqual([head.status, await head.text()], [path === '/livez' || path === '/health/cluster' ? 200 : 503, ''], path);
     const post = await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
-    t.deepEqual([post.status, ((await post.json()) as { error: { code: string } }).error.code], [404, 'not_found'], path);
+    t.deepEqual([post.status, ((await post.json()) as { error: { code: string } }).error.code], [405, 'method_not_allowed'], path);
   }
   const openapi = await (await fetch(`${url}/api/openapi`)).text();
   for (const path of ['/healthz', '/readyz', '/health', '/livez']) t.false(openapi.includes(`"${path}`), path);
@@ -149,6 +151,20 @@ test.serial('an unreachable broker and lost leases are red without a name of any
 async function ownerOf(fleet: Fleet): Promise<string | undefined> {
   return (await fleet.sql<{ name: string }>('select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()'))[0]?.name;
 }
+
+test.serial('an admin that was killed for good is listed, then forgotten, and the others are well by themselves', async (t) => {
+  const fleet = await startFleet(t, { admins: 2, env: { ADMIN_FORGET_AFTER_MS: '8000' } });
+  const [killed, other] = fleet.admins as [AdminProgram, AdminProgram];
+  const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
+  const listed = async () => (await rest.get<readonly { admins: readonly { name: string; status: string }[] }[]>('/admins/admin_clusters')).flatMap(({ admins }) => admins.map(({ name, status }) => `${name} ${status}`));
+
+  await killed.kill();
+  await until('a missing admin', async () => (await health(other.url, '/health/cluster')).red.includes('admins'));
+  t.deepEqual(await listed(), [`${killed.name} unreachable`, `${other.name} healthy`]);
+  await until('a well cluster', async () => (await health(other.url, '/health/cluster')).status === 200);
+
+  t.deepEqual(await listed(), [`${other.name} healthy`]);
+});
 
 test.serial('of two admins one is killed: the other says that one is missing and its cluster has no owner, is well itself, and all is well once it is back', async (t) => {
   const connection = await createDatabase(t);

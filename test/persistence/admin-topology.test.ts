@@ -2,6 +2,7 @@
 import test from 'ava';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createAdminTopology } from '../../persistence/reads/admin-topology.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { openedDatabase } from '../support/opened.ts';
 
 test('topology, owners and orphans are what the rows say', async (t) => {
@@ -27,9 +28,20 @@ test('topology, owners and orphans are what the rows say', async (t) => {
   const entry = (name: 'one' | 'two', max: number) => ({ name, max_wireguard_peers: max, admin_peer_count: 2, edge_node_capacity: max - 2, erlang_node_name: `${name}@${name}.example.com`, vpn_host_id: ids[name], vpn_hostname: null });
   t.deepEqual(await topology.mine(), { name: 'east', total_admins: 2, total_edge_capacity: 146, total_nodes: 4, topology: [entry('one', 100), entry('two', 50)], edge_clusters: { alpha: 'one', beta: 'two' } });
   t.deepEqual(await topology.edgeClusters(), { far: { gamma }, one: { alpha }, two: { beta } });
-  t.deepEqual(await topology.ownerlessClusters(), { orphan });
+  t.deepEqual(await topology.ownerless((await pool.query<{ id: ClusterId }>(`select id from cluster where name in ('alpha', 'orphan')`)).rows.map(({ id }) => id)), { orphan });
   const groups = await topology.adminClusters();
   t.deepEqual(groups.map(({ name, admin_count: count }) => [name, count]), [['east', 3], ['west', 1]]);
-  t.deepEqual(groups[0]?.admins.map(({ name, vpn_host_id: id, status }) => [name, id, status]), [['late', ids.late, 'unreachable'], ['one', ids.one, 'healthy'], ['two', ids.two, 'healthy']]);
+  t.deepEqual(groups[0]?.admins.map(({ name, vpn_host_id: id, status }) => [name, id, status]), [['late', ids.late, 'gone'], ['one', ids.one, 'healthy'], ['two', ids.two, 'healthy']]);
   t.is(groups[0]?.admins[0]?.last_checked_in, '2026-01-02T03:04:05.678Z');
+});
+
+test('an admin that has not checked in for so long is removed by another, and nobody else', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const registry = (name: string) => createAdminRegistry(orm, { name, url: `http://${name}.example.com:44000`, adminClusterName: 'east', version: '1', maxWireguardPeers: 10 }, { nowMs: () => Date.now() });
+  const [one, two, gone] = [registry('one'), registry('two'), registry('gone')];
+  for (const each of [one, two, gone]) await each.checkIn();
+  await pool.query(`update admin set last_checked_in = clock_timestamp() - case name when 'two' then interval '50 seconds' else interval '70 seconds' end where name <> 'one'`);
+
+  t.deepEqual([await gone.forgetGone(60_000), await one.forgetGone(60_000), await one.forgetGone(60_000)], [0, 1, 0]);
+  t.deepEqual((await pool.query('select name from admin order by name')).rows, [{ name: 'one' }, { name: 'two' }]);
 });

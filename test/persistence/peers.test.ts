@@ -1,6 +1,11 @@
+import { once } from 'node:events';
 import test from 'ava';
+import type { Notification } from 'pg';
 import { v7 } from 'uuid';
-import { deletedNodes, readPeerWord } from '../../persistence/peers.ts';
+import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../persistence/peer-presence.ts';
+import { deletedNodes, PEER_WORDS, readPeerWord } from '../../persistence/peers.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { recordingLog } from '../support/log.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { openedDatabase } from '../support/opened.ts';
 import { storeWorld } from './world/world.ts';
@@ -18,4 +23,38 @@ test('of some nodes, those are named that are there no more', async (t) => {
 
 test('what is no word of admins is left aside', (t) => {
   for (const payload of ['', 'null', '{', '{"type":"tunnel-wanted"}', '{"type":"of another version"}']) t.is(readPeerWord(payload), null, payload);
+});
+
+test('an admin that checks in and says nothing is not heard; one of another version, one that just came and one that is gone need not be', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const ids = { me: v7(), peer: v7(), other: v7(), fresh: v7(), gone: v7() };
+  for (const [name, id] of Object.entries(ids)) {
+    await pool.query(`insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, $2, 'http://x', 'x', $3, 1, clock_timestamp() - $4 * interval '1 s', clock_timestamp() - $5 * interval '1 s')`,
+      [id, name, name === 'other' ? '0.0.9' : '1.0.0', name === 'fresh' ? 1 : 3_600, name === 'gone' ? 60 : -600]);
+  }
+  const clock = createFakeClock();
+  const presence = announcePresence(pool, ids.me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
+  t.teardown(() => presence.stop());
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
+
+  clock.pass(UNHEARD_MS_MIN);
+  presence.heard(ids.me);
+  clock.pass(HERE_EVERY_MS);
+
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 1 });
+  presence.heard(ids.peer);
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
+});
+
+test('the word that an admin is here comes to all who listen', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const listener = await pool.connect();
+  t.teardown(() => listener.release(true));
+  await listener.query(`listen ${PEER_WORDS}`);
+  const heard = once(listener, 'notification') as Promise<[Notification]>;
+
+  const presence = announcePresence(pool, 'me', { clock: createFakeClock(), monotonicMs: () => 0, log: recordingLog() });
+  t.teardown(() => presence.stop());
+
+  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), { type: 'here', from: 'me' });
 });

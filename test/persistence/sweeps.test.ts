@@ -2,6 +2,7 @@ import test from 'ava';
 import type { StoredEvent } from '../../actors/events.ts';
 import type { ExecutionResource } from '../../actors/resources.ts';
 import { sql } from '../../persistence/reads/sql.ts';
+import { markOwnerless } from '../../persistence/sweeps/ownerless.ts';
 import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 import { storeWorld, type World } from './world/world.ts';
@@ -178,4 +179,31 @@ test('recordings are kept for their days by the clock of the admin, whatever tha
 
   t.deepEqual(batches, [3, 2, 0]);
   t.is(await count(), all - 5);
+});
+
+test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
+  const { opened: { pool }, world, events } = await swept(t);
+  const clusters = [...new Set(world.nodes.map(({ cluster_name: name }) => name))].toSorted();
+  await pool.query(`insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, null, 1, clock_timestamp() + interval '1 hour' from cluster on conflict (cluster_id) do update set lease_until = excluded.lease_until`);
+  await pool.query(`update node set status = 'healthy', status_reason = null`);
+  const expire = (name: string | undefined, seconds: number) => pool.query(`update cluster_ownership set lease_until = clock_timestamp() - $2 * interval '1 s' where cluster_id = (select id from cluster where name = $1)`, [name, seconds]);
+  await expire(clusters[0], 60);
+  await expire(clusters[1], 60);
+  await expire(clusters[2], 10);
+  const claiming = await pool.connect();
+  await claiming.query('begin');
+  await claiming.query('select from cluster_ownership where cluster_id = (select id from cluster where name = $1) for update', [clusters[1]]);
+
+  const marked = await markOwnerless(pool, 30_000, 1_000);
+  const again = await markOwnerless(pool, 30_000, 1_000);
+  await claiming.query('rollback');
+  claiming.release();
+
+  const ownerless = world.nodes.filter(({ cluster_name: name }) => name === clusters[0]).map(({ id }) => id).toSorted();
+  t.true(ownerless.length > 0);
+  t.deepEqual([[...marked].map(String).toSorted(), again], [ownerless, []]);
+  const { rows } = await pool.query<{ id: string; status_reason: string }>(`select id, status_reason from node where status = 'unreachable' order by id`);
+  t.deepEqual(rows.map(({ id }) => id), ownerless);
+  t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
+  t.deepEqual(sorted((await events()).map(({ type, subject, data }) => `${type} ${subject} ${String((data as { previous_status?: string }).previous_status)}`)), ownerless.map((id) => `edge.node.status_changed ${id} healthy`));
 });

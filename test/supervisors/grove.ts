@@ -78,6 +78,7 @@ export interface GroveOptions {
   readonly log?: Log;
   readonly clock?: Clock;
   readonly leaseClockMs?: () => number;
+  readonly maxWireguardPeers?: number;
 }
 
 export interface Grove {
@@ -122,7 +123,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const vault = createVault(Buffer.alloc(32, 7));
   const reads = createReads({ ...database, vault, domain: 'edge.test', ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
   groves += 1;
-  const registry = createAdminRegistry(database.orm, { name: options.name ?? `grove-${groves}`, url: `http://grove-${groves}.test`, adminClusterName: 'test', version: '0', maxWireguardPeers: 10_000 }, systemClock);
+  const registry = createAdminRegistry(database.orm, { name: options.name ?? `grove-${groves}`, url: `http://grove-${groves}.test`, adminClusterName: 'test', version: '0', maxWireguardPeers: options.maxWireguardPeers ?? 10_000 }, systemClock);
   const adminId = await registry.checkIn();
   const bus = createBus(log);
   const notices: Notice[] = [];

@@ -132,6 +132,31 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
   t.deepEqual(suspended.sessions.frames.map(({ frame }) => frame.type), ['welcome']);
 });
 
+test('a cluster that no admin has room for is an orphan at all of them, also where their capacity together would do; one that is only being taken over is none', async (t) => {
+  const leaving = await plantGrove(t);
+  const { cluster } = await leaving.plant(3);
+  const small = await leaving.plant(1);
+  const staying = [await plantGrove(t, { connection: leaving.connection, maxWireguardPeers: 3 }), await plantGrove(t, { connection: leaving.connection, maxWireguardPeers: 3 })];
+  t.deepEqual(staying.map(({ tree }) => tree.ownership.orphans()), [[], []]);
+
+  await leaving.stop();
+  await until('both know', () => staying.every(({ tree }) => tree.ownership.orphans().length > 0));
+  await until('the other cluster has an owner', () => staying.some(({ tree }) => tree.held.holds(small.cluster)));
+
+  t.deepEqual(staying.map(({ tree }) => [tree.ownership.orphans(), tree.held.holds(cluster), tree.ownership.isDegraded()]), [[[cluster], false, false], [[cluster], false, false]]);
+});
+
+test('a cluster that is deleted is let go without a word, one that another took over is told of', async (t) => {
+  const grove = await plantGrove(t);
+  const [deleted, taken] = [await grove.createCluster(), await grove.createCluster()];
+
+  must(await grove.tree.ask((asker) => ({ to: { kind: 'cluster', id: deleted }, message: { type: 'delete', asker } })));
+  await grove.rows(`update cluster_ownership set admin_id = gen_random_uuid(), epoch = epoch + 1, lease_until = clock_timestamp() + interval '1 hour' where cluster_id = $1`, [taken]);
+  await until('both are let go', () => !grove.tree.held.holds(deleted) && !grove.tree.held.holds(taken));
+
+  t.deepEqual(grove.log.lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, (fields as { cluster?: string }).cluster]), [['a cluster is not owned by this admin any more', taken]]);
+});
+
 test('a drain gives the clusters back at once', async (t) => {
   const leaving = await plantGrove(t);
   const { cluster } = await leaving.plant(2);

@@ -72,7 +72,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     adminMetrics: fakeAdminMetrics(),
     adminTopology: {
       mine: async () => ({ name: 'default', total_admins: 1, total_edge_capacity: 1, total_nodes: 0, topology: [], edge_clusters: {} }),
-      adminClusters: async () => [], edgeClusters: async () => ({}), ownerlessClusters: async () => ({}),
+      adminClusters: async () => [], edgeClusters: async () => ({}), ownerless: async () => ({}),
     },
     admin: { me: () => Promise.resolve({ id: randomUUID(), name: 'test', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'test@localhost', vpn_host_id: null, vpn_hostname: null, max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: AT }) },
     clock: realClock,
@@ -80,6 +80,7 @@ function portsOf(world: World, served: Served): OperationPorts {
     urlGuard: { problem: () => Promise.resolve(null) },
     deliversWebhooks: () => true,
     isDegraded: () => false,
+    orphans: () => [],
     checkHealth: () => Promise.resolve([{ name: 'database', healthy: true, duration_ms: 1, error: null }]),
     checkClusterHealth: () => Promise.resolve([]),
     settings: { adminUrls: ['http://localhost'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: 'demo', publicEnrollmentKeyEnabled: true },
