@@ -10,6 +10,7 @@ import { discovery } from './cases/discovery.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
+import { liars } from './cases/liars.ts';
 import { list } from './cases/list.ts';
 import { mesh } from './cases/mesh.ts';
 import type { CaseOptions } from './cases/options.ts';
@@ -31,6 +32,7 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   watch: { about: 'live feeds: one change, and a storm', run: watch },
   peers: { about: 'beside clush, Ansible, NATS and MeshCentral', run: peers },
   agent: { about: 'an idle agent', run: agent },
+  liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
   list: { about: 'pages of long lists', run: list },
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },

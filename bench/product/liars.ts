@@ -1,0 +1,82 @@
+/** Worker: agents that lie. Each says what costs an admin most for as little of its own as it can, and comes again as soon as it was cut. */
+import { randomUUID } from 'node:crypto';
+import { WebSocket } from 'ws';
+import { EXECUTIONS_PER_FRAME_MAX } from '../../transport/protocol/limits.ts';
+import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
+import { serveQuestions } from '../method/worker.ts';
+import { REGISTRATION } from './simulated-agent.ts';
+
+/** Pause before a liar comes again after it was cut, in ms: far less than any agent waits. */
+const AGAIN_MS = 20;
+
+/** Pause between two of its frames, in ms, and frames that go at once. */
+const FRAMES_EVERY_MS = 5;
+const FRAMES_AT_ONCE = 8;
+
+interface Liar {
+  readonly node: string;
+  readonly token: string;
+}
+
+const cuts: { readonly lie: string; readonly code: number; readonly ms: number }[] = [];
+let dials = 0;
+let stopped = false;
+
+const unknown = (count: number): readonly string[] => Array.from({ length: count }, () => randomUUID());
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+/** What is said, over and over. The first is a liar that only ever says hello. */
+const LIES: Readonly<Record<string, (() => object) | null>> = {
+  hellos: null,
+  'unknown acknowledgements': () => ({ type: 'acknowledge', executions: unknown(EXECUTIONS_PER_FRAME_MAX) }),
+  'unknown acknowledgements, one a frame': () => ({ type: 'acknowledge', executions: unknown(1) }),
+  'unknown results': () => ({ type: 'result', results: unknown(32).map((execution) => ({ execution, outcome: 'completed', exit_code: 0, output: 'x', parts: 0, output_truncated: false })) }),
+  'unknown output': () => ({ type: 'output-part', execution: randomUUID(), part: 0, text: 'x'.repeat(1_000) }),
+  'SSH attempts': () => ({ type: 'verify-ssh', attempt: Math.floor(Math.random() * 1e9), username: 'root', credential: { method: 'password', password: 'wrong' } }),
+  'SSH logins': () => ({ type: 'ssh-grants', grants: unknown(64).map((id) => ({ ssh_username_id: id, ssh_public_key_id: null })) }),
+  reports: () => ({ type: 'report', report: { services: [{ name: 'runner', healthy: Math.random() < 0.5, detail: null }] } }),
+  'mesh advertisements': () => ({ type: 'mesh-advertise', advertisement: { public_key: KEY, listen_port: 1 + Math.floor(Math.random() * 60_000), endpoints: [], relay_region: null, revision: null } }),
+  'mesh tries': () => ({ type: 'mesh-try', public_key: KEY }),
+  settings: () => ({ type: 'refresh-settings' }),
+};
+
+function lie(port: number, { node, token }: Liar): void {
+  const names = Object.keys(LIES);
+  let turn = Math.floor(Math.random() * names.length);
+  const dial = (): void => {
+    if (stopped) return;
+    dials += 1;
+    turn += 1;
+    const name = names[turn % names.length] ?? 'hellos';
+    const said = LIES[name] ?? null;
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${SESSION_PATH}`, SESSION_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` } });
+    const beganMs = performance.now();
+    let seq = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const send = (body: object): void => {
+      seq += 1;
+      socket.send(JSON.stringify({ seq, ...body }));
+    };
+    socket.on('open', () => {
+      send({ type: 'hello', protocol: PROTOCOL_VERSION, node, registration: REGISTRATION, report: { services: [] }, holding: said === null ? unknown(EXECUTIONS_PER_FRAME_MAX) : [] });
+    });
+    socket.on('message', () => {
+      if (said === null) socket.terminate();
+      else timer ??= setInterval(() => { for (let index = 0; index < FRAMES_AT_ONCE && socket.readyState === socket.OPEN; index += 1) send(said()); }, FRAMES_EVERY_MS);
+    });
+    socket.on('error', () => {}); // `close` follows
+    socket.on('close', (code) => {
+      clearInterval(timer);
+      cuts.push({ lie: name, code, ms: performance.now() - beganMs });
+      setTimeout(dial, AGAIN_MS);
+    });
+  };
+  dial();
+}
+
+serveQuestions({
+  lie: ({ port, liars }: { port: number; liars: readonly Liar[] }) => { for (const one of liars) lie(port, one); },
+  /** What became of their sessions since the last question. */
+  told: () => ({ dials, cuts: cuts.splice(0) }),
+  stop: () => { stopped = true; },
+});
