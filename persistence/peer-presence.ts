@@ -11,6 +11,9 @@ export const HERE_EVERY_MS = 5_000;
 /** An admin that checks in and was not heard for so long is not heard, in ms: three of its words were lost. */
 export const UNHEARD_MS_MIN = 15_000;
 
+/** Pause before it is said again when the database was away, in ms. */
+const AGAIN_MS = 1_000;
+
 /** Who is heard. */
 export interface PeerPresence {
   /** This admin said that it is here; also the own one, whose word comes back by the same way. */
@@ -23,7 +26,8 @@ export interface PeerPresence {
 /** Begins to say so at once. `monotonicMs` is of this machine. */
 export function announcePresence(pool: Pool, adminId: string, { clock, monotonicMs, log }: { readonly clock: Clock; readonly monotonicMs: () => number; readonly log: Log }): PeerPresence {
   const heardMs = new Map<string, number>();
-  const beganMs = monotonicMs();
+  /** From when on silence counts: words that were lost with the database are nobody's silence. Null: it is away. */
+  let listeningMs: number | null = monotonicMs();
   let cancel = (): void => {};
   let saying: Promise<void> = Promise.resolve();
   let stopped = false;
@@ -31,11 +35,13 @@ export function announcePresence(pool: Pool, adminId: string, { clock, monotonic
   async function say(): Promise<void> {
     try {
       await tellPeers(pool, { type: 'here', from: adminId });
+      listeningMs ??= monotonicMs();
     } catch (error) {
+      listeningMs = null;
       if (error instanceof DatabaseUnavailable) log.debug({}, 'the other admins are not told that this one is here: the database is away');
       else log.warn({ error }, 'the other admins are not told that this one is here');
     }
-    if (!stopped) cancel = clock.after(HERE_EVERY_MS, () => { saying = say(); });
+    if (!stopped) cancel = clock.after(listeningMs === null ? AGAIN_MS : HERE_EVERY_MS, () => { saying = say(); });
   }
 
   saying = say();
@@ -47,7 +53,8 @@ export function announcePresence(pool: Pool, adminId: string, { clock, monotonic
       const nowMs = monotonicMs();
       const present = await presentAdmins(pool, adminId);
       for (const id of heardMs.keys()) if (!present.includes(id)) heardMs.delete(id);
-      return { total: present.length, unheard: present.filter((id) => nowMs - (heardMs.get(id) ?? beganMs) > UNHEARD_MS_MIN).length };
+      const sinceMs = listeningMs ?? nowMs;
+      return { total: present.length, unheard: present.filter((id) => nowMs - Math.max(heardMs.get(id) ?? sinceMs, sinceMs) > UNHEARD_MS_MIN).length };
     },
     async stop() {
       stopped = true;

@@ -50,6 +50,13 @@ test.serial('a cancel there answers with what is true of the executions', async 
   t.deepEqual((answer.data as unknown as CommandResource).summary, { total: 1, pending: 0, sent: 0, completed: 1, succeeded: 1, failed: 0, cancelled: 0, expired: 0, dropped: 0 });
 });
 
+test.serial('what only the owner may do is refused there with a time after which to try again', async (t) => {
+  const node = fleet.agents[0]?.node ?? '';
+  const refused = [await rest.call('PATCH', `/clusters/${CLUSTER}`, { body: { node_limit: 9 } }), await rest.call('POST', `/nodes/${node}/recovery_key`), await rest.call('DELETE', `/nodes/${node}`)];
+
+  t.deepEqual(refused.map(({ status, error, headers }) => [status, error?.code, Number(headers.get('retry-after')) > 0]), refused.map(() => [503, 'service_unavailable', true]));
+});
+
 test.serial('edge run there shows the output and comes back', async (t) => {
   const { status, stdout } = await startEdge(['run', '-c', CLUSTER, '--', 'echo by the other door'], { EDGE_URL: other.url, EDGE_API_KEY: FLEET_KEYS.API_KEY }).ended;
 

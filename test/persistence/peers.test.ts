@@ -6,6 +6,7 @@ import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../persisten
 import { deletedNodes, PEER_WORDS, readPeerWord } from '../../persistence/peers.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recordingLog } from '../support/log.ts';
+import { until } from '../support/until.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { openedDatabase } from '../support/opened.ts';
 import { storeWorld } from './world/world.ts';
@@ -44,6 +45,26 @@ test('an admin that checks in and says nothing is not heard; one of another vers
   t.deepEqual(await presence.unheard(), { total: 2, unheard: 1 });
   presence.heard(ids.peer);
   t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
+});
+
+test('words that were lost with the database are nobody\'s silence', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const me = v7();
+  await pool.query(`insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'me', 'http://x', 'x', '1', 1, clock_timestamp() - interval '1 hour', clock_timestamp() + interval '1 hour')`, [me]);
+  const clock = createFakeClock();
+  let isAway = true;
+  const flaky = new Proxy(pool, { get: (real, name) => (name === 'query' && isAway ? () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) : Reflect.get(real, name) as unknown) });
+  const presence = announcePresence(flaky, me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
+  t.teardown(() => presence.stop());
+  await until('it is tried again', () => clock.waiting() === 1);
+
+  clock.pass(UNHEARD_MS_MIN * 4);
+  isAway = false;
+  t.deepEqual(await presence.unheard(), { total: 1, unheard: 0 });
+  await until('it was said', async () => {
+    clock.pass(HERE_EVERY_MS);
+    return (await presence.unheard()).unheard === 1;
+  });
 });
 
 test('the word that an admin is here comes to all who listen', async (t) => {
