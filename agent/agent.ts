@@ -10,6 +10,7 @@ import { openDataDirectory } from './data-directory.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { webSocketDial } from './dial.ts';
 import { Executor } from './executor.ts';
+import type { ExecutorOptions } from './executor-options.ts';
 import { withFreePorts, type PickedPorts } from './free-ports.ts';
 import { createReports } from './doctor/reports.ts';
 import { diskService, healthReport } from './health.ts';
@@ -30,7 +31,8 @@ import type { ExitStatus } from './problem.ts';
 import { createSessionCounters } from './session-counters.ts';
 import { Session } from './session.ts';
 import { pipesDirectory } from './ssh/pipes.ts';
-import { machineTimeline } from './timeline.ts';
+import { BEAT_MS } from './start-gate.ts';
+import { aliveMs, machineTimeline } from './timeline.ts';
 import { startVisibility } from './visibility.ts';
 
 /** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
@@ -115,7 +117,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   const over = Promise.withResolvers<ExitStatus | Rejoined>();
   let isRejoining = false;
 
-  const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions));
+  const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions), () => session.askOpen());
   const reach = await startReach({
     config, picked, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
@@ -177,19 +179,22 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
       isRejoining = true;
       void joinAgain().catch((error: unknown) => log.error((error as Error).message)).finally(() => { isRejoining = false; });
     },
-  }, { journal, runner: executor, reach: reach.session, ...(mesh !== null && { mesh: mesh.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), random: Math.random, log });
+  }, { journal, runner: executor, reach: reach.session, ...(mesh !== null && { mesh: mesh.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), aliveMs, random: Math.random, log });
 
   executor.recover();
+  executor.beat();
+  const beats = setInterval(() => executor.beat(), BEAT_MS).unref();
   reports.listening(visibility.ports.http_port);
   session.start();
   const status = await Promise.race([over.promise, aborted(signal)]);
   if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
 
+  clearInterval(beats);
   const deadline = sleep(GOODBYE_MS_MAX);
   visibility.close();
   reports.close();
   // Joined again: the next round takes up what runs, as after a restart.
-  await Promise.race([Promise.all([typeof status === 'number' ? executor.close() : executor.detach(), reach.close()]), sleep(CLOSE_MS_MAX)]);
+  await Promise.race([Promise.all([typeof status === 'number' ? executor.close({ keepsWaiting: status === EXIT_STATUS.revoked }) : executor.detach(), reach.close()]), sleep(CLOSE_MS_MAX)]);
   if (session.isLive && journal.finished().length > 0) {
     await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
   }
@@ -200,7 +205,7 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   return status;
 }
 
-function newExecutor(options: AgentOptions, directory: DataDirectory, journal: Journal, node: string, onFinished: ConstructorParameters<typeof Executor>[0]['onFinished']): Executor {
+function newExecutor(options: AgentOptions, directory: DataDirectory, journal: Journal, node: string, onFinished: ExecutorOptions['onFinished'], onHeld: () => void = () => {}): Executor {
   const { config, log } = options;
   return new Executor({
     journal,
@@ -211,6 +216,7 @@ function newExecutor(options: AgentOptions, directory: DataDirectory, journal: J
     outputBytesMax: config.COMMAND_OUTPUT_MAX_BYTES,
     environment: scriptEnvironment(node, process.env),
     onFinished,
+    onHeld,
   });
 }
 

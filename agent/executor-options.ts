@@ -1,6 +1,7 @@
 /** What an executor is told of its agent. */
 import type { ExecutionId } from '../transport/protocol/ids.ts';
-import type { Journal } from './journal.ts';
+import type { Journal, Waiting } from './journal.ts';
+import type { Keeper } from './keepers.ts';
 import type { AgentLog } from './ports.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -15,6 +16,14 @@ export interface ExecutorOptions {
   readonly outputBytesMax: number;
   /** What scripts see. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Some wait until an admin was asked about them: `held` says which. */
+  readonly onHeld?: () => void;
   /** These are finished in the journal now. */
   readonly onFinished: (executions: readonly ExecutionId[]) => void;
+}
+
+/** An execution with its keeper, which has the script and waits for the job. */
+export interface Start {
+  readonly waiting: Waiting;
+  readonly keeper: Keeper;
 }

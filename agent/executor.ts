@@ -1,47 +1,36 @@
 /** Runs what the journal holds: in order, a few at a time, each at most once, whatever happens to the agent. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED } from '../transport/protocol/limits.ts';
 import { readClaim, takeClaim } from './claim.ts';
-import type { ExecutorOptions } from './executor-options.ts';
+import type { ExecutorOptions, Start } from './executor-options.ts';
 import { interpreterOf } from './interpreter.ts';
 import type { Ending, StartPlan, Started, Waiting } from './journal.ts';
-import { KEEPER_FILES } from './keeper-script.ts';
 import { giveJob, Keepers, removeDirectory } from './keepers.ts';
 import type { Keeper } from './keepers.ts';
+import { nextLookMs } from './look-times.ts';
 import type { OutputCursor, SessionRunner } from './ports.ts';
 import { listProcesses } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 import { logEnd, logStart, processTraceparent, traceField } from './process-trace.ts';
 import { RunningExecution, neverStarted } from './running-execution.ts';
 import { storedOutputCursor } from './stored-output.ts';
+import { StartKit } from './start-kit.ts';
+import { StartGate } from './start-gate.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import { WatchedOutputs } from './watched-outputs.ts';
 
-/** Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended. */
-const CHECK_MS = 250;
-const CHECK_WATCHED_MS = 100;
-const CHECK_STOPPING_MS = 40;
-
-/** After a failed start or a refused write, in ms. */
-const RETRY_MS = 1_000;
-
 /** An idle agent starts its waiting keeper so long after the last execution, in ms: not while a fan-out to many agents of one machine is under way. */
 const PARK_AFTER_MS = 250;
-
-/** An execution with its keeper, which has the script and waits for the job. */
-interface Start {
-  readonly waiting: Waiting;
-  readonly keeper: Keeper;
-}
 
 /** The runner of a real agent. */
 export class Executor implements SessionRunner {
   readonly #options: ExecutorOptions;
   readonly #keepers: Keepers;
+  readonly #kit: StartKit;
   readonly #queue = new Set<ExecutionId>();
   readonly #running = new Map<ExecutionId, RunningExecution>();
   readonly #watched = new WatchedOutputs();
@@ -52,20 +41,24 @@ export class Executor implements SessionRunner {
   #timerDueMs = 0;
   #parkTimer: NodeJS.Timeout | null = null;
   #isFlushing = false;
-  #problem: string | null = null;
   #isClosing = false;
+  readonly #gate: StartGate;
+  /** When what arrives now was sent at the earliest. */
+  #bornMs: number | null = null;
   #onIdle: (() => void) | null = null;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
     mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+    this.#gate = new StartGate(() => options.timeline.aliveMs());
     options.journal.planStarts = (fresh) => this.#plan(fresh);
     this.#keepers = new Keepers({ directory: options.directory, outputBytesMax: options.outputBytesMax, environment: options.environment });
+    this.#kit = new StartKit(this.#keepers, options.log);
   }
 
   /** Null when executions can be started; else one sentence. */
   get problem(): string | null {
-    return this.#problem;
+    return this.#kit.problem;
   }
 
   /** Processes that keep running commands, and the one that waits for the next. */
@@ -78,6 +71,7 @@ export class Executor implements SessionRunner {
     const started = this.#options.journal.started();
     for (const execution of started) this.#adopt(execution);
     this.#takeUpOthers(new Set(started.map((execution) => execution.keeper)));
+    this.#gate.hold(this.#options.journal.waiting()); // nobody knows for how long: the clock may have been set, the node deleted
     this.run(this.#options.journal.waiting());
     this.#tick();
     this.#parkLater();
@@ -89,6 +83,32 @@ export class Executor implements SessionRunner {
       if (planned !== undefined) this.#begin(planned);
       else if (!this.#isClosing) this.#queue.add(execution); // else it is in the journal, for the next agent
     }
+    if (executions.some((execution) => this.#gate.isHeld(execution))) this.#options.onHeld?.();
+    this.#startWaiting();
+  }
+
+  /** Notes that the agent lives, once every BEAT_MS: an absence shows. */
+  beat(): void {
+    if (this.#gate.beat()) this.hold();
+  }
+
+  arriving(bornMs: number): void {
+    if (this.#gate.look()) this.hold();
+    this.#bornMs = bornMs;
+  }
+
+  hold(): void {
+    this.#gate.hold(this.#queue);
+    if (this.#queue.size > 0) this.#options.onHeld?.();
+  }
+
+  held(): readonly ExecutionId[] {
+    return this.#gate.held();
+  }
+
+  release(open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[], askedMs: number): void {
+    if (this.#gate.look()) return this.hold(); // it stood still since: what this says may be old
+    for (const { execution, expiresInMs } of open) this.#gate.release(execution, askedMs, expiresInMs);
     this.#startWaiting();
   }
 
@@ -97,7 +117,7 @@ export class Executor implements SessionRunner {
       const running = this.#running.get(execution);
       if (running !== undefined) running.stop('cancel');
       else if (this.#options.journal.load(execution) !== null) this.#end(neverStarted(execution, EXIT_CANCELLED));
-      this.#queue.delete(execution);
+      this.#unqueue(execution);
     }
     this.#tick();
   }
@@ -105,7 +125,7 @@ export class Executor implements SessionRunner {
   settle(executions: readonly ExecutionId[]): void {
     const idle: ExecutionId[] = [];
     for (const execution of executions) {
-      this.#queue.delete(execution);
+      this.#unqueue(execution);
       const running = this.#running.get(execution);
       if (running === undefined) idle.push(execution);
       else running.stop('settle');
@@ -126,10 +146,11 @@ export class Executor implements SessionRunner {
     return cursor;
   }
 
-  /** Starts nothing more, ends what runs as cancelled, and resolves when all of it is in the journal. What has not started waits for the next agent. */
-  async close(): Promise<void> {
+  /** Starts nothing more, ends what runs and what waits as cancelled, and resolves when all of it is in the journal. `keepsWaiting`: what has not started waits for the next agent. */
+  async close({ keepsWaiting = false }: { readonly keepsWaiting?: boolean } = {}): Promise<void> {
     this.#isClosing = true;
     this.#queue.clear();
+    if (!keepsWaiting) for (const execution of this.#options.journal.waiting()) if (!isEnding(this.#endings, execution)) this.#end(neverStarted(execution, EXIT_CANCELLED));
     for (const running of this.#running.values()) running.stop('cancel');
     this.#tick();
     if (this.#running.size + this.#endings.length > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve; });
@@ -147,8 +168,14 @@ export class Executor implements SessionRunner {
     this.#keepers.close();
   }
 
+  #unqueue(execution: ExecutionId): void {
+    this.#queue.delete(execution);
+    this.#gate.forget(execution);
+  }
+
   #startWaiting(): void {
     if (this.#isClosing) return;
+    if (this.#gate.look()) this.hold();
     const batch = this.#prepare();
     if (batch.length === 0) return;
     if (!this.#options.journal.start(batch.map(({ waiting, keeper }) => ({ execution: waiting.execution, keeper: keeper.name })))) {
@@ -161,7 +188,7 @@ export class Executor implements SessionRunner {
 
   /** Its start is recorded: now its process may exist (C3). */
   #begin({ waiting, keeper }: Start): void {
-    this.#queue.delete(waiting.execution);
+    this.#unqueue(waiting.execution);
     this.#planned.delete(waiting.execution);
     giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText), processTraceparent(waiting.traceparent));
     logStart(this.#options.log, waiting.execution, waiting.traceparent);
@@ -172,17 +199,22 @@ export class Executor implements SessionRunner {
   /** Chooses which of new executions start at once, so that their receipt and their start share a transaction, and its fsync. */
   #plan(fresh: readonly Delivery[]): StartPlan {
     const starts = new Map<ExecutionId, Start>();
-    const room = this.#isClosing || this.#queue.size > 0 ? 0 : this.#room();
+    const bornMs = this.#bornMs ?? this.#options.timeline.aliveMs();
+    for (const { execution, expires_in_ms: expiresInMs } of fresh) this.#gate.arrived(execution, bornMs, expiresInMs);
+    const room = this.#isClosing || this.#queue.size > 0 || !this.#gate.isCurrent(bornMs) ? 0 : this.#room();
     for (const delivery of fresh.slice(0, room)) {
       const waiting = { execution: delivery.execution, commandText: delivery.command_text, timeoutMs: delivery.timeout_ms, isExpired: false, traceparent: delivery.traceparent ?? null };
-      const keeper = delivery.expires_in_ms === 0 ? null : this.#prepareKeeper(waiting);
+      const keeper = this.#gate.isOver(delivery.execution) ? null : this.#kit.prepare(waiting.commandText);
       if (keeper === null) break; // the rest waits behind it
       starts.set(delivery.execution, { waiting, keeper });
     }
     return {
       keepers: new Map([...starts].map(([execution, { keeper }]) => [execution, keeper.name])),
       stored: () => { for (const [execution, start] of starts) this.#planned.set(execution, start); },
-      refused: () => { for (const { keeper } of starts.values()) this.#keepers.dismiss(keeper); },
+      refused: () => {
+        for (const { keeper } of starts.values()) this.#keepers.dismiss(keeper);
+        for (const { execution } of fresh) this.#gate.forget(execution);
+      },
     };
   }
 
@@ -193,38 +225,29 @@ export class Executor implements SessionRunner {
   /** As many as may run now, each with its keeper and its script on the disk. */
   #prepare(): Start[] {
     const batch: Start[] = [];
+    const over: ExecutionId[] = [];
     for (const execution of this.#queue) {
       if (batch.length >= this.#room()) break;
-      const waiting = this.#options.journal.load(execution);
-      if (waiting === null || waiting.isExpired) {
-        this.#queue.delete(execution); // the admin expires it too and says settle
+      if (this.#gate.isOver(execution)) {
+        if (!this.#gate.isHeld(execution)) over.push(execution);
         continue;
       }
-      const keeper = this.#prepareKeeper(waiting);
+      if (this.#gate.isHeld(execution)) break; // those behind it wait as well: executions start in their order
+      const waiting = this.#options.journal.load(execution);
+      if (waiting === null || (waiting.isExpired && !this.#gate.knows(execution))) {
+        this.#unqueue(execution); // the admin expires it too and says settle
+        continue;
+      }
+      const keeper = this.#kit.prepare(waiting.commandText);
       if (keeper === null) {
         this.#arm();
         break;
       }
       batch.push({ waiting, keeper });
     }
+    this.#gate.hold(over); // as far as is known here: an admin knows better
+    if (over.length > 0) this.#options.onHeld?.();
     return batch;
-  }
-
-  #prepareKeeper(waiting: Waiting): Keeper | null {
-    let keeper: Keeper | null = null;
-    try {
-      keeper = this.#keepers.take();
-      writeFileSync(join(keeper.directory, KEEPER_FILES.script), waiting.commandText, { flag: 'r+' });
-      if (this.#problem !== null) this.#options.log.info('Commands can be started again');
-      this.#problem = null;
-      return keeper;
-    } catch (error) {
-      if (keeper !== null) this.#keepers.dismiss(keeper);
-      const problem = `commands cannot be started: ${(error as Error).message}`;
-      if (this.#problem === null) this.#options.log.error(`Commands cannot be started: ${(error as Error).message}. They wait until they can`);
-      this.#problem = problem;
-      return null;
-    }
   }
 
   #watch(waiting: Waiting, keeper: Keeper): void {
@@ -295,13 +318,13 @@ export class Executor implements SessionRunner {
     for (const running of this.#running.values()) this.#check(running, processes);
     this.#watched.look();
     if (this.#endings.length > 0) this.#flushLater();
-    if (this.#queue.size === 0) this.#problem = null; // nothing is kept from starting
+    if (this.#queue.size === 0) this.#kit.clear(); // nothing is kept from starting
     this.#startWaiting();
     this.#arm();
   }
 
   #check(running: RunningExecution, processes: () => readonly ProcessEntry[]): void {
-    if (this.#running.get(running.execution) !== running || this.#isEnding(running.execution)) return;
+    if (this.#running.get(running.execution) !== running || isEnding(this.#endings, running.execution)) return;
     if (!running.check(processes)) return this.#arm();
     if (running.isSettled) {
       this.#options.journal.erase([running.execution]);
@@ -309,10 +332,6 @@ export class Executor implements SessionRunner {
     } else {
       this.#end(running.ending());
     }
-  }
-
-  #isEnding(execution: ExecutionId): boolean {
-    return this.#endings.some((ending) => ending.execution === execution);
   }
 
   /** Ends of one turn of the event loop share a transaction. */
@@ -366,7 +385,7 @@ export class Executor implements SessionRunner {
   }
 
   #arm(): void {
-    const inMs = this.#dueMs();
+    const inMs = nextLookMs(this.#running.values(), { isWatched: this.#watched.isWatched, owes: this.#queue.size + this.#endings.length > 0, nowMs: this.#options.timeline.monotonicMs() });
     if (inMs === null) return;
     const dueMs = this.#options.timeline.monotonicMs() + inMs;
     if (this.#timer !== null && this.#timerDueMs <= dueMs) return; // never later than planned, however often something happens
@@ -374,15 +393,8 @@ export class Executor implements SessionRunner {
     this.#timerDueMs = dueMs;
     this.#timer = setTimeout(() => this.#tick(), inMs);
   }
+}
 
-  #dueMs(): number | null {
-    if (this.#running.size === 0) return this.#queue.size + this.#endings.length > 0 ? RETRY_MS : null;
-    const nowMs = this.#options.timeline.monotonicMs();
-    let dueMs = this.#watched.isWatched ? CHECK_WATCHED_MS : CHECK_MS;
-    for (const running of this.#running.values()) {
-      if (running.isStopping) dueMs = Math.min(dueMs, CHECK_STOPPING_MS);
-      if (running.deadlineMs !== null) dueMs = Math.min(dueMs, Math.max(1, running.deadlineMs - nowMs));
-    }
-    return dueMs;
-  }
+function isEnding(endings: readonly Ending[], execution: ExecutionId): boolean {
+  return endings.some((ending) => ending.execution === execution);
 }

@@ -69,6 +69,14 @@ export interface OutputCursor {
 export interface SessionRunner {
   /** These are in the journal and may be started, in this order, as concurrency allows. */
   run(executions: readonly ExecutionId[]): void;
+  /** What the next `receive` brings was sent at `bornMs` or later, on the clock of `SessionPorts.aliveMs`. */
+  arriving?(bornMs: number): void;
+  /** Nothing that waits starts before an admin was asked. */
+  hold?(): void;
+  /** What waits until an admin was asked. */
+  held?(): readonly ExecutionId[];
+  /** An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say for how long. */
+  release?(open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[], askedMs: number): void;
   /** Ends their processes; the results say `cancelled`. Ignores unknown and finished ones. */
   cancel(executions: readonly ExecutionId[]): void;
   /** Ends their processes without a result and makes the journal forget them. */
@@ -151,6 +159,8 @@ export interface SessionPorts {
   readonly counters?: SessionCounters;
   readonly dial: Dial;
   readonly clock: SessionClock;
+  /** ms that go on while the machine is suspended; the clock's own where that cannot be told. */
+  readonly aliveMs?: () => number;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
   readonly log: AgentLog;

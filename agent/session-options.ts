@@ -21,6 +21,15 @@ export interface SessionOptions {
   readonly onRevoked?: (reason: string) => void;
 }
 
+/** Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not spin. */
+export const REDIRECTS_MAX = 3;
+
+/** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
+export const STEADY_MS_MIN = 10_000;
+
+/** Where a session stands. */
+export type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
+
 /** A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token. */
 export function isFollowed(from: string, to: string): boolean {
   const protocol = new URL(to).protocol;

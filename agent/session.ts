@@ -6,6 +6,7 @@ import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
 import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import { Asking } from './asking.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
 import { Refusals } from './refusals.ts';
@@ -13,17 +14,8 @@ import type { Refused } from './refusals.ts';
 import { ResultSender } from './result-sender.ts';
 import { createSessionCounters } from './session-counters.ts';
 import type { SessionCounters } from './session-counters.ts';
-import { isFollowed } from './session-options.ts';
-import type { SessionOptions } from './session-options.ts';
+import { isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type Phase, type SessionOptions } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
-
-/** Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not spin. */
-const REDIRECTS_MAX = 3;
-
-/** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
-const STEADY_MS_MIN = 10_000;
-
-type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
 
 /**
  * One node's session. It holds one timer at any time (the wait before a dial, or the next ping or end of silence) and
@@ -48,6 +40,8 @@ export class Session implements LinkOwner {
   #liveMs = 0;
   #refreshMs = 600_000;
   readonly #refusals = new Refusals();
+  #helloMs = 0;
+  #asking: Asking | null = null;
   #hasRefused = false;
   #protocol = 0;
   #refreshAtMs = 0;
@@ -85,6 +79,11 @@ export class Session implements LinkOwner {
     this.#results.add(executions);
   }
 
+  /** Asks the admin about what waits to be asked about: now, or with the next session. */
+  askOpen(): void {
+    if (this.#phase === 'live') this.#asking?.ask();
+  }
+
   /** Sends a health report now, besides the regular ones. */
   reportNow(): void {
     if (this.#phase === 'live') this.#send({ type: 'report', report: this.#ports.report() });
@@ -108,6 +107,7 @@ export class Session implements LinkOwner {
   opened(link: Link): void {
     if (link !== this.#link) return;
     this.#phase = 'greeting';
+    this.#helloMs = this.#aliveMs();
     this.#sentSeq = 0;
     this.#heardSeq = 0;
     this.#hasRefused = false;
@@ -163,6 +163,7 @@ export class Session implements LinkOwner {
       case 401:
         // Not the end: another admin of the list, or this one with its database of before, may know it again. A revocation says 4003.
         this.#refusals.refused(reason === NODE_DELETED);
+        this.#ports.runner.hold?.();
         return this.#restBeforeNext(false);
       default:
         log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', { admin, code, reason });
@@ -235,7 +236,8 @@ export class Session implements LinkOwner {
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
       case 'settings': return this.#configured(frame.settings, null);
-      case 'pong': return;
+      case 'pong': return this.#asking?.ponged();
+      case 'still-open': return this.#asking?.answered(frame);
       default: return unreachable(frame);
     }
   }
@@ -254,15 +256,21 @@ export class Session implements LinkOwner {
     this.#refusals.welcomed();
     this.#counters.welcomes += 1;
     this.#protocol = frame.protocol;
+    this.#asking = new Asking(this.#ports.runner, { aliveMs: () => this.#aliveMs(), send: (body) => this.#send(body), protocol: frame.protocol, helloMs: this.#helloMs });
     this.#liveMs = this.#heardMs;
     this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
     this.#configured(frame.settings, frame.cluster_name);
     this.#armBeat();
+    this.askOpen();
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
     if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
     this.#options.onLive?.(this.#url);
+  }
+
+  #aliveMs(): number {
+    return this.#ports.aliveMs?.() ?? this.#ports.clock.nowMs();
   }
 
   #configured(settings: AgentSettings, clusterName: string | null): void {
@@ -272,6 +280,7 @@ export class Session implements LinkOwner {
   }
 
   #delivered(frame: AdminFrame & { type: 'deliver' }): void {
+    this.#asking?.arriving();
     const { acknowledged, fresh, answered = [] } = this.#ports.journal.receive(frame.deliveries);
     if (acknowledged.length > 0) this.#send({ type: 'acknowledge', executions: [...acknowledged] });
     if (acknowledged.length < new Set(frame.deliveries.map((delivery) => delivery.execution)).size) {
@@ -310,6 +319,7 @@ export class Session implements LinkOwner {
     // What was refused comes again with the next hello, and there is room for it now.
     if (this.#hasRefused && this.#ports.journal.heal()) return this.#drop(1000, 'ready for what was refused');
     this.#send({ type: 'ping' });
+    this.#asking?.pinging();
     this.#send({ type: 'report', report: this.#ports.report() });
     if (nowMs + PING_INTERVAL_MS <= this.#refreshAtMs) return; // the next beat would be too late
     this.#refreshAtMs = nowMs + this.#refreshMs;

@@ -1,5 +1,6 @@
 /** Durations that survive a restart of the agent: counted on the machine's monotonic clock, over a reboot on the wall clock. */
 import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 
 /** Time as this machine sees it. */
 export interface Timeline {
@@ -7,6 +8,8 @@ export interface Timeline {
   readonly bootId: string;
   /** ms since boot, without the time asleep; comparable between processes of one boot. */
   monotonicMs(): number;
+  /** ms since boot, with the time asleep, to 10 ms: what expires meanwhile has expired (C8). */
+  aliveMs(): number;
   /** Unix time in ms. */
   wallMs(): number;
 }
@@ -23,8 +26,14 @@ export function machineTimeline(): Timeline {
   return {
     bootId: readBootId(),
     monotonicMs: () => Number(process.hrtime.bigint() / 1_000_000n),
+    aliveMs,
     wallMs: () => Date.now(),
   };
+}
+
+/** ms since boot, with the time asleep. Source: CLOCK_BOOTTIME, by which libuv tells the uptime. */
+export function aliveMs(): number {
+  return uptime() * 1_000;
 }
 
 /** This instant, in a form that can be stored and still be measured from after a restart or a reboot. */

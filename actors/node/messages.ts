@@ -28,6 +28,8 @@ export type NodeMessage =
   /** `isOurs`: it was this admin that stood still and heard nobody, so that the silence says nothing of the agent. */
   | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number; readonly isOurs: boolean }
   | { readonly type: 'executions-acknowledged'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
+  /** The agent has these, has not started them, and does not know whether it still may. `ask` is its number, for the answer. */
+  | { readonly type: 'executions-asked'; readonly session: SessionId; readonly ask: number; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'output-part-arrived'; readonly session: SessionId; readonly execution: ExecutionId; readonly part: number; readonly text: string }
   | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
   | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }

@@ -1,4 +1,5 @@
 /** The behaviour of a node. */
+import { answered, asked } from './asked.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
@@ -89,8 +90,10 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return rescan(state);
       case 'executions-loaded':
         return loaded(state, message, nowMs);
+      case 'executions-asked':
+        return current(state, message.session) === null ? unchanged(state) : asked(state, message);
       case 'executions-looked-up':
-        return lookedUp(state, message, nowMs, decide);
+        return message.retry.type === 'executions-asked' ? answered(state, message, message.retry, nowMs, decide) : lookedUp(state, message, nowMs, decide);
       case 'delivery-withheld': {
         const session = current(state, message.session);
         return session === null ? unchanged(state) : withheld(state, session, message.executions, nowMs);

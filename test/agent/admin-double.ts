@@ -79,6 +79,8 @@ export interface DoubleHabits {
   readonly storesParts?: boolean;
   /** Confirms results. */
   readonly confirms?: boolean;
+  /** Answers ask-open with still-open for all of it, without end. */
+  readonly opens?: boolean;
   /** Answers ping with pong. */
   readonly pongs?: boolean;
   /** Refuses connections with this HTTP status. */
@@ -198,10 +200,11 @@ export class AdminDouble {
   }
 
   #answer(session: DoubleSession, frame: AgentFrame): void {
-    const { welcomes = true, storesParts = true, confirms = true, pongs = true } = this.habits;
+    const { welcomes = true, storesParts = true, confirms = true, pongs = true, opens = true } = this.habits;
     if (frame.type === 'hello' && welcomes) session.send({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'test', settings: this.settings() });
     if (frame.type === 'output-part' && storesParts) session.send({ type: 'part-stored', execution: frame.execution, part: frame.part });
     if (frame.type === 'result' && confirms) session.send({ type: 'confirm', executions: frame.results.map((result) => result.execution) });
+    if (frame.type === 'ask-open' && opens) session.send({ type: 'still-open', ask: frame.ask, executions: frame.executions.map((execution) => ({ execution, expires_in_ms: null })) });
     if (frame.type === 'ping' && pongs) session.send({ type: 'pong' });
     if (frame.type === 'refresh-settings') session.send({ type: 'settings', settings: this.settings() });
   }

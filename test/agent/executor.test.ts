@@ -276,7 +276,7 @@ test.serial('a cancelled execution that waits never starts, and one that is sett
   t.false(existsSync(file));
 });
 
-test.serial('closing ends what runs as cancelled and leaves what waits to the next agent', async (t) => {
+test.serial('closing ends what runs and what waits as cancelled; without the node it leaves what waits to the next agent', async (t) => {
   const rig = new Rig(t, { concurrency: 1 });
   const running = rig.start('echo so far; sleep 100');
   const waiting = rig.start('echo later');
@@ -284,6 +284,10 @@ test.serial('closing ends what runs as cancelled and leaves what waits to the ne
 
   await rig.executor.close();
 
-  t.like(rig.journal.result(running), { outcome: 'cancelled', exitCode: 143 });
-  t.deepEqual(rig.journal.waiting(), [waiting]);
+  for (const execution of [running, waiting]) t.like(rig.journal.result(execution), { outcome: 'cancelled', exitCode: 143 });
+  const kept = new Rig(t, { concurrency: 1 });
+  kept.start('sleep 100');
+  const later = kept.start('echo later');
+  await kept.executor.close({ keepsWaiting: true });
+  t.deepEqual(kept.journal.waiting(), [later]);
 });

@@ -41,7 +41,7 @@ const FIRST_INSERT = "INSERT INTO execution (id, state, keeper, command_text, ti
 const FIRST_FINISH = "UPDATE execution SET state = 'finished', command_text = '', outcome = 'completed', exit_code = 0, output = x'', output_bytes = 0, output_truncated = 0, finished_order = 1 WHERE id = ?";
 
 function open(t: { teardown(end: () => void): void }, path: string, time: { monotonicMs: number; bootId?: string; wallMs?: number }): Journal {
-  const journal = new Journal(path, { get bootId() { return time.bootId ?? 'boot'; }, monotonicMs: () => time.monotonicMs, wallMs: () => time.wallMs ?? time.monotonicMs }, silentLog);
+  const journal = new Journal(path, { get bootId() { return time.bootId ?? 'boot'; }, monotonicMs: () => time.monotonicMs, aliveMs: () => time.monotonicMs, wallMs: () => time.wallMs ?? time.monotonicMs }, silentLog);
   t.teardown(() => journal.close());
   return journal;
 }

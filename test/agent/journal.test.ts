@@ -20,7 +20,7 @@ interface Time {
 }
 
 function timelineOf(time: Time): Timeline {
-  return { get bootId() { return time.bootId; }, monotonicMs: () => time.monotonicMs, wallMs: () => time.wallMs };
+  return { get bootId() { return time.bootId; }, monotonicMs: () => time.monotonicMs, aliveMs: () => time.monotonicMs, wallMs: () => time.wallMs };
 }
 
 function journalIn(t: ExecutionContext, directory = temporaryDirectory(t), time: Time = { bootId: 'boot', monotonicMs: 0, wallMs: 1_000_000 }) {

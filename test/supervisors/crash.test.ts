@@ -32,6 +32,7 @@ const record = (id: CommandId) => ({ id, text: 'true', targeting: { type: 'all' 
 const NODE: Cases<'node'> = {
   'agent-connected': () => ({ session: session(9), hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } }),
   'agent-disconnected': () => ({ session: session(1), lastHeardMs: 0, isOurs: false }),
+  'executions-asked': ({ execution }) => ({ session: session(1), ask: 1, executions: [execution] }),
   'executions-acknowledged': ({ execution }) => ({ session: session(1), executions: [execution] }),
   'output-part-arrived': ({ execution }) => ({ session: session(1), execution, part: 0, text: 'x' }),
   'results-arrived': ({ execution }) => ({ session: session(1), results: [result(1, { execution })] }),

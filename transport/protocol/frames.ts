@@ -86,6 +86,8 @@ export const AgentFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('hello'), protocol: z.int().min(1), node: NodeId, registration: Registration, report: HealthReport, holding: Executions }),
   /** These are fsynced in the journal. */
   z.object({ seq, type: z.literal('acknowledge'), executions: Executions.min(1) }),
+  /** These have not started, and the agent does not know whether they still may: it stood still or started anew. `ask` rises by one with each, on each connection. */
+  z.object({ seq, type: z.literal('ask-open'), ask: z.int().min(1), executions: Executions.min(1) }),
   /** One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its `part-stored`. */
   z.object({ seq, type: z.literal('output-part'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1), text: foreignText().max(OUTPUT_PART_BYTES_MAX) }),
   /** Repeated on every connection until confirmed. */
@@ -131,6 +133,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('settle'), executions: Executions.min(1) }),
   /** End the process group; the result says `cancelled`. */
   z.object({ seq, type: z.literal('cancel'), executions: Executions.min(1) }),
+  /** Answer to the `ask-open` of that number: these may start, for so long from the asking on; null means without end. The others are settled or cancelled. */
+  z.object({ seq, type: z.literal('still-open'), ask: z.int().min(1), executions: z.array(z.object({ execution: ExecutionId, expires_in_ms: z.int().min(0).nullable() })).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
   /** Stream this execution's output from byte `offset` until it ends or an `untail`. */
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),

@@ -155,6 +155,8 @@ export function createSessions(ports: SessionPorts): Sessions {
         return tell(connection, { type: 'agent-reported', session, report: frame.report });
       case 'acknowledge':
         return tell(connection, { type: 'executions-acknowledged', session, executions: frame.executions });
+      case 'ask-open':
+        return tell(connection, { type: 'executions-asked', session, ask: frame.ask, executions: frame.executions });
       case 'result':
         for (const result of frame.results) unstored.came(connection, result.execution, result.output.length);
         return tell(connection, { type: 'results-arrived', session, results: frame.results });

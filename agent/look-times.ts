@@ -1,0 +1,21 @@
+/** When an executor looks at its executions again. */
+import type { RunningExecution } from './running-execution.ts';
+
+/** Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended. */
+const CHECK_MS = 250;
+const CHECK_WATCHED_MS = 100;
+const CHECK_STOPPING_MS = 40;
+
+/** After a failed start or a refused write, in ms. */
+const RETRY_MS = 1_000;
+
+/** In so many ms; null: nothing is to be looked at. `owes`: something waits to be started or stored. */
+export function nextLookMs(running: Iterable<RunningExecution>, { isWatched, owes, nowMs }: { readonly isWatched: boolean; readonly owes: boolean; readonly nowMs: number }): number | null {
+  let dueMs: number | null = null;
+  for (const { isStopping, deadlineMs } of running) {
+    dueMs ??= isWatched ? CHECK_WATCHED_MS : CHECK_MS;
+    if (isStopping) dueMs = Math.min(dueMs, CHECK_STOPPING_MS);
+    if (deadlineMs !== null) dueMs = Math.min(dueMs, Math.max(1, deadlineMs - nowMs));
+  }
+  return dueMs ?? (owes ? RETRY_MS : null);
+}
