@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Scope } from './scope.ts';
+import { reapAfterDeath } from './networks/reaper.ts';
 import { until } from './until.ts';
 
 /** Where wireguard-go has its sockets, whatever the network that it is in. */
@@ -42,6 +43,7 @@ export async function startWireguard(scope: Scope): Promise<WireguardPair> {
   const directory = await mkdtemp(join(tmpdir(), 'edge-wireguard-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true }));
   const tag = `${process.pid}`.slice(-6);
+  reapAfterDeath({ namespaces: `edge-wg-${tag}?`, paths: [join(WIREGUARD_SOCKETS, `edge${tag}?.sock`), directory] });
   const presharedKey = await said('wg', ['genpsk']);
   await writeFile(join(directory, 'psk'), `${presharedKey}\n`); // before both ends read it: an empty file is no key
   const [one, other] = await Promise.all(['a', 'b'].map(async (letter, index) => {

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
 import { Ethernet, type Port } from './ethernet.ts';
 import { startMachine, type Machine } from './machine.ts';
-import { createNamespace, removeLeftovers } from './namespace.ts';
+import { createNamespace, namespacesOf, removeLeftovers } from './namespace.ts';
+import { reapAfterDeath } from './reaper.ts';
 import { startNat, type Nat, type NatKind } from './nat.ts';
 
 export type { Link } from './ethernet.ts';
@@ -45,9 +46,10 @@ export interface Internet {
   partition(from: Plugged, to: Plugged, options?: { readonly isOneWay?: boolean }): Promise<Partition>;
 }
 
-/** Starts an internet that ends with the scope, and with it all that runs there. What killed test processes left over is removed first. */
+/** Starts an internet that ends with the scope, and with it all that runs there. What this process leaves if it is killed is removed without it; what others left before is removed first. */
 export async function startInternet(scope: Scope): Promise<Internet> {
   await removeLeftovers();
+  reapAfterDeath({ namespaces: namespacesOf(process.pid), paths: [join(tmpdir(), `edge-internet-${process.pid}-*`)] });
   const directory = await mkdtemp(join(tmpdir(), `edge-internet-${process.pid}-`));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const ethernet = await Ethernet.create(await createNamespace(scope, 'internet'), 'internet');

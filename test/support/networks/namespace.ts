@@ -52,6 +52,11 @@ export async function layCable(one: Namespace, oneEnd: string, other: Namespace,
   await run('ip', ['link', 'add', oneEnd, 'netns', one.name, 'type', 'veth', 'peer', 'name', otherEnd, 'netns', other.name]);
 }
 
+/** Names of the namespaces that a process made, as a pattern of a shell. */
+export function namespacesOf(pid: number): string {
+  return `${PREFIX}-${pid}-*`;
+}
+
 /** Removes what test processes left behind that were killed. */
 export async function removeLeftovers(): Promise<void> {
   for (const name of namespaces()) {
