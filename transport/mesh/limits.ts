@@ -73,6 +73,9 @@ export const SILENCE_MS_MAX = 12_000;
 /** The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries again after 6 and after 13 s. Source: RFC 6298. */
 export const SILENCE_TALKING_MS_MAX = 5_000;
 
+/** A peer that sent data so long before it fell silent, in ms, was talking: two readings of a busy path, and one that was held up. */
+export const TALKED_MS_MAX = 3_000;
+
 /** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
 export const SESSION_MS_MAX = 200_000;
 

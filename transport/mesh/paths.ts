@@ -1,7 +1,7 @@
 /** How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is used, and left as soon as it is silent. */
 import {
   AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, ATTEMPT_MS_MAX, KEEPALIVE_BYTES, KNOCKS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX,
-  SILENCE_TALKING_MS_MAX, STEADY_MS, TRY_AGAIN_MS, TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
+  SILENCE_TALKING_MS_MAX, STEADY_MS, TALKED_MS_MAX, TRY_AGAIN_MS, TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
 } from './limits.ts';
 
 /** Where a peer is spoken to: over the relay, or at an endpoint such as `198.51.100.7:51820`. */
@@ -42,8 +42,8 @@ interface None extends Known { readonly path: 'none'; readonly attempt: number }
 interface Relayed extends Known { readonly path: 'relayed'; readonly askedAtMs: number | null }
 /** Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this side. */
 interface Trying extends Known { readonly path: 'trying'; readonly startMs: number; readonly knock: number; readonly heardAt: string | null; readonly isHeard: boolean }
-/** `silentSinceMs`: something that has to be answered was sent, and nothing came since. `isTalking`: until then the peer sent data. */
-interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly isTalking: boolean }
+/** `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent data last. */
+interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly talkedAtMs: number }
 
 /** The path to one peer. */
 export type PathState = None | Relayed | Trying | Direct;
@@ -98,7 +98,7 @@ export interface Met {
 export function meet({ candidates, hasRelay, isFirst, reading }: Met, nowMs: number): PathStep {
   const known: Known = { candidates, hasRelay, isFirst, sinceMs: nowMs, dueMs: Infinity, last: reading, failures: 0, triedAtMs: null };
   const isAlive = reading?.handshakeAgeMs != null && reading.handshakeAgeMs < SESSION_MS_MAX;
-  if (isAlive && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, isTalking: false });
+  if (isAlive && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity });
   return begin(known, isFirst, nowMs);
 }
 
@@ -157,7 +157,7 @@ function waitAfter(failures: number): number {
 }
 
 function becomeDirect(known: Known, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, isTalking: false, sinceMs: nowMs, dueMs: Infinity }, ...effects);
+  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, sinceMs: nowMs, dueMs: Infinity }, ...effects);
 }
 
 function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
@@ -211,9 +211,10 @@ function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { read
   const endpoint = reading.way?.endpoint ?? state.endpoint;
   const isAsking = sentBytes > KEEPALIVE_BYTES;
   const silentSinceMs = receivedBytes > 0 ? null : state.silentSinceMs ?? (isAsking ? nowMs : null);
-  // While it is silent it is judged by how it was before.
-  const isTalking = receivedBytes > KEEPALIVE_BYTES || silentSinceMs !== null && state.isTalking;
-  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking, isTalking };
+  // While it is silent it is judged by how it was before: not by the last moment, in which nothing may have been said.
+  const talkedAtMs = receivedBytes > KEEPALIVE_BYTES ? nowMs : state.talkedAtMs;
+  const isTalking = silentSinceMs !== null && silentSinceMs - talkedAtMs <= TALKED_MS_MAX;
+  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking, talkedAtMs };
   if (silentSinceMs === null || nowMs - silentSinceMs < (isTalking ? SILENCE_TALKING_MS_MAX : SILENCE_MS_MAX)) return step(next);
   return next.hasRelay ? leave(next, nowMs, use(RELAY, true)) : begin(knownOf(next), true, nowMs);
 }

@@ -85,8 +85,8 @@ test.serial('a direct path that is cut gives way to the relay within 20 s, comes
   await untilPath(one, other, 'direct');
   const talk = await startTalk(one, other);
 
-  const cutAtMs = performance.now();
   const cut = await internet.partition(left, right);
+  const cutAtMs = performance.now(); // a busy machine takes its time to cut, which is none of the path's
   await until('the relay', async () => (await one.pathTo(other))?.path === 'relayed' || (await other.pathTo(one))?.path === 'relayed');
   const tookMs = performance.now() - cutAtMs;
   await untilPath(one, other, 'relayed');

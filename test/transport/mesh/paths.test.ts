@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import {
-  AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, KNOCKS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX, SILENCE_TALKING_MS_MAX, STEADY_MS, TRY_AGAIN_MS,
+  AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, KNOCKS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX, SILENCE_TALKING_MS_MAX, STEADY_MS, TALKED_MS_MAX, TRY_AGAIN_MS,
   TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
 } from '../../../transport/mesh/limits.ts';
 import { meet, RELAY, transition, type PathEffect, type PathMessage, type PathReading, type PathState, type Way } from '../../../transport/mesh/paths.ts';
@@ -209,6 +209,10 @@ test('a direct path that is silent on data goes back to the relay, sooner where 
   talking.pass(2_000).read(direct(LAN), { sent: 900 });
   t.is(talking.pass(SILENCE_TALKING_MS_MAX - 1).read(direct(LAN), { sent: 900 }).state.path, 'direct');
   t.is(talking.pass(1).read(direct(LAN), { sent: 900 }).state.path, 'relayed');
+
+  // A moment in which nothing went either way says nothing of that, unless it was long.
+  const paused = (ms: number): Path => directNow().read(direct(LAN), { sent: 900, received: 900 }).pass(20).read(direct(LAN)).pass(ms).read(direct(LAN), { sent: 900 });
+  t.deepEqual([500, TALKED_MS_MAX].map((ms) => paused(ms).pass(SILENCE_TALKING_MS_MAX).read(direct(LAN), { sent: 900 }).state.path), ['relayed', 'direct']);
 });
 
 test('without a relay a silent path is looked for anew', (t) => {
