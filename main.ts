@@ -39,7 +39,7 @@ import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readi
 import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './persistence/mesh/vpn-rows.ts';
 import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
 import { hearPeers } from './persistence/peer-listener.ts';
-import { tellPeers, wantTunnel } from './persistence/peers.ts';
+import { tellEnded, tellPeers, wantTunnel } from './persistence/peers.ts';
 import { announcePresence } from './persistence/peer-presence.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
@@ -183,7 +183,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const presence = announcePresence(pool, adminId, { clock: systemClock, monotonicMs, log });
   unwind.add('words to other admins', () => presence.stop());
-  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, heard: (id) => presence.heard(id), clock: systemClock, log });
+  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, heard: (id) => presence.heard(id), ended: (id, executions) => tree.directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }), clock: systemClock, log });
   unwind.add('words of other admins', () => peers.stop());
 
   /** Here, and at whichever admin has a tunnel to it (E5). */
@@ -282,7 +282,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   await publishing.start();
   unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
   const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, config.NODE_UNREACHABLE_AFTER_MS, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, config.NODE_UNREACHABLE_AFTER_MS, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, tellOwners: (ended) => tellEnded(pool, adminId, ended), isClockRight: () => !clock.isSkewed() }));
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }

@@ -1,7 +1,7 @@
 /** What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */
 import type { Clock, Log } from '../actors/kit/ports.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
-import type { NodeId } from '../transport/protocol/ids.ts';
+import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
 import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers } from './peers.ts';
 import type { Listener } from './publishing/listener.ts';
@@ -13,18 +13,21 @@ export interface PeerListenerPorts {
   readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
   /** Another admin is here, or this one. */
   readonly heard: (adminId: string) => void;
+  /** A sweep of another admin ended executions of this node, if it is here. */
+  readonly ended: (node: NodeId, executions: readonly ExecutionId[]) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Listens until it is stopped. */
-export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, heard, clock, log }: PeerListenerPorts): Listener {
+export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, heard, ended, clock, log }: PeerListenerPorts): Listener {
   const listener = database.listen([PEER_WORDS], clock);
   listener.onNotice((_channel, payload) => {
     if (payload === null) void endDeleted();
     const word = payload === null ? null : readPeerWord(payload);
     if (word === null) return;
     if (word.type === 'here') heard(word.from);
+    if (word.type === 'executions-ended' && word.from !== adminId) for (const [node, pairs] of Map.groupBy(word.ended, ([id]) => id)) ended(node, pairs.map(([, execution]) => execution));
     if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
     if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
     if (word.type !== 'tunnel-wanted' || word.to !== adminId || sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;

@@ -1,7 +1,7 @@
 /** What admins say to each other through the database: a few words that are worth nothing later, and are lost when nobody listens. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { NodeId } from '../transport/protocol/ids.ts';
+import { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** Where they are notified. */
@@ -15,6 +15,8 @@ const PeerWord = z.discriminatedUnion('type', [
   z.object({ type: z.literal('tunnel-refused'), to: z.string(), node: NodeId }),
   /** It listens, and is heard. */
   z.object({ type: z.literal('here'), from: z.string() }),
+  /** A sweep of `from` ended these: whoever owns the nodes has them ended there (C7). Pairs of node and execution. */
+  z.object({ type: z.literal('executions-ended'), from: z.string(), ended: z.array(z.tuple([NodeId, ExecutionId])) }),
   /** Whatever is open to this node ends now (E5). */
   z.object({ type: z.literal('node-revoked'), from: z.string(), node: NodeId }),
 ]);
@@ -33,6 +35,14 @@ export function readPeerWord(payload: string): PeerWord | null {
 /** Tells all admins. Rejects with DatabaseUnavailable when the database is away. */
 export async function tellPeers(pool: Pool, word: PeerWord): Promise<void> {
   await rowsOf(pool, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
+}
+
+/** Pairs of ids in one word: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL, NOTIFY. */
+const ENDED_PAIRS_MAX = 90;
+
+/** Tells the other admins which executions a sweep of this one ended. Rejects with DatabaseUnavailable when the database is away. */
+export async function tellEnded(pool: Pool, from: string, ended: readonly (readonly [NodeId, ExecutionId])[]): Promise<void> {
+  for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX) await tellPeers(pool, { type: 'executions-ended', from, ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]) });
 }
 
 /** Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now. */
