@@ -17,10 +17,11 @@ import { Migration20261121233000_vpn } from './migrations/Migration2026112123300
 import { Migration20261122020000_identity } from './migrations/Migration20261122020000_identity.ts';
 import { Migration20261122030000_returning } from './migrations/Migration20261122030000_returning.ts';
 import { Migration20261122040000_incarnation } from './migrations/Migration20261122040000_incarnation.ts';
+import { Migration20261122041000_kept_columns } from './migrations/Migration20261122041000_kept_columns.ts';
 import { Migration20261122070000_public_keys } from './migrations/Migration20261122070000_public_keys.ts';
 
 /** Every migration, oldest first. A new one is added here. */
-const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh, Migration20261121190000_ssh_recording, Migration20261121200000_node_status, Migration20261121210000_diagnostics, Migration20261121220000_traces, Migration20261121230000_mesh, Migration20261121233000_vpn, Migration20261122020000_identity, Migration20261122030000_returning, Migration20261122040000_incarnation, Migration20261122070000_public_keys];
+const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh, Migration20261121190000_ssh_recording, Migration20261121200000_node_status, Migration20261121210000_diagnostics, Migration20261121220000_traces, Migration20261121230000_mesh, Migration20261121233000_vpn, Migration20261122020000_identity, Migration20261122030000_returning, Migration20261122040000_incarnation, Migration20261122041000_kept_columns, Migration20261122070000_public_keys];
 
 /** Table in which MikroORM notes the migrations it has run. */
 export const MIGRATION_TABLE = 'mikro_orm_migrations';

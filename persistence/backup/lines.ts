@@ -1,7 +1,6 @@
 /** The text of a backup: gzipped lines of JSON. A header, then for each table its name and its rows as PostgreSQL words them, then the end. */
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type { SequencePlace, TableShape } from './tables.ts';
@@ -53,12 +52,11 @@ export function writeLines(file: string): BackupWriter {
 
 /** The lines of a file, one after another. Throws BackupRefused for what is no whole backup of this form. */
 export async function* readLines(file: string): AsyncGenerator<BackupLine, void, undefined> {
-  const text = createReadStream(file).pipe(createGunzip());
   let rows = 0;
   let number = 0;
   let isEnded = false;
   try {
-    for await (const line of createInterface({ input: text, crlfDelay: Infinity })) {
+    for await (const line of textLines(file)) {
       const parsed = JSON.parse(line) as BackupLine;
       number += 1;
       if (number === 1 && !isHeader(parsed)) throw new BackupRefused(`${file} is no backup of this form (it should begin with "${BACKUP_FORMAT}").`);
@@ -77,6 +75,23 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
     throw error;
   }
   if (!isEnded) throw new BackupRefused(`${file} is cut short.`);
+}
+
+/** Not node:readline: what is wrong with a stream while nobody reads from it would be an exception that nobody catches. */
+async function* textLines(file: string): AsyncGenerator<string, void, undefined> {
+  const text = createGunzip();
+  pipeline(createReadStream(file), text).catch(() => {}); // told to whoever reads the text
+  let begun: string[] = [];
+  for await (const chunk of text.setEncoding('utf8') as AsyncIterable<string>) {
+    const [first = '', ...others] = chunk.split('\n');
+    begun.push(first);
+    for (const next of others) {
+      yield begun.join('');
+      begun = [next];
+    }
+  }
+  const last = begun.join('');
+  if (last !== '') yield last;
 }
 
 /** Whether a line is the first one. */

@@ -1,7 +1,7 @@
 /** Loads a backup into a database that holds nothing yet. */
 import type { Client } from 'pg';
 import { BackupRefused, isHeader, readLines, type BackupHeader } from './lines.ts';
-import { migrationsOf, quoted, tablesOf } from './tables.ts';
+import { migrationsOf, quoted, tablesOf, type TableShape } from './tables.ts';
 import type { BackupSummary } from './dump.ts';
 
 /** Text of rows in one statement, in bytes, and how many they are at most. */
@@ -32,14 +32,18 @@ export async function restoreBackup(file: string, ports: RestorePorts): Promise<
 
   await client.query('begin');
   try {
-    for (const { name } of header.tables) await client.query(`alter table ${quoted(name)} disable trigger user`); // counts and such are rows of the backup
+    for (const table of header.tables) {
+      await client.query(`alter table ${quoted(table.name)} disable trigger user`); // counts and such are rows of the backup
+      await declareShape(client, table);
+    }
+    const columnsOf = new Map(header.tables.map(({ name, columns }) => [name, columns.map((column) => quoted(nameOf(column))).join(', ')]));
     for (const name of SEEDED.filter((seeded) => header.tables.some((table) => table.name === seeded))) await client.query(`delete from ${quoted(name)}`);
     let rows = 0;
     let waiting: string[] = [];
     let bytes = 0;
     let table = '';
     const load = async (): Promise<void> => {
-      if (waiting.length > 0) await insert(client, table, waiting);
+      if (waiting.length > 0) await insert(client, table, columnsOf.get(table) ?? '', waiting);
       [waiting, bytes] = [[], 0];
     };
     for await (const line of lines) {
@@ -66,10 +70,23 @@ export async function restoreBackup(file: string, ports: RestorePorts): Promise<
   }
 }
 
-function insert(client: Client, table: string, rows: readonly string[]): Promise<unknown> {
-  const name = quoted(table);
+/** A type with the columns in the order in which the backup has them: where one was dropped and came back, tables of the same columns differ in it. */
+async function declareShape(client: Client, { name, columns }: TableShape): Promise<void> {
+  await client.query(`create temporary table ${rowShape(name)} (${columns.map((column) => `${quoted(nameOf(column))} ${column.slice(nameOf(column).length)}`).join(', ')}) on commit drop`);
+}
+
+function rowShape(table: string): string {
+  return `pg_temp.${quoted(`row_of_${table}`)}`;
+}
+
+function nameOf(column: string): string {
+  return column.slice(0, column.indexOf(' '));
+}
+
+function insert(client: Client, table: string, columns: string, rows: readonly string[]): Promise<unknown> {
+  const [into, shape] = [quoted(table), rowShape(table)];
   // "offset 0" keeps the row from being read once for each of its columns.
-  return client.query(`insert into ${name} overriding system value select (one.row).* from (select line::${name} as row from unnest($1::text[]) line offset 0) one`, [rows]);
+  return client.query(`insert into ${into} (${columns}) overriding system value select (one.row).* from (select line::${shape} as row from unnest($1::text[]) line offset 0) one`, [rows]);
 }
 
 /** An interrupted restore left tables without rows: those may be there. */
@@ -86,7 +103,7 @@ async function refuseUsed(client: Client): Promise<void> {
 }
 
 async function compareShapes(client: Client, header: BackupHeader): Promise<void> {
-  const here = new Map((await tablesOf(client)).map(({ name, columns }) => [name, columns.join(', ')]));
-  const wrong = header.tables.filter(({ name, columns }) => here.get(name) !== columns.join(', ')).map(({ name }) => name);
+  const here = new Map((await tablesOf(client)).map(({ name, columns }) => [name, columns.toSorted().join(', ')]));
+  const wrong = header.tables.filter(({ name, columns }) => here.get(name) !== columns.toSorted().join(', ')).map(({ name }) => name);
   if (wrong.length > 0) throw new BackupRefused(`The tables ${wrong.join(', ')} of the backup are others than migrations make here: the database that it was made from was changed by hand, or the one here holds a newer schema.`);
 }

@@ -39,6 +39,6 @@ export class Migration20261121230000_mesh extends Migration {
       this.addSql(`create trigger "${table}_told" after insert or update or delete on "${table}" for each row execute function "tell_mesh"()`);
     }
 
-    this.addSql(`alter table "node" drop column "wireguard_public_key"`); // said by mesh_member
+    // "wireguard_public_key" of "node" is said by this table now. It stays for admins of before, which still write it: see Migration20261122041000_kept_columns.
   }
 }

@@ -100,7 +100,7 @@ async function completed(what: string, envelopes: () => readonly Envelope[], exe
   }, 40_000);
 }
 
-test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost, and new events flow', async (t) => {
+test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost or run twice, and new events flow', async (t) => {
   t.timeout(180_000);
   const place = await movableServer(t);
   const nats = await startNats(t, 'token');
@@ -148,6 +148,7 @@ test('a database that is dumped under load and restored into an empty server goe
   const known = new Set((await fleet.sql<{ id: string }>('select id from command')).map(({ id }) => id));
   t.deepEqual(before.created.slice(0, dumpedFrom).filter(({ id }) => !known.has(id)), [], 'what was acknowledged before the dump is there');
   const ran = await started(fleet);
+  t.deepEqual(ran.filter((id, index) => ran.indexOf(id) !== index), [], 'nothing ran twice');
   t.log(`${ranBefore.length} scripts before, ${ran.length - ranBefore.length} after the restore; ${before.created.length} commands, of which ${known.size - after.length} are in the dump`);
   const all = (await fleet.sql<{ id: string }>(`select id from command_execution where status = 'completed'`)).map(({ id }) => id);
   await completed('the webhook', atWebhook, all);

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { v7 } from 'uuid';
 import { openDatabase } from '../../persistence/database.ts';
@@ -14,6 +15,7 @@ const BEYOND_ENTITIES: readonly RegExp[] = [
   /^alter table "cluster" drop constraint "cluster_ipv[46]_overlap"$/u,
   /^alter table "command_execution" drop constraint "command_execution_shape"$/u,
   /^drop index "(?:command_execution_(?:open|expiring|finished)|webhook_delivery_(?:pending|finished))"$/u, // partial
+  /^alter table "node" drop column "wireguard_public_key"$/u, // kept for the release before
   /^alter table "event" alter column "seq" drop default$/u, // an identity column: it sees a default that is none
 ];
 
@@ -63,4 +65,27 @@ test('ranges of clusters cannot overlap, and their names are taken once', async 
   t.is(await refusal('a', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_taken');
   t.is(await refusal('default', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_check');
   await insert('b', '10.0.2.0/24', 'fd00:0:0:2::/64');
+});
+
+/** What takes away something that admins of the release before read or write. */
+const CONTRACTION = /\bdrop (?:column|table)\b|\brename (?:column |constraint )?|\brename to\b|\balter column "\w+" (?:type|set not null|drop default)\b|\badd column (?:if not exists )?"\w+"(?![^,]*\bnull\b(?<!not null))(?![^,]*\bdefault\b)/iu;
+
+/** Migrations that contract on purpose, each with the reason why no release reads or needs what it takes. Every name here was decided, none is a formality. */
+const CONTRACTS: Readonly<Record<string, string>> = {
+  Migration20261121200000_node_status: 'its column is new, and has a default for those who do not know it',
+};
+
+test('migrations expand: what takes away a column or a table, renames it, or asks for what the release before does not write, has its reason in a list', (t) => {
+  const directory = new URL('../../persistence/migrations/', import.meta.url);
+  const found = readdirSync(directory).filter((file) => readFileSync(new URL(file, directory), 'utf8').split('\n').some((line) => !/^\s*\/\//u.test(line) && CONTRACTION.test(line))).map((file) => file.replace(/\.ts$/u, ''));
+
+  t.deepEqual(found.toSorted(), Object.keys(CONTRACTS));
+});
+
+test('what contracts is seen', (t) => {
+  for (const [statement, isSeen] of [
+    ['alter table "node" drop column "a"', true], ['drop table "node"', true], ['alter table "node" rename column "a" to "b"', true], ['alter table "node" rename to "machine"', true],
+    ['alter table "node" alter column "a" set not null', true], ['alter table "node" alter column "a" type int', true], ['alter table "node" add column "a" int not null', true],
+    ['alter table "node" add column "a" int null', false], ['alter table "node" add column "a" int not null default 1', false], ['alter table "event" alter column "a" set default b()', false],
+  ] as const) t.is(CONTRACTION.test(statement), isSeen, statement);
 });
