@@ -82,9 +82,12 @@ function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): bool
   return stored !== null && said !== null && stored.length === said.length && timingSafeEqual(stored, said);
 }
 
-/** What is certain from here. The uses and the node limit are decided by the rows, where several agents meet. */
+/**
+ * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is all of a recovery:
+ * an id that is enrolled is a conflict unless the recovery key is valid (contract.md, 5), whatever the enrolment key is.
+ */
 function problemOf(message: Enroll, existing: NodeEnrolled['existing'], nowMs: number): keyof typeof KEY_REFUSALS | null {
-  if (existing.type === 'retry') return null;
+  if (existing.type !== 'none') return null;
   const { key } = message;
   if (key.expiredAtMs !== null && key.expiredAtMs <= nowMs) return 'key_expired';
   if (key.usesRemaining === 0) return 'key_spent';

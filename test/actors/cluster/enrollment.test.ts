@@ -104,6 +104,14 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
   t.is(step.effects[0]?.type, 'tell');
 });
 
+test('a recovery is judged by the rows, recovery key first: a key that is spent or over makes no other answer of it (E2)', (t) => {
+  for (const more of [{ usesRemaining: 0 }, { expiredAtMs: MADE_MS }]) {
+    const step = enroll({ key: keyRecord(more), recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE }, machineSecretHash: Buffer.alloc(32, 4) });
+
+    t.like(step.changes[0]?.write, { kind: 'node-enrolled', spendsUse: true, existing: { type: 'recovery', keyHash: RECOVERY } } as never);
+  }
+});
+
 test('a recovery with the same version tells of no new one', (t) => {
   const [change] = enroll({ recoveryKeyHash: RECOVERY, existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null } }).changes;
 
