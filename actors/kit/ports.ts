@@ -294,8 +294,8 @@ export interface NewRecording {
   readonly atMs: number;
 }
 
-/** `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted meanwhile. */
-export type StoredRecording = 'stored' | 'known' | 'taken' | 'no_node';
+/** `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted meanwhile. `foreign_user`: its user is another node's. */
+export type StoredRecording = 'stored' | 'known' | 'taken' | 'no_node' | 'foreign_user';
 
 /** Clears live state no actor holds. */
 export interface Records {

@@ -33,6 +33,7 @@ const TOO_MUCH = refuse('rate_limited', 'This node has stored as many recordings
 const NOT_GZIP_TYPE = refuse('unsupported_media_type', `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`).refusal;
 const TOO_LARGE = refuse('payload_too_large', 'The recording unpacks to more than SSH_RECORDING_MAX_BYTES.').refusal;
 const TAKEN = refuse('conflict', 'There is another recording of this id.').refusal;
+const FOREIGN_USER = invalid(RECORDING_HEADER, 'ssh_username_id: is a user of another node');
 const PROBLEMS = { too_large: TOO_LARGE, not_gzip: invalid('body', 'must be gzip'), not_asciicast: invalid('body', 'must be an asciicast, version 2, in UTF-8') } as const;
 
 /** How much is taken, in bytes. */
@@ -82,6 +83,7 @@ export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { b
       case 'stored': return sendData(reply, 201, { id: id.data });
       case 'known': return sendData(reply, 200, { id: id.data });
       case 'taken': return sendRefusal(reply, TAKEN);
+      case 'foreign_user': return sendRefusal(reply, FOREIGN_USER);
       case 'no_node': return sendRefusal(reply, NO_TOKEN);
       default: return outcome satisfies never;
     }

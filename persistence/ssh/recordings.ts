@@ -8,6 +8,9 @@ import { rowsOf, sql } from '../reads/sql.ts';
 export function recordingRows(pool: Pool): Pick<Records, 'storeRecording' | 'deleteRecording'> {
   return {
     storeRecording: async ({ id, node, description: told, content, sizeBytes, atMs }) => {
+      // Its user may be gone; one that is there must be a user of this node, or what was done on one machine is laid to somebody of another.
+      const [foreign] = await rowsOf(pool, 'finding the user of a recording', sql`select 1 from ssh_username where id = ${told.ssh_username_id}::uuid and node_id <> ${node}::uuid`);
+      if (foreign !== undefined) return 'foreign_user';
       const [stored] = await rowsOf(pool, 'storing a recording', sql`
         insert into ssh_recording (id, node_id, cluster_name, ssh_username_id, username, command, started_at, duration_ms, width, height, truncated, size_bytes, content, inserted_at)
         select ${id}::uuid, n.id, c.name, ${told.ssh_username_id}::uuid, ${told.username}::text, ${told.command}::text, ${new Date(told.started_at_ms)}::timestamptz, ${told.duration_ms}::int,

@@ -9,6 +9,8 @@ export interface Deadlines<T> {
   delete(item: T): void;
   /** The one that was added first. */
   oldest(): T | undefined;
+  /** All of them, in the order in which they were added. */
+  all(): Iterable<T>;
   readonly size: number;
 }
 
@@ -41,6 +43,7 @@ export function createDeadlines<T>(msMax: number, expired: (item: T) => void, cl
     },
     delete: (item) => void begins.delete(item),
     oldest: () => begins.keys().next().value,
+    all: () => begins.keys(),
     get size() {
       return begins.size;
     },

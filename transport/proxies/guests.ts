@@ -3,11 +3,17 @@ import type { Socket } from 'node:net';
 import { reset } from '../streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
-import { FAREWELL_MS_MAX, type ProxyLimits } from './limits.ts';
+import { joinClock } from '../streams/join.ts';
+import { FAREWELL_MS_MAX, SHARES_LOOK_MS, type ProxyLimits } from './limits.ts';
+import { clientAddress } from './ports.ts';
+import { createShares, holderOf } from './shares.ts';
 
 /** Connections of one server. */
 export interface Guests {
-  /** A connection came. When there are too many, the oldest that was not admitted yet is cut; when all were, this one is, and the answer is false. */
+  /**
+   * A connection came. When there are too many, one makes room: the oldest that was not admitted yet, then one of whoever holds the most, then one of its
+   * own address that nobody used for long. Where all of them are in use by its own address, it is cut itself, and the answer is false.
+   */
   enter(socket: Socket): boolean;
   /** It may come in: no time limit of a handshake any more. */
   admit(socket: Socket): void;
@@ -22,6 +28,9 @@ export interface Guests {
 /** `late` is called with a connection whose time for the handshake is over; it must dismiss it. */
 export function createGuests(limits: ProxyLimits, counters: ProxyCounters, late: (socket: Socket) => void): Guests {
   const open = new Set<Socket>();
+  const shares = createShares(limits.idleGivesWayMs);
+  const lookMs = Math.min(SHARES_LOOK_MS, limits.idleGivesWayMs / 4);
+  let isLooking = false;
   const waiting = createDeadlines<Socket>(limits.handshakeMsMax, (socket) => {
     counters.blocked.slow += 1;
     late(socket);
@@ -30,22 +39,37 @@ export function createGuests(limits: ProxyLimits, counters: ProxyCounters, late:
 
   function gone(this: Socket): void {
     open.delete(this);
+    shares.delete(this);
     waiting.delete(this);
     leaving.delete(this);
+  }
+
+  function look(): void {
+    shares.look(joinClock.nowMs());
+    isLooking = open.size > 0;
+    if (isLooking) joinClock.after(lookMs, look);
   }
 
   return {
     enter(socket) {
       counters.connections += 1;
       socket.on('error', ignore);
+      const holder = holderOf(clientAddress(socket));
+      const nowMs = joinClock.nowMs();
       if (open.size >= limits.connectionsMax) {
         counters.blocked.crowded += 1;
-        const oldest = waiting.oldest();
-        reset(oldest ?? socket);
-        if (oldest === undefined) return false;
-        gone.call(oldest);
+        shares.look(nowMs);
+        const giver = shares.giver(holder, waiting.all(), nowMs);
+        reset(giver ?? socket);
+        if (giver === undefined) return false;
+        gone.call(giver);
       }
       open.add(socket);
+      shares.add(socket, holder, nowMs);
+      if (!isLooking) {
+        isLooking = true;
+        joinClock.after(lookMs, look);
+      }
       waiting.add(socket);
       socket.once('close', gone);
       return true;

@@ -6,8 +6,14 @@ export const HANDSHAKE_MS_MAX = 10_000;
 /** Time for opening the stream to a target, in ms. */
 export const CONNECT_MS_MAX = 15_000;
 
-/** Connections of one server at a time. Beyond them, the oldest that has not shown yet that it may come in makes room. */
+/** Connections of one server at a time. Beyond them, whoever holds the most makes room for whoever holds less: see shares.ts. */
 export const CONNECTIONS_MAX = 4_096;
+
+/** On a full server, a connection without a byte for this long makes room for others of its own address, in ms. The one that was idle for longest goes, so a terminal that somebody uses hardly ever does. */
+export const IDLE_GIVES_WAY_MS = 10_000;
+
+/** How often it is looked which connections moved bytes, in ms. 4,096 of them take less than a millisecond. */
+export const SHARES_LOOK_MS = 2_500;
 
 /** How long open tunnels may go on after a server stopped taking new ones, in ms. */
 export const DRAIN_MS_MAX = 5_000;
@@ -46,5 +52,6 @@ export interface ProxyLimits {
   readonly idleMsMax: number;
   readonly lifeMsMax: number;
   readonly connectionsMax: number;
+  readonly idleGivesWayMs: number;
   readonly keepAliveMsMax: number;
 }

@@ -6,7 +6,7 @@ import { IDLE_MS_MAX, LIFE_MS_MAX } from '../streams/limits.ts';
 import { listenAt } from '../streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createHttpProxy } from './http-proxy.ts';
-import { CONNECT_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HANDSHAKE_MS_MAX, KEEP_ALIVE_MS_MAX, type ProxyLimits } from './limits.ts';
+import { CONNECT_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HANDSHAKE_MS_MAX, IDLE_GIVES_WAY_MS, KEEP_ALIVE_MS_MAX, type ProxyLimits } from './limits.ts';
 import type { ProxyLog, ProxyPorts } from './ports.ts';
 import { createSocks5Proxy, type ProxyFront } from './socks5.ts';
 
@@ -64,7 +64,7 @@ export function portsOf(proxies: Proxies | null): { readonly http: number; reado
 
 const LIMITS: ProxyLimits = {
   handshakeMsMax: HANDSHAKE_MS_MAX, connectMsMax: CONNECT_MS_MAX, idleMsMax: IDLE_MS_MAX, lifeMsMax: LIFE_MS_MAX,
-  connectionsMax: CONNECTIONS_MAX, keepAliveMsMax: KEEP_ALIVE_MS_MAX,
+  connectionsMax: CONNECTIONS_MAX, idleGivesWayMs: IDLE_GIVES_WAY_MS, keepAliveMsMax: KEEP_ALIVE_MS_MAX,
 };
 
 /** Starts both. Never rejects: a server that cannot listen says why by `problem()`, once in the log, and the other one works. */

@@ -179,3 +179,41 @@ test('a large one is read over REST, tRPC and MCP, also by several at once', asy
   const answer = (await mcp.text()).split('\n').find((text) => text.startsWith('data: {') || text.startsWith('{')) ?? '';
   t.true((JSON.parse(answer.replace('data: ', '')) as { result: { structuredContent: { cast: string } } }).result.structuredContent.cast === cast);
 });
+
+test('a node stores no recording under the user of another node, and one under its own', async (t) => {
+  const { request, upload: put, one, two } = await world(t);
+  const { data: user } = await request('POST', `/nodes/${one.id}/ssh_usernames`, { username: 'ada', password: 'a password of the tests' });
+  const description = descriptionOf({ ssh_username_id: String(user['id']) });
+
+  const foreign = await put({ description }, two.token);
+  const own = await put({ description }, one.token);
+
+  t.deepEqual([foreign.status, foreign.error?.code, foreign.error?.details], [422, 'validation_failed', { 'x-edge-recording': ['ssh_username_id: is a user of another node'] }]);
+  t.is(own.status, 201);
+  t.deepEqual((await request('GET', '/ssh_recordings')).rows.map(({ id }) => id), [own.id]);
+});
+
+test('uploads that drip make room for the next node when all places are taken', async (t) => {
+  const { admin, enroll, request } = await startFleet(t, { SSH_RECORDING_MAX_BYTES: String(BYTES_MAX) });
+  await request('POST', '/clusters', { name: 'prod' });
+  const { data: { key } } = await request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
+  const tokens: string[] = [];
+  for (let count = 0; count <= 8; count += 1) tokens.push(String((await enroll(String(key), { node_id: randomUUID() })).data['api_token']));
+  const honest = tokens.pop() ?? '';
+  const slow = tokens.map((token) => {
+    const sent = send(`${admin.url}${RECORDING_PATH}${randomUUID()}`, { method: 'PUT', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/gzip', 'content-length': 60_000 } });
+    sent.on('error', () => {}).write('x');
+    t.teardown(() => { sent.destroy(); });
+    return sent;
+  });
+  const isTaken = await until('all places are taken', async () => (await upload(admin.url, honest)).status === 503);
+
+  const { status } = await until('there is room', async () => {
+    const answered = await upload(admin.url, honest);
+    return answered.status === 503 ? null : answered;
+  }, 15_000);
+
+  t.true(isTaken);
+  t.is(status, 201);
+  t.is(slow.filter(({ destroyed, socket }) => destroyed || socket?.destroyed === true).length, 1, 'one of them, and no more');
+});
