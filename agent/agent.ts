@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../transport/protocol/frames.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
+import { startTimer } from '../transport/streams/timer.ts';
 import { registrationOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import { openDataDirectory } from './data-directory.ts';
@@ -237,10 +238,7 @@ function keepSettings(directory: DataDirectory, current: Enrolled, settings: Age
 function systemClock(): SessionClock {
   return {
     nowMs: () => performance.now(),
-    after(ms, act) {
-      const timer = setTimeout(act, ms);
-      return () => clearTimeout(timer);
-    },
+    after: (ms, act) => startTimer(ms, act, { isHolding: true }),
   };
 }
 

@@ -1,14 +1,12 @@
 /** The real clocks. Timers never keep the process alive. */
 import { uptime } from 'node:os';
 import type { Clock } from '../actors/kit/ports.ts';
+import { startTimer } from './streams/timer.ts';
 
 /** Time of this machine. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
-    return () => clearTimeout(timer);
-  },
+  after: (ms, run) => startTimer(ms, run),
 };
 
 /** A clock for rates and intervals: goes on while the process is paused, never jumps, and stands still while the machine is suspended. In ms. */

@@ -46,8 +46,14 @@ export function destinationOf(text: string): Destination {
   if (text.includes('#')) return refused('The URL must not have a fragment (#…): it would not be sent.');
   const url = URL.parse(text);
   if (url === null) return refused('The URL is not valid: look at its host and port.');
+  if (isIP(url.hostname) === 4 && hostIn(authority) !== url.hostname) return refused(`The host is an address in a form that programs read in different ways: write ${url.hostname}, if that is meant.`);
   const problem = portProblem(url.port === '' ? undefined : Number(url.port));
   return problem === undefined ? { ok: true, url } : refused(problem);
+}
+
+/** The host of an authority as it was written, without its port. */
+function hostIn(authority: string): string {
+  return authority.replace(/:\d*$/u, '');
 }
 
 /** Why a port must not be spoken HTTP to, or undefined. */

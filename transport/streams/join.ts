@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { IDLE_MS_MAX, LIFE_MS_MAX, SWEEP_MS } from './limits.ts';
 import { reset, wasCut } from './reset.ts';
+import { startTimer } from './timer.ts';
 
 /**
  * Why a tunnel ended. `normal`: both sides were done. `reset`: one side failed or was cut, so the other one was reset. Cut by us,
@@ -54,10 +55,7 @@ export interface Joins {
 /** The monotonic clock of this process. */
 export const joinClock: JoinClock = {
   nowMs: () => performance.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
-    return () => clearTimeout(timer);
-  },
+  after: (ms, run) => startTimer(ms, run),
 };
 
 /** What the sweep reads of an open tunnel. */
