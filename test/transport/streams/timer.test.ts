@@ -40,7 +40,7 @@ test.serial('a cancelled one never runs, in whichever of its parts it is', (t) =
 test.serial('a deadline of a month is not looked at a thousand times a second', async (t) => {
   const expired: string[] = [];
   let armed = 0;
-  const deadlines = createDeadlines<string>(MONTH_MS, (item) => expired.push(item), { nowMs: joinClock.nowMs, after: (ms, run) => { armed += 1; return joinClock.after(ms, run); } });
+  const deadlines = createDeadlines<string>(MONTH_MS, (item) => expired.push(item), { nowMs: () => joinClock.nowMs(), after: (ms, run) => { armed += 1; return joinClock.after(ms, run); } });
 
   deadlines.add('one');
   await new Promise((resolve) => { setTimeout(resolve, 100); }); // what must not happen in this time is what is looked for
