@@ -99,7 +99,10 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
       tunnelStreams: () => tunnels.streams,
     },
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
-    connected: (adminUrl) => uploads.start(adminUrl),
+    connected(adminUrl) {
+      asking.connected();
+      uploads.start(adminUrl);
+    },
     async close() {
       await Promise.all([proxies.close(DRAIN_MS_MAX), joins.drain(DRAIN_MS_MAX), ssh?.close(), uploads.close()]);
       tunnels.close();

@@ -106,14 +106,22 @@ export class Session implements LinkOwner {
   /** For `Link` only. */
   opened(link: Link): void {
     if (link !== this.#link) return;
-    this.#phase = 'greeting';
-    this.#helloMs = this.#aliveMs();
     this.#sentSeq = 0;
     this.#heardSeq = 0;
-    this.#hasRefused = false;
     this.#heardMs = this.#ports.clock.nowMs();
     // A random phase keeps a fleet that came back together from pinging together.
     this.#beatMs = this.#heardMs + Math.ceil(PING_INTERVAL_MS * (0.5 + this.#ports.random() / 2));
+    this.#greet();
+  }
+
+  /** Also in the middle of a connection, when the node moved: what was sent and not answered is sent again after the welcome. */
+  #greet(): void {
+    this.#phase = 'greeting';
+    this.#helloMs = this.#aliveMs();
+    this.#hasRefused = false;
+    this.#results = null;
+    this.#tails?.closeAll();
+    this.#tails = null;
     this.#send({
       type: 'hello',
       protocol: PROTOCOL_VERSION,
@@ -236,6 +244,7 @@ export class Session implements LinkOwner {
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
       case 'settings': return this.#configured(frame.settings, null);
+      case 'greet': return this.#greet();
       case 'pong': return this.#asking?.ponged();
       case 'still-open': return this.#asking?.answered(frame);
       default: return unreachable(frame);

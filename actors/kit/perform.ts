@@ -65,6 +65,8 @@ export class Performer {
         return this.#send(effect);
       case 'hang-up':
         return ports.sessions.hangUp(effect.session, effect.code, effect.reason);
+      case 'renew-session':
+        return ports.sessions.renew(effect.session, effect.cluster);
       case 'remind':
         return this.#remind(effect.key, effect.afterMs, effect.message);
       case 'load-open':

@@ -84,6 +84,8 @@ export interface SessionLink {
   /** Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is cut, so this never grows without bound. */
   send(session: SessionId, frame: AdminFrameBody): void;
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
+  /** Ends a session whose node moved to this cluster. Its agent says hello again on the same connection; one that is too old for that has to connect anew. */
+  renew(session: SessionId, cluster: ClusterId): void;
   /** Whatever session the node has here. */
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
 }

@@ -1,7 +1,7 @@
 /** What one message makes of an actor: the next state, changes to store, and effects to perform once they are stored. */
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
-import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 import type { GatewayMesh } from '../cluster/mesh.ts';
 import type { DomainEvent } from '../events.ts';
@@ -32,6 +32,8 @@ export type Effect =
   | { readonly type: 'answer'; readonly to: Asker; readonly result: Result<unknown> }
   | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
+  /** The session ends, and its agent says hello again on the same connection where it can: its node moved to this cluster. */
+  | { readonly type: 'renew-session'; readonly session: SessionId; readonly cluster: ClusterId }
   /** Comes back to this actor after the delay. The same key replaces an earlier reminder. */
   | { readonly type: 'remind'; readonly key: string; readonly afterMs: number; readonly message: Message }
   /** The next open executions of this node, in creation order, come back as `executions-loaded`. */

@@ -1,5 +1,6 @@
 /** What operators do to a node: aliases, recovery key, move, delete. */
 import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../kit/notice.ts';
 import type { Remembered } from '../kit/asker.ts';
@@ -43,7 +44,7 @@ export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery
   return step(state, [{ write: { kind: 'recovery-key-cleared', node: state.record.id }, events: [], notices: [] }], [answer(message.asker, ok(null))]);
 }
 
-/** Moves the node. Its recovery key goes in the same transaction (E2); its agent connects again and learns the new cluster. */
+/** Moves the node. Its recovery key goes in the same transaction (E2); its agent says hello again and learns the new cluster. */
 export function changeCluster(state: NodeState, message: Said<'change-cluster'>, domain: string, nowMs: number): Step<NodeState> {
   const { record } = state;
   if (record.cluster === message.to) return step(state, [], [answer(message.asker, ok(nodeResource(record, state.aliases, domain)))]);
@@ -51,7 +52,7 @@ export function changeCluster(state: NodeState, message: Said<'change-cluster'>,
   const write = { kind: 'node-moved' as const, node: record.id, from: record.cluster, to: message.to, atMs: nowMs };
   const event = { type: 'edge.node.cluster_changed' as const, subject: record.id, atMs: nowMs, data: { ...nodeSnapshot(moved), previous_cluster_name: record.clusterName } };
   const effects: Effect[] = [
-    ...hangUp(state, CLOSE.elsewhere, ''),
+    ...renewal(state, message.to),
     { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
     { type: 'tell', told: { to: { kind: 'cluster', id: message.to }, message: { type: 'count-changed', by: 1 } } },
     answer(message.asker, ok(nodeResource(moved, state.aliases, domain))),
@@ -82,6 +83,10 @@ export function revoked(state: NodeState, reason: string): Step<NodeState> {
 /** The answer to keep under the client's key, when it gave one. */
 export function remember(idempotency: Idempotency | null, resource: unknown): Remembered | undefined {
   return idempotency === null ? undefined : { ...idempotency, answer: resource };
+}
+
+function renewal({ session }: NodeState, cluster: ClusterId): readonly Effect[] {
+  return session === null ? [] : [{ type: 'renew-session', session: session.id, cluster }];
 }
 
 function hangUp(state: NodeState, code: (typeof CLOSE)[keyof typeof CLOSE], reason: string): readonly Effect[] {

@@ -16,7 +16,7 @@ test('what is written is read as it was', (t) => {
 });
 
 test('any text is read or refused, never thrown, and what is read is written in 55 characters', (t) => {
-  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 600 }), fc.jsonValue().map(String)), (text) => {
+  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 600 }), fc.jsonValue().map((value) => JSON.stringify(value))), (text) => {
     const context = parseTraceparent(text);
     t.true(context === null || traceparentOf(context).length === 55);
   }), { numRuns: 1_000 });

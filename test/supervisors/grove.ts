@@ -46,6 +46,7 @@ export function recordedSessions(): RecordedSessions {
     hungUp,
     send: (session, frame) => void frames.push({ session, frame }),
     hangUp: (session, code) => void hungUp.push({ session, node: null, code }),
+    renew: (session) => void hungUp.push({ session, node: null, code: 4010 }),
     hangUpNode: (node, code) => void hungUp.push({ session: null, node, code }),
   };
 }

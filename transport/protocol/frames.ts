@@ -156,6 +156,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('netmaker-join'), network: wireText().min(1).max(32), token: wireText().min(1).max(8_192) }),
   /** Try a direct path to this peer in so many ms: it does the same then. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey, in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX) }),
+  /** Say hello again, as at the start of a connection: its node lives elsewhere in this admin now. What was said before and not answered comes again; numbers go on. */
+  z.object({ seq, type: z.literal('greet') }),
   z.object({ seq, type: z.literal('pong') }),
 ]);
 export type AdminFrame = z.infer<typeof AdminFrame>;

@@ -9,8 +9,8 @@ import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
 import type { NodeQuota } from './node-quotas.ts';
 import { textFrame } from './text-frame.ts';
 
-/** What a message from an agent turned out to be. */
-export type Received = { readonly ok: true; readonly frame: AgentFrame } | { readonly ok: false; readonly problem: string };
+/** What a message from an agent turned out to be. A null frame: it was said before the hello that is waited for, and is said again after it. */
+export type Received = { readonly ok: true; readonly frame: AgentFrame | null } | { readonly ok: false; readonly problem: string };
 
 /** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
 export type Hold = 'unstored' | 'rate';
@@ -37,6 +37,7 @@ export class Connection {
   readonly #quota: NodeQuota;
   #holds = 0;
   #unstored: Map<ExecutionId, number> | null = null;
+  #isRenewed = false;
 
   constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, quota: NodeQuota, nowMs: number) {
     this.id = id;
@@ -47,6 +48,24 @@ export class Connection {
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
     this.#quota = quota;
+  }
+
+  /** A session after this one on the same connection, of a node that moved: numbers and shares go on, the hello comes again. */
+  renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
+    const next = new Connection(id, this.node, cluster, this.#socket, nowMs);
+    next.protocol = this.protocol;
+    next.#isRenewed = true;
+    next.#sentSeq = this.#sentSeq;
+    next.#heardSeq = this.#heardSeq;
+    next.#frames = this.#frames;
+    next.#framesAtMs = this.#framesAtMs;
+    next.#bytes = this.#bytes;
+    next.#bytesAtMs = this.#bytesAtMs;
+    return next;
+  }
+
+  get socket(): WebSocket {
+    return this.#socket;
   }
 
   /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
@@ -63,6 +82,7 @@ export class Connection {
     const { frame } = decoded;
     if (frame.seq !== this.#heardSeq + 1) return { ok: false, problem: `seq ${frame.seq} after ${this.#heardSeq}` };
     this.#heardSeq = frame.seq;
+    if (!this.greeted && frame.type !== 'hello' && this.#isRenewed) return { ok: true, frame: null };
     if (!this.greeted && frame.type !== 'hello') return { ok: false, problem: `${frame.type} before hello` };
     if (this.greeted && frame.type === 'hello') return { ok: false, problem: 'a second hello' };
     return { ok: true, frame };

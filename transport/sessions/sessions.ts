@@ -9,7 +9,7 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
@@ -108,6 +108,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (isBinary) return broke(connection, 'a binary frame');
     const received = connection.receive(data.toString('utf8'), clock.nowMs());
     if (!received.ok) return broke(connection, received.problem);
+    if (received.frame === null) return;
     counters.frames.in[received.frame.type] += 1;
     const waitMs = connection.spend(data.length, clock.nowMs());
     if (waitMs > 0) holdBack(connection, waitMs);
@@ -250,6 +251,19 @@ export function createSessions(ports: SessionPorts): Sessions {
     clock.after(CLOSE_GRACE_MS, () => connection.terminate());
   }
 
+  /** What this agent said to the node that was is said again to the one that is: its journal keeps it. */
+  function renew(session: SessionId, cluster: ClusterId): void {
+    const connection = connections.get(session);
+    if (connection === undefined) return;
+    if (connection.protocol < PROTOCOL_VERSION_GREET || !connection.greeted || !transmit(connection, { type: 'greet' })) return hangUp(connection, CLOSE.elsewhere, '');
+    gone(connection);
+    last += 1;
+    const next = connection.renewed(last as SessionId, cluster, clock.nowMs());
+    connections.set(next.id, next);
+    (next.socket as Tagged)[CONNECTION] = next;
+    next.resume('rate');
+  }
+
   return {
     tails,
     counters,
@@ -266,6 +280,7 @@ export function createSessions(ports: SessionPorts): Sessions {
       const connection = connections.get(session);
       if (connection !== undefined) hangUp(connection, code, reason);
     },
+    renew,
     hangUpNode(node, code, reason) {
       const connection = ofNode.get(node);
       if (connection !== undefined) hangUp(connection, code, reason);

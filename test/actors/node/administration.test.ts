@@ -50,7 +50,7 @@ test('a recovery key is removed', (t) => {
   t.deepEqual(say({ type: 'clear-recovery-key', asker: ASKER }), { state: liveNode(), changes: [{ write: { kind: 'recovery-key-cleared', node: NODE }, events: [], notices: [] }], effects: [answered(null)] } as never);
 });
 
-test('a node that moves tells which cluster it was in, hangs up, and starts again under the new owner', (t) => {
+test('a node that moves tells which cluster it was in, has its agent say hello again, and starts again under the new owner', (t) => {
   const step = say({ type: 'change-cluster', asker: ASKER, to: OTHER_CLUSTER, toName: 'harbour' });
 
   const { aliases: _aliases, id: _id, vpn_hostname: _hostname, enrollment_key_id: _key, status_since: _since, status_reason: _reason, status_evidence: _evidence, ...fields } = resource;
@@ -58,7 +58,7 @@ test('a node that moves tells which cluster it was in, hangs up, and starts agai
   const data = { node_id: NODE, ...fields, cluster_name: 'harbour', ...now, previous_cluster_name: 'factory' };
   t.deepEqual(step.changes, [{ write: { kind: 'node-moved', node: NODE, from: CLUSTER, to: OTHER_CLUSTER, atMs: NOW_MS }, events: [{ type: 'edge.node.cluster_changed', subject: NODE, atMs: NOW_MS, data }], notices: CHANGED }] as never);
   t.deepEqual(step.effects, [
-    { type: 'hang-up', session: session(1), code: 4010, reason: '' },
+    { type: 'renew-session', session: session(1), cluster: OTHER_CLUSTER },
     { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
     { type: 'tell', told: { to: { kind: 'cluster', id: OTHER_CLUSTER }, message: { type: 'count-changed', by: 1 } } },
     answered({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),

@@ -1,7 +1,7 @@
 /** Verdicts about logins: each is worth something for the one attempt that waits for it. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { ASKED_MAX, createAsking } from '../../../agent/ssh/asking.ts';
+import { ASKED_MAX, createAsking, SESSION_AWAITED_MS_MAX } from '../../../agent/ssh/asking.ts';
 import type { SshVerdict } from '../../../transport/protocol/ssh.ts';
 
 const YES: SshVerdict = { accepted: true, grant: { ssh_username_id: randomUUID(), ssh_public_key_id: null } };
@@ -39,9 +39,32 @@ test('of two who wait each hears his own', async (t) => {
   t.deepEqual(await Promise.all(both), [YES, NO]);
 });
 
-test('where no admin can be asked, or too many wait, the answer is no at once', async (t) => {
+test('where no admin can be asked for long, the answer is no', async (t) => {
+  const beganMs = performance.now();
+
   t.is(await createAsking(() => false).verify('ada', PASSWORD), null);
 
+  t.true(performance.now() - beganMs > SESSION_AWAITED_MS_MAX - 100);
+});
+
+test('a login that finds the admin away for a moment, or whose answer went with its session, is asked about once it is back', async (t) => {
+  let isLive = false;
+  const asked: number[] = [];
+  const asking = createAsking((attempt) => isLive && asked.push(attempt) > 0);
+  const first = asking.verify('ada', PASSWORD);
+  isLive = true;
+  asking.connected();
+  const second = asking.verify('ada', PASSWORD);
+  asking.connected();
+
+  asking.verdict(1, YES);
+  asking.verdict(2, NO);
+
+  t.deepEqual(await Promise.all([first, second]), [YES, NO]);
+  t.deepEqual(asked, [1, 2, 1, 2]);
+});
+
+test('where too many wait, the answer is no at once', async (t) => {
   const { asking } = rig();
   const waiting = Array.from({ length: ASKED_MAX }, () => asking.verify('ada', PASSWORD));
   t.is(await asking.verify('ada', PASSWORD), null);
