@@ -52,15 +52,11 @@ export class Connection {
 
   /** A session after this one on the same connection, of a node that moved: numbers and shares go on, the hello comes again. */
   renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
-    const next = new Connection(id, this.node, cluster, this.#socket, nowMs);
+    const next = new Connection(id, this.node, cluster, this.#socket, this.#quota, nowMs);
     next.protocol = this.protocol;
     next.#isRenewed = true;
     next.#sentSeq = this.#sentSeq;
     next.#heardSeq = this.#heardSeq;
-    next.#frames = this.#frames;
-    next.#framesAtMs = this.#framesAtMs;
-    next.#bytes = this.#bytes;
-    next.#bytesAtMs = this.#bytesAtMs;
     return next;
   }
 
