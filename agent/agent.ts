@@ -102,7 +102,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   journal.close();
   ledger.close();
   if (identity !== null) await leaveMesh(directory, identity.node_id, log);
-  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.meshKeys, directory.meshPicture, directory.relayMap]) rmSync(path, { recursive: true, force: true });
+  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.sshUnanswered, directory.meshKeys, directory.meshPicture, directory.relayMap]) rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
   log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });

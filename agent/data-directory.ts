@@ -23,6 +23,8 @@ export interface DataDirectory {
   readonly keepers: string;
   readonly sshHostKey: string;
   readonly sshRecordings: string;
+  /** Logins that no admin answered. */
+  readonly sshUnanswered: string;
   /** The key of WireGuard, and the network as it was told last. */
   readonly meshKeys: string;
   readonly meshPicture: string;
@@ -61,6 +63,7 @@ export function openDataDirectory(path: string): DataDirectory {
     ledger: join(path, 'executions.ledger'),
     keepers: join(path, 'keepers'),
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
+    sshUnanswered: join(path, 'ssh-unanswered.json'),
     sshRecordings: join(path, 'ssh-recordings'),
     meshKeys: join(path, MESH_KEYS_FILE),
     meshPicture: join(path, 'mesh-network.json'),

@@ -1,7 +1,7 @@
 /** What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of sessions in one process. */
 import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
-import type { SshGrant, SshVerdict } from '../transport/protocol/ssh.ts';
+import type { SshGrant, SshVerdict, UnansweredLogin } from '../transport/protocol/ssh.ts';
 import type { SessionCounters } from './session-counters.ts';
 
 /** What became of the deliveries of one frame. */
@@ -133,6 +133,9 @@ export interface SessionReach {
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */
   endSsh(usernames: readonly string[], keys: readonly string[]): void;
+  /** The oldest logins that no admin answered and that were not told on this session yet; asked after every welcome (`isFirst`), and when some of them are stored. */
+  unanswered(isFirst: boolean): readonly UnansweredLogin[];
+  unansweredStored(ids: readonly string[]): void;
   /** By whom the live SSH sessions were opened; asked after every welcome. */
   grants(): readonly SshGrant[];
 }

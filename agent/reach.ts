@@ -18,6 +18,7 @@ import { createAsking } from './ssh/asking.ts';
 import { createSshServer } from './ssh/server.ts';
 import type { SshServer } from './ssh/server.ts';
 import { openSpool } from './ssh/spool.ts';
+import { openUnanswered } from './ssh/unanswered.ts';
 import { createUploads } from './ssh/upload.ts';
 import { createAgentTunnels } from './tunnel/tunnels.ts';
 import type { TunnelsOptions } from './tunnel/tunnels.ts';
@@ -74,7 +75,8 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
   listening = proxies.listening;
   const joins = createJoins();
   const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log, ...(meshWay !== undefined && { meshWay }) });
-  const asking = createAsking(askAdmin);
+  const unanswered = openUnanswered(directory.sshUnanswered, log);
+  const asking = createAsking(askAdmin, unanswered);
   const spool = openSpool(directory.sshRecordings);
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.poke();
@@ -89,6 +91,8 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
       openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),
       verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
+      unanswered: (isFirst) => unanswered.next(isFirst),
+      unansweredStored: (ids) => unanswered.remove(ids),
       grants: () => ssh?.grants() ?? [],
     },
     services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],

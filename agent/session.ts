@@ -5,7 +5,7 @@ import type { AdminFrame, AgentFrameBody, AgentSettings } from '../transport/pro
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
-import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
 import { Asking } from './asking.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
@@ -244,10 +244,13 @@ export class Session implements LinkOwner {
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
       case 'settings': return this.#configured(frame.settings, null);
+      case 'ssh-unanswered-stored':
+        this.#ports.reach?.unansweredStored(frame.ids);
+        return this.#tellUnanswered(false);
       case 'greet': return this.#greet();
       case 'pong': return this.#asking?.ponged();
       case 'still-open': return this.#asking?.answered(frame);
-      default: return unreachable(frame);
+      default: throw new Error(`no such frame: ${JSON.stringify(frame satisfies never).slice(0, 100)}`);
     }
   }
 
@@ -275,11 +278,17 @@ export class Session implements LinkOwner {
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
     if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
+    this.#tellUnanswered(true);
     this.#options.onLive?.(this.#url);
   }
 
   #aliveMs(): number {
     return this.#ports.aliveMs?.() ?? this.#ports.clock.nowMs();
+  }
+
+  #tellUnanswered(isFirst: boolean): void {
+    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : this.#ports.reach?.unanswered(isFirst) ?? [];
+    if (logins.length > 0) this.#send({ type: 'ssh-unanswered', logins: [...logins] });
   }
 
   #configured(settings: AgentSettings, clusterName: string | null): void {
@@ -402,8 +411,4 @@ export class Session implements LinkOwner {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
   }
-}
-
-function unreachable(frame: never): never {
-  throw new Error(`no such frame: ${JSON.stringify(frame).slice(0, 100)}`);
 }

@@ -2,7 +2,7 @@
 import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { MeshAdvertisement, MeshReport } from '../../transport/protocol/mesh.ts';
-import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
+import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
 import type { Asker, Remembered } from '../kit/asker.ts';
 import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
@@ -44,6 +44,8 @@ export type NodeMessage =
   /** What an attempt came to. A null outcome: the rows could not be asked in time. */
   | { readonly type: 'ssh-verified'; readonly session: SessionId; readonly attempt: number; readonly outcome: SshOutcome | null }
   /** By whom the SSH sessions that live at the agent were opened. */
+  /** Logins that the agent refused while no admin answered. */
+  | { readonly type: 'ssh-unanswered-reported'; readonly session: SessionId; readonly logins: readonly UnansweredLogin[] }
   | { readonly type: 'ssh-grants-reported'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
   /** Of those, these usernames and keys are gone. */
   | { readonly type: 'ssh-grants-checked'; readonly session: SessionId; readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }

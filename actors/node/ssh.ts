@@ -7,7 +7,7 @@ import { answer, step, unchanged } from '../kit/step.ts';
 import { ok } from '../refusal.ts';
 import { instant } from '../resources.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
-import { refund, spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, withGrants } from '../ssh/login.ts';
+import { refund, spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, SSH_UNANSWERED_MS_MAX, tell, withGrants } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
 import { remember } from './administration.ts';
 import type { NodeMessage } from './messages.ts';
@@ -48,11 +48,44 @@ export function attempted(state: NodeState, session: LiveSession, { attempt, use
   const { attempts } = session.ssh;
   if (attempts.has(attempt)) return unchanged(state);
   const allowance = attempts.size < SSH_ATTEMPTS_VERIFYING_MAX ? spend(state.sshAllowance, nowMs) : null;
-  if (allowance === null) return step(state, [], [verdict(session.id, attempt, null), { type: 'limit-ssh' }]);
   const isProbe = credential.method === 'public_key' && credential.signature === 'none';
+  if (allowance === null) return limited(state, session, attempt, isProbe ? null : { username, method: credential.method }, nowMs);
   const more = new Map(attempts).set(attempt, { username, method: credential.method, isProbe, atMs: nowMs });
   return step(inSession({ ...state, sshAllowance: allowance }, session, { ...session.ssh, attempts: more }), [], [{ type: 'verify-ssh', session: session.id, attempt, username, credential }]);
 }
+
+/** One of too many: refused at once, and an event all the same, as far as those are not too many themselves. `tried` is null for a mere question. */
+function limited(state: NodeState, session: LiveSession, attempt: number, tried: SshTried | null, nowMs: number): Step<NodeState> {
+  const allowance = tried === null ? null : tell(state.sshAllowance, nowMs);
+  const effects: readonly Effect[] = [verdict(session.id, attempt, null), { type: 'limit-ssh' }];
+  if (allowance === null || tried === null) return step(state, [], effects);
+  return step({ ...state, sshAllowance: allowance }, [{ ...judged(state, { session: session.id, attempt, tried, outcome: UNKNOWN, atMs: nowMs }), onceStored: [] }], effects);
+}
+
+/** Logins that the agent refused while no admin answered: each is an event of the time when it was tried, and confirmed once that is stored. */
+export function unansweredReported(state: NodeState, session: LiveSession, { logins }: Said<'ssh-unanswered-reported'>, nowMs: number): Step<NodeState> {
+  let { sshAllowance } = state;
+  const changes: Change[] = [];
+  const untold: string[] = [];
+  for (const { id, username, method, ms_ago: msAgo } of logins) {
+    const allowance = tell(sshAllowance, nowMs);
+    if (allowance === null) {
+      untold.push(id);
+      continue;
+    }
+    sshAllowance = allowance;
+    const atMs = nowMs - Math.min(msAgo, SSH_UNANSWERED_MS_MAX);
+    changes.push({ ...judged(state, { session: session.id, attempt: 0, tried: { username, method }, outcome: UNKNOWN, atMs }), onceStored: [stored(session, [id])] });
+  }
+  return step({ ...state, sshAllowance }, changes, untold.length === 0 ? [] : [stored(session, untold)]);
+}
+
+function stored(session: LiveSession, ids: readonly string[]): Effect {
+  return { type: 'send', session: session.id, frame: { type: 'ssh-unanswered-stored', ids: [...ids] } };
+}
+
+/** Nobody looked whether there is such a user. */
+const UNKNOWN: SshOutcome = { sshUsername: null, grant: null };
 
 /**
  * What the rows say of an attempt. It is stored as an event first, and the agent hears of it then: a yes together with a last look at

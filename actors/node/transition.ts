@@ -13,7 +13,7 @@ import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
 import { dampingOwed, shown } from './status.ts';
-import { attempted, createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername, grantsChecked, grantsOwed, grantsReported, loginRefused, verified } from './ssh.ts';
+import { attempted, createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername, grantsChecked, grantsOwed, grantsReported, loginRefused, verified, unansweredReported } from './ssh.ts';
 import { NOTHING_READ } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
@@ -61,6 +61,10 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       case 'ssh-verified': {
         const session = current(state, message.session);
         return session === null ? unchanged(state) : verified(state, session, message, nowMs);
+      }
+      case 'ssh-unanswered-reported': {
+        const session = current(state, message.session);
+        return session === null ? unchanged(state) : unansweredReported(state, session, message, nowMs);
       }
       case 'ssh-grants-reported': {
         const session = current(state, message.session);

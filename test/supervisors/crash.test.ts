@@ -42,6 +42,7 @@ const NODE: Cases<'node'> = {
   'status-lasted': () => ({}),
   'ssh-attempted': () => ({ session: session(1), attempt: 1, username: 'operator', credential: { method: 'password', password: 'wrong' } }),
   'ssh-verified': () => ({ session: session(1), attempt: 1, outcome: null }),
+  'ssh-unanswered-reported': () => ({ session: session(1), logins: [{ id: v7(), username: 'operator', method: 'password', ms_ago: 1 }] }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),
   'ssh-grants-checked': () => ({ session: session(1), sshUsernames: [v7()], sshPublicKeys: [] }),
   'mesh-advertised': () => ({ session: session(1), advertisement: { public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=', listen_port: 51_820, endpoints: [], relay_region: null, revision: null }, from: null }),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
 import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshNetwork, MeshReport, MeshRevision, MeshSettings, ToldKey, ToldMeshPeer } from './mesh.ts';
-import { SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict } from './ssh.ts';
+import { SSH_UNANSWERED_PER_FRAME_MAX, SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict, UnansweredLogin } from './ssh.ts';
 import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
@@ -99,6 +99,8 @@ export const AgentFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('verify-ssh'), attempt: z.int().min(1), username: SshUsernameTried, credential: SshCredential }),
   /** After a welcome, when SSH sessions live: those whose user or key is gone meanwhile are ended. */
   z.object({ seq, type: z.literal('ssh-grants'), grants: z.array(SshGrant).min(1).max(SSH_GRANTS_MAX) }),
+  /** After a welcome, and on until none is left: each is kept until `ssh-unanswered-stored` names it. */
+  z.object({ seq, type: z.literal('ssh-unanswered'), logins: z.array(UnansweredLogin).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX) }),
   /** What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation. */
   z.object({ seq, type: z.literal('mesh-advertise'), advertisement: MeshAdvertisement }),
   /** It wants a direct path to this peer: both are to try at once. */
@@ -156,6 +158,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('netmaker-join'), network: wireText().min(1).max(32), token: wireText().min(1).max(8_192) }),
   /** Try a direct path to this peer in so many ms: it does the same then. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey, in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX) }),
+  /** That these were tried is stored: the agent forgets them. */
+  z.object({ seq, type: z.literal('ssh-unanswered-stored'), ids: z.array(Uuid).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX) }),
   /** Say hello again, as at the start of a connection: its node lives elsewhere in this admin now. What was said before and not answered comes again; numbers go on. */
   z.object({ seq, type: z.literal('greet') }),
   z.object({ seq, type: z.literal('pong') }),

@@ -28,6 +28,13 @@ export const SshCredential = z.discriminatedUnion('method', [
 ]);
 export type SshCredential = z.infer<typeof SshCredential>;
 
+/** Logins in one frame that no admin had answered. */
+export const SSH_UNANSWERED_PER_FRAME_MAX = 64;
+
+/** A login that an agent refused by itself, since no admin answered: told when one is there, so that it is an event too. Durations, because clocks of machines differ. */
+export const UnansweredLogin = z.object({ id: Uuid, username: SshUsernameTried, method: z.enum(['password', 'public_key']), ms_ago: z.int().min(0) });
+export type UnansweredLogin = z.infer<typeof UnansweredLogin>;
+
 /** By whom a session was opened: what must still exist for it to live on. The key is null after a password. */
 export const SshGrant = z.object({ ssh_username_id: Uuid, ssh_public_key_id: Uuid.nullable() });
 export type SshGrant = z.infer<typeof SshGrant>;

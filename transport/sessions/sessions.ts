@@ -168,6 +168,8 @@ export function createSessions(ports: SessionPorts): Sessions {
         return tell(connection, { type: 'ssh-attempted', session, attempt: frame.attempt, username: frame.username, credential: frame.credential });
       case 'ssh-grants':
         return tell(connection, { type: 'ssh-grants-reported', session, grants: frame.grants });
+      case 'ssh-unanswered':
+        return tell(connection, { type: 'ssh-unanswered-reported', session, logins: frame.logins });
       case 'tail-output':
         return tails.arrived(connection.node, frame);
       case 'mesh-advertise':

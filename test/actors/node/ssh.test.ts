@@ -5,7 +5,7 @@ import type { Effect, Step } from '../../../actors/kit/step.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
-import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, type SshOutcome } from '../../../actors/ssh/login.ts';
+import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, type SshOutcome, SSH_REFUSALS_TOLD_BURST_MAX, SSH_UNANSWERED_MS_MAX } from '../../../actors/ssh/login.ts';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { ASKER, id, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../world.ts';
@@ -152,8 +152,8 @@ test(`${SSH_ATTEMPTS_VERIFYING_MAX} attempts are verified at a time, and a new s
   const { state } = after(liveNode(), ...attempts);
   const more = after(state, attempted(99));
 
-  t.deepEqual([verdicts(more.effects), more.effects.at(-1), more.changes], [[[session(1), 99, false]], { type: 'limit-ssh' }, []]);
-  t.is(more.state, state, 'it costs nothing');
+  t.deepEqual([verdicts(more.effects), more.effects.at(-1)], [[[session(1), 99, false]], { type: 'limit-ssh' }]);
+  t.is(more.state.session, state.session);
   t.is(after(state, verified(1, UNKNOWN), attempted(99)).effects[0]?.type, 'verify-ssh');
 });
 
@@ -173,3 +173,38 @@ test('a node is looked at for as many attempts as its allowance gives, whatever 
     t.true(looked <= given && looked >= Math.min(happenings.length, SSH_ATTEMPTS_BURST_MAX));
   }), { numRuns: 200 });
 });
+
+test('a login that is refused without a look is an event all the same, a question is none, and a flood of them is bounded', (t) => {
+  const attempts = Array.from({ length: SSH_ATTEMPTS_VERIFYING_MAX }, (_, index) => attempted(index + 1));
+  const full = after(liveNode(), ...attempts).state;
+
+  const refused = after(full, attempted(99));
+  const asked = after(full, attempted(99, key('none')));
+  let [state, told] = [full, 0];
+  for (let count = 0; count < SSH_REFUSALS_TOLD_BURST_MAX + 50; count += 1) {
+    const next = after(state, attempted(100 + count));
+    told += next.changes.length;
+    ({ state } = next);
+  }
+
+  t.deepEqual(refused.changes.flatMap(({ events }) => events.map(({ type, data }) => [type, said(data)['result'], said(data)['auth_method'], said(data)['ssh_username_id']])), [['edge.ssh_username.verified', 'failure', 'unknown', null]]);
+  t.deepEqual(asked.changes, []);
+  t.is(told, SSH_REFUSALS_TOLD_BURST_MAX);
+});
+
+test('logins that no admin answered are events of their own time, each confirmed once it is stored', (t) => {
+  const logins = [{ id: 'id-1', username: 'ada', method: 'password', ms_ago: 61_000 }, { id: 'id-2', username: 'eve\0', method: 'public_key', ms_ago: Number.MAX_SAFE_INTEGER }] as const;
+
+  const { changes, effects } = after(liveNode(), { type: 'ssh-unanswered-reported', session: session(1), logins });
+
+  t.deepEqual(changes.map(({ events: [event], onceStored }) => [event?.atMs, said(event?.data)['username'], said(event?.data)['result'], onceStored]), [
+    [NOW_MS - 61_000, 'ada', 'failure', [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-1'] } }]],
+    [NOW_MS - SSH_UNANSWERED_MS_MAX, 'eve\uFFFD', 'failure', [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-2'] } }]],
+  ] as never);
+  t.deepEqual(effects.filter(({ type }) => type === 'send'), []);
+});
+
+/** Fields of an event's data, whatever its type. */
+function said(data: unknown): Readonly<Record<string, unknown>> {
+  return data as Readonly<Record<string, unknown>>;
+}
