@@ -8,7 +8,7 @@ import { RecordingDescription } from '../../transport/protocol/recording.ts';
 import { textFields } from '../support/text-fields.ts';
 
 /** What processes print and strangers type: whoever stores it replaces what cannot be stored. */
-const FOREIGN = ['(output-part).text', '(result).results[].output', '(tail-output).text', '(verify-ssh).credential.password', '(verify-ssh).username'];
+const FOREIGN = ['(output-part).text', '(result).results[].output', '(ssh-unanswered).logins[].username', '(tail-output).text', '(verify-ssh).credential.password', '(verify-ssh).username'];
 
 const takers = (schema: Parameters<typeof textFields>[0]) => textFields(schema).filter(({ taken }) => taken.length > 0).map(({ path }) => path).toSorted();
 
