@@ -133,9 +133,8 @@ export interface SessionReach {
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */
   endSsh(usernames: readonly string[], keys: readonly string[]): void;
-  /** The oldest logins that no admin answered and that were not told on this session yet; asked after every welcome (`isFirst`), and when some of them are stored. */
-  unanswered(isFirst: boolean): readonly UnansweredLogin[];
-  unansweredStored(ids: readonly string[]): void;
+  /** The oldest logins that no admin answered and that were not told on this session yet. Asked after every welcome (`stored` is null), and when some of them are stored, which are forgotten. */
+  unanswered(stored: readonly string[] | null): readonly UnansweredLogin[];
   /** By whom the live SSH sessions were opened; asked after every welcome. */
   grants(): readonly SshGrant[];
 }

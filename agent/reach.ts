@@ -91,8 +91,10 @@ export async function startReach({ config, picked, directory, token, proxyPasswo
       openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),
       verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
-      unanswered: (isFirst) => unanswered.next(isFirst),
-      unansweredStored: (ids) => unanswered.remove(ids),
+      unanswered(stored) {
+        unanswered.remove(stored ?? []);
+        return unanswered.next(stored === null);
+      },
       grants: () => ssh?.grants() ?? [],
     },
     services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],

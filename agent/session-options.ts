@@ -1,6 +1,8 @@
 /** What a session is told of its node, and which admins it may be sent to. */
-import type { AgentSettings, Registration } from '../transport/protocol/frames.ts';
+import type { AgentFrameBody, AgentSettings, Registration } from '../transport/protocol/frames.ts';
 import type { NodeId } from '../transport/protocol/ids.ts';
+import { PROTOCOL_VERSION } from '../transport/protocol/version.ts';
+import type { SessionPorts } from './ports.ts';
 
 /** Who connects, where to, and who wants to know. */
 export interface SessionOptions {
@@ -34,4 +36,9 @@ export type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
 export function isFollowed(from: string, to: string): boolean {
   const protocol = new URL(to).protocol;
   return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
+}
+
+/** What an agent says first: who it is, how it is, and what it holds. */
+export function helloOf({ node, registration }: SessionOptions, { report, journal }: Pick<SessionPorts, 'report' | 'journal'>): AgentFrameBody {
+  return { type: 'hello', protocol: PROTOCOL_VERSION, node, registration, report: report(), holding: [...journal.holding()] };
 }

@@ -9,12 +9,10 @@ import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSIO
 import { Asking } from './asking.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
-import { Refusals } from './refusals.ts';
-import type { Refused } from './refusals.ts';
+import { Refusals, type Refused } from './refusals.ts';
 import { ResultSender } from './result-sender.ts';
-import { createSessionCounters } from './session-counters.ts';
-import type { SessionCounters } from './session-counters.ts';
-import { isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type Phase, type SessionOptions } from './session-options.ts';
+import { createSessionCounters, type SessionCounters } from './session-counters.ts';
+import { helloOf, isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type Phase, type SessionOptions } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
 
 /**
@@ -122,14 +120,7 @@ export class Session implements LinkOwner {
     this.#results = null;
     this.#tails?.closeAll();
     this.#tails = null;
-    this.#send({
-      type: 'hello',
-      protocol: PROTOCOL_VERSION,
-      node: this.#options.node,
-      registration: this.#options.registration,
-      report: this.#ports.report(),
-      holding: [...this.#ports.journal.holding()],
-    });
+    this.#send(helloOf(this.#options, this.#ports));
     this.#armBeat();
   }
 
@@ -236,7 +227,7 @@ export class Session implements LinkOwner {
         return this.#ports.runner.settle(frame.executions);
       case 'cancel': return this.#ports.runner.cancel(frame.executions);
       case 'tail':
-        this.#tails ??= this.#newTails();
+        this.#tails ??= new TailSender(this.#ports.runner, (body) => this.#send(body), () => this.#isRoomy());
         return this.#tails.open(frame.execution, frame.offset);
       case 'untail': return this.#tails?.close(frame.execution);
       case 'open-tunnel': return this.#tunnelWanted(frame);
@@ -244,9 +235,7 @@ export class Session implements LinkOwner {
       case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
       case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
       case 'settings': return this.#configured(frame.settings, null);
-      case 'ssh-unanswered-stored':
-        this.#ports.reach?.unansweredStored(frame.ids);
-        return this.#tellUnanswered(false);
+      case 'ssh-unanswered-stored': return this.#tellUnanswered(frame.ids);
       case 'greet': return this.#greet();
       case 'pong': return this.#asking?.ponged();
       case 'still-open': return this.#asking?.answered(frame);
@@ -278,7 +267,7 @@ export class Session implements LinkOwner {
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
     if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
-    this.#tellUnanswered(true);
+    this.#tellUnanswered(null);
     this.#options.onLive?.(this.#url);
   }
 
@@ -286,8 +275,8 @@ export class Session implements LinkOwner {
     return this.#ports.aliveMs?.() ?? this.#ports.clock.nowMs();
   }
 
-  #tellUnanswered(isFirst: boolean): void {
-    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : this.#ports.reach?.unanswered(isFirst) ?? [];
+  #tellUnanswered(stored: readonly string[] | null): void {
+    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : this.#ports.reach?.unanswered(stored) ?? [];
     if (logins.length > 0) this.#send({ type: 'ssh-unanswered', logins: [...logins] });
   }
 
@@ -396,10 +385,6 @@ export class Session implements LinkOwner {
 
   #newResults(): ResultSender {
     return new ResultSender(this.#ports.journal, (body) => this.#send(body), () => this.#isRoomy(), this.#protocol >= PROTOCOL_VERSION_TRACES);
-  }
-
-  #newTails(): TailSender {
-    return new TailSender(this.#ports.runner, (body) => this.#send(body), () => this.#isRoomy());
   }
 
   #arm(ms: number, act: () => void): void {

@@ -42,7 +42,7 @@ function connect(port: number, index: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const tunnels = createAgentTunnels({ exit, join, log });
   const { session } = simulatedAgent(port, index, { ran() {}, confirmed() {}, live: () => resolve() }, {
-    openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token), verdict() {}, endSsh() {}, unanswered: () => [], unansweredStored() {}, grants: () => [],
+    openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token), verdict() {}, endSsh() {}, unanswered: () => [], grants: () => [],
   });
   session.start();
   stops.push(() => { session.stop(); tunnels.close(); });
