@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { EnrollAnswer, EnrollmentBlob, EnrollRequest } from '../transport/protocol/enrollment.ts';
+import { CLEAR_TEXT_HINT, clearTextAdmins } from './clear-text.ts';
 import { registrationOf } from './config.ts';
 import type { AgentConfig } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
@@ -31,9 +32,11 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
   const recovered = config.RECOVERY_KEY === undefined ? null : recoveryKeyNode(config.RECOVERY_KEY);
   if (stored !== null && isEnrolled(stored)) {
     if (recovered !== null && recovered !== stored.node_id) log.warn('RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one', { node: stored.node_id });
+    warnOfClearText(config.ADMIN_URLS ?? stored.enrollment.admin_urls, log);
     return stored;
   }
   const { key, blob } = keyOf(config);
+  warnOfClearText(config.ADMIN_URLS ?? blob.admin_urls, log);
   if (config.AGENT_ID_TYPE === 'random') removeJournal(directory);
   // The key brings the identity of its node, also after a first start without it that let nobody in.
   const identity = stored === null || (recovered !== null && recovered !== stored.node_id) ? newIdentity(recovered) : withSecret(stored);
@@ -83,6 +86,12 @@ export function noteDeletion(directory: DataDirectory, identity: Enrolled, wasDe
     log.warn((error as Error).message);
   }
   return next;
+}
+
+/** Before anything goes there: what is sent first is a key or a token. */
+function warnOfClearText(adminUrls: readonly string[], log: AgentLog): void {
+  const admins = clearTextAdmins(adminUrls);
+  if (admins.length > 0) log.warn(`What goes to admins is not encrypted, the key and the token of this node among it: ${admins.join(', ')}. ${CLEAR_TEXT_HINT}`);
 }
 
 function isEnrolled(identity: Identity): identity is Enrolled {

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { CLEAR_TEXT_HINT, clearTextAdmins } from '../clear-text.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import type { AdminAnswer } from './admin-answers.ts';
@@ -30,6 +31,7 @@ export function networkChecks(sources: NetworkSources): readonly Check[] {
     { name: 'interface', look: () => interfaces(sources.proc) },
     { name: 'dns', look: () => names(sources.adminUrls()) },
     { name: 'admins', look: async () => admins(await sources.answers()) },
+    { name: 'encryption', look: () => encryption(sources.adminUrls()) },
     { name: 'clock', look: async () => clock(await sources.answers()) },
   ];
 }
@@ -101,6 +103,13 @@ function admins(answers: readonly AdminAnswer[]): Finding {
   if (first.problem !== null) return warned(`The first admin, ${first.origin}, is not reachable (${first.problem}); ${usable.length} of ${answers.length} are.`, 'Repair the first one, or put one that works first in ADMIN_URLS.', details);
   if (usable.length < answers.length) return passed(`${usable.length} of ${answers.length} admins answer, the first one within ${best.latencyMs} ms.`, details);
   return passed(answers.length === 1 ? `The admin ${best.origin} answers within ${best.latencyMs} ms.` : `All ${answers.length} admins answer, the first one within ${best.latencyMs} ms.`, details);
+}
+
+function encryption(urls: readonly string[]): Finding {
+  const clear = clearTextAdmins(urls);
+  if (clear.length === 0) return passed('Nothing goes to admins unencrypted beyond this machine.');
+  const summary = `${clear.length === 1 ? `The admin ${clear[0]} is` : `${clear.length} admins are`} reached without encryption: the token of this node can be read on the way.`;
+  return warned(summary, CLEAR_TEXT_HINT, { admins: clear.join(' ').slice(0, 256) });
 }
 
 function clock(answers: readonly AdminAnswer[]): Finding {

@@ -16,7 +16,7 @@ const EDGE = new URL('../../cli/edge.ts', import.meta.url).pathname;
 /** In their order: the network first. */
 const NAMES = [
   'node_session', 'node_last_seen', 'node_tunnel', 'node_round_trip', 'agent_report',
-  'interface', 'dns', 'admins', 'clock', 'tun', 'wireguard', 'relay_map',
+  'interface', 'dns', 'admins', 'encryption', 'clock', 'tun', 'wireguard', 'relay_map',
   'session', 'journal', 'runner', 'disk', 'memory', 'file_descriptors', 'ssh', 'proxies', 'exporters', 'updater', 'system', 'version',
 ];
 

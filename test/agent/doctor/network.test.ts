@@ -85,6 +85,15 @@ test('credentials and paths of an admin\'s URL are told nowhere', async (t) => {
   t.notRegex(JSON.stringify(report), /hunter22|secret-path|token=abc/u);
 });
 
+test('an admin that is reached without encryption beyond loopback is warned of, by its name alone', async (t) => {
+  const own = ['http://127.0.0.1:1', 'http://127.1:1', 'http://[::1]:1', 'http://[::ffff:127.0.0.1]:1', 'http://localhost:1', 'http://admin.localhost:1', 'https://admin.invalid'];
+  const report = await looked([...own, 'http://user:hunter22@192.0.2.1:1/path', 'http://127.0.0.1.invalid:1', 'http://notlocalhost:1'], 100);
+
+  t.deepEqual(found(await looked(own, 100), 'encryption'), ['pass', 'Nothing goes to admins unencrypted beyond this machine.']);
+  t.deepEqual(found(report, 'encryption'), ['warn', '3 admins are reached without encryption: the token of this node can be read on the way.']);
+  t.deepEqual(report.checks.find(({ name }) => name === 'encryption')?.details, { admins: 'http://192.0.2.1:1 http://127.0.0.1.invalid:1 http://notlocalhost:1' });
+});
+
 test('a clock that is off by some seconds is warned of, by half a minute it fails, and in which direction is told', async (t) => {
   const reports = await Promise.all([0, 10_000, -10_000, 60_000, -60_000, null].map(async (aheadMs) => looked([await admin(t, aheadMs)])));
 
