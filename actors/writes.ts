@@ -45,7 +45,8 @@ export type ColdWrite =
   | NodeEnrolled
   | { readonly kind: 'node-registered'; readonly node: NodeId; readonly version: string; readonly idType: 'persistent' | 'random'; readonly ports: AgentPorts; readonly selfUpdateEnabled: boolean; readonly atMs: number }
   | { readonly kind: 'node-moved'; readonly node: NodeId; readonly from: ClusterId; readonly to: ClusterId; readonly atMs: number }
-  | { readonly kind: 'node-deleted'; readonly node: NodeId; readonly atMs: number }
+  /** Forgotten: nobody decided that it goes, so that its id is let in again. */
+  | { readonly kind: 'node-deleted'; readonly node: NodeId; readonly isForgotten?: true; readonly atMs: number }
   | { readonly kind: 'recovery-key-set'; readonly node: NodeId; readonly cluster: ClusterId; readonly keyHash: Uint8Array; readonly atMs: number }
   | { readonly kind: 'recovery-key-cleared'; readonly node: NodeId }
   | { readonly kind: 'alias-created'; readonly id: string; readonly node: NodeId; readonly cluster: ClusterId; readonly name: string; readonly atMs: number }

@@ -21,6 +21,12 @@ export const PRUNE_EVERY_MS = 60_000;
 /** Time between two looks for nodes whose cluster nobody owns, and for admins that are gone, in ms. */
 export const OWNERLESS_EVERY_MS = 5_000;
 
+/** Time between two looks for nodes with random ids that are gone, in ms. Each deletes `GONE_NODES_MAX` at most: 1,200 in a minute. */
+export const GONE_NODES_EVERY_MS = 5_000;
+
+/** Nodes that are deleted in one look, each in a transaction of its own. */
+export const GONE_NODES_MAX = 100;
+
 /** How often `last_seen_at` is stored, in ms. */
 export const PRESENCE_EVERY_MS = 10_000;
 
@@ -47,6 +53,8 @@ export interface SweepPort {
   markOwnerless(): Promise<readonly NodeId[]>;
   /** Removes admins that are gone. Answers how many. */
   forgetAdmins(): Promise<number>;
+  /** Nodes of our clusters with random ids that were not seen for long; none where they are kept. */
+  findGone(): Promise<readonly NodeId[]>;
   /** Rows of one batch. As many found: there are more. */
   readonly batchRows: number;
 }
@@ -126,6 +134,10 @@ export function startSweeper({ sweeps, directory, bus, clock, log, tellOwners, i
   every(OWNERLESS_EVERY_MS, 'admins that are gone', async () => {
     const admins = await sweeps.forgetAdmins();
     if (admins > 0) log.info({ admins }, 'admins that have been gone for long are forgotten');
+    return false;
+  });
+  every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', async () => {
+    for (const id of await sweeps.findGone()) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;
   });
   every(PRESENCE_EVERY_MS, 'presence', async () => {

@@ -5,7 +5,7 @@ import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../kit/notice.ts';
 import type { Remembered } from '../kit/asker.ts';
 import type { Effect, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step } from '../kit/step.ts';
+import { answer, refuseAsker, step, unchanged } from '../kit/step.ts';
 import { ok } from '../refusal.ts';
 import type { Idempotency, NodeMessage } from './messages.ts';
 import { aliasResource, nodeResource } from './resource.ts';
@@ -73,6 +73,21 @@ export function remove(state: NodeState, message: Said<'delete'>, nowMs: number)
     { type: 'stop' },
   ];
   return step(state, [{ write: { kind: 'node-deleted', node: record.id, atMs: nowMs }, events: [], notices: [{ type: 'node-removed', node: record.id }] }], effects);
+}
+
+/**
+ * Deletes a node with a random id that nobody hears any more, as `remove` does, but for its id: an agent that comes back with it after all
+ * is let in again by its enrolment key. Unchanged for one that is there.
+ */
+export function forget(state: NodeState, nowMs: number): Step<NodeState> {
+  const { record, session } = state;
+  if (session !== null || record.status !== 'unreachable' || record.idType !== 'random') return unchanged(state);
+  const effects: Effect[] = [
+    { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
+    { type: 'stop' },
+  ];
+  const write = { kind: 'node-deleted', node: record.id, isForgotten: true, atMs: nowMs } as const;
+  return step(state, [{ write, events: [], notices: [{ type: 'node-removed', node: record.id }] }], effects);
 }
 
 /** Someone else changed this node's rows under it: its session ends and it starts again from them. */

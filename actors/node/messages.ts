@@ -79,6 +79,8 @@ export type NodeMessage =
   | { readonly type: 'clear-recovery-key'; readonly asker: Asker }
   | { readonly type: 'change-cluster'; readonly asker: Asker; readonly to: ClusterId; readonly toName: string }
   | { readonly type: 'delete'; readonly asker: Asker }
+  /** The sweep found that a node with a random id was not seen for long. */
+  | { readonly type: 'forget' }
   /** Another actor or admin changed this node's rows in a way that ends its session (recovery, deletion elsewhere). */
   | { readonly type: 'revoked'; readonly reason: string }
   /** A write of this actor found its row in another state; the state was reloaded from rows before this came. */

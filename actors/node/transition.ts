@@ -5,7 +5,7 @@ import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged, unreachable } from '../kit/step.ts';
-import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, remove, revoked, setRecoveryKey } from './administration.ts';
+import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, forget, remove, revoked, setRecoveryKey } from './administration.ts';
 import { deliver, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
 import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
@@ -126,6 +126,8 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
         return changeCluster(state, message, settings.vpnDomain, nowMs);
       case 'delete':
         return remove(state, message, nowMs);
+      case 'forget':
+        return forget(state, nowMs);
       case 'revoked':
         return revoked(state, message.reason);
       case 'refused':

@@ -1,7 +1,7 @@
 /** What operators do to nodes and finished commands, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Notice } from '../../actors/kit/notice.ts';
-import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
@@ -27,7 +27,7 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     case 'node-moved':
       return moveNode(em, write, at);
     case 'node-deleted':
-      return deleteNode(em, write.node, at);
+      return deleteNode(em, write, at);
     case 'recovery-key-set':
       await em.upsert(RecoveryKey, { node: write.node, cluster: write.cluster, keyHash: write.keyHash, insertedAt: at });
       return NOTHING_TO_TELL;
@@ -65,7 +65,7 @@ async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'no
  * Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). Those beyond one chunk are without a node
  * from then on: the sweeper drops them, chunk by chunk and at once, also after a crash.
  */
-async function deleteNode(em: EntityManager, node: NodeId, at: Date): Promise<Written> {
+async function deleteNode(em: EntityManager, { node, isForgotten }: Extract<NodeWrite, { kind: 'node-deleted' }>, at: Date): Promise<Written> {
   const [row] = await em.execute<{ cluster_id: string; token_hash: Uint8Array }[]>('select cluster_id, token_hash from node where id = ? for update', [node]);
   if (row === undefined) throw gone();
   const dropped = await em.execute<{ id: ExecutionId; command_id: CommandId; cluster_name: string }[]>(
@@ -74,7 +74,7 @@ async function deleteNode(em: EntityManager, node: NodeId, at: Date): Promise<Wr
     [at, at, node, CHUNK_EXECUTIONS_MAX],
   );
   await em.nativeDelete(Node, { id: node });
-  await em.upsert(DeletedNode, { id: node, tokenHash: row.token_hash, deletedAt: at });
+  if (isForgotten !== true) await em.upsert(DeletedNode, { id: node, tokenHash: row.token_hash, deletedAt: at });
   await leave(em, row.cluster_id);
   return { notices: dropped.map((execution): Notice => ({ type: 'execution-changed', execution: execution.id, command: execution.command_id, node, clusterName: execution.cluster_name, status: 'dropped', exitCode: null })) };
 }

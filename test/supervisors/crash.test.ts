@@ -68,6 +68,7 @@ const NODE: Cases<'node'> = {
   'change-cluster': ({ cluster }) => ({ to: cluster, toName: 'c' }),
   delete: () => ({}),
   revoked: () => ({ reason: 'x' }),
+  forget: () => ({}),
   refused: () => REFUSED,
 };
 

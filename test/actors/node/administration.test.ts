@@ -83,6 +83,17 @@ test('a node that is deleted ends its session as revoked, and is no more (E5)', 
   ] as never);
 });
 
+test('a node with a random id that nobody hears any more is forgotten; one that is there, or keeps its id, is not', (t) => {
+  const gone = nodeState({ record: nodeRecord({ status: 'unreachable', idType: 'random' }) });
+  const step = say({ type: 'forget' }, gone);
+
+  t.deepEqual(step.changes, [{ write: { kind: 'node-deleted', node: NODE, isForgotten: true, atMs: NOW_MS }, events: [], notices: [{ type: 'node-removed', node: NODE }] }]);
+  t.deepEqual(step.effects, [{ type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } }, { type: 'stop' }] as never);
+  for (const kept of [liveNode(), nodeState({ record: nodeRecord({ status: 'unreachable', idType: 'persistent' }) }), nodeState({ record: nodeRecord({ status: 'healthy', idType: 'random' }) })]) {
+    t.deepEqual(say({ type: 'forget' }, kept), { state: kept, changes: [], effects: [] });
+  }
+});
+
 test('a node that was enrolled again ends its older session, and starts again from its rows', (t) => {
   const restart = [{ type: 'stop' }, { type: 'revive', address: { kind: 'node', id: NODE } }];
 
