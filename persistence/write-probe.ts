@@ -1,6 +1,7 @@
 /** Whether the database takes writes: one whose disk is full, or that follows another one, still answers every question. */
 import type { Pool } from 'pg';
 import { asUnavailable, isLost } from './availability.ts';
+import { rowsOf, sql } from './reads/sql.ts';
 
 /** Between two writes the last answer holds, in ms: health is asked by strangers, and each write costs the disk a flush. */
 export const WRITE_EVERY_MS_MIN = 1_000;
@@ -29,15 +30,38 @@ export async function takesWrites(pool: Pool): Promise<boolean> {
   }
 }
 
-/** Writes at most once in WRITE_EVERY_MS_MIN, however often it is asked. */
+/** One write. */
+interface Written {
+  readonly startedMs: number;
+  readonly outcome: Promise<boolean>;
+  isOver: boolean;
+}
+
+/**
+ * Writes at most once in WRITE_EVERY_MS_MIN, however often it is asked. Between two writes the answer is still one of now: a database that
+ * stood still since the last write is asked a question that it has to answer. What it did not answer is not remembered.
+ */
 export function createWriteProbe(pool: Pool, monotonicMs: () => number): WriteProbe {
-  let last: { readonly startedMs: number; readonly outcome: Promise<boolean> } | null = null;
+  let last: Written | null = null;
+
+  async function begin(): Promise<boolean> {
+    const begun: Written = last = { startedMs: monotonicMs(), outcome: takesWrites(pool), isOver: false };
+    try {
+      const isTaken = await begun.outcome;
+      begun.isOver = true;
+      return isTaken;
+    } catch (error) {
+      if (last === begun) last = null;
+      throw error;
+    }
+  }
+
   return {
-    write() {
-      if (last !== null && monotonicMs() - last.startedMs < WRITE_EVERY_MS_MIN) return last.outcome;
-      const outcome = takesWrites(pool);
-      last = { startedMs: monotonicMs(), outcome };
-      return outcome;
+    async write() {
+      if (last === null || monotonicMs() - last.startedMs >= WRITE_EVERY_MS_MIN) return await begin();
+      const { outcome, isOver } = last;
+      if (isOver) await rowsOf(pool, 'seeing whether it answers', sql`select 1`);
+      return await outcome;
     },
   };
 }
