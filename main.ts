@@ -252,8 +252,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     sessions, log, wrongTokens: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, clock),
     nodeByToken: (hash) => reads.nodeByToken(hash),
     deletedByToken: (hash) => reads.deletedByToken(hash),
-    owns: (cluster) => tree.held.holds(cluster),
-    ownerUrl: async (cluster) => (await leases.ownerOf(cluster))?.url ?? null,
+    owns: (cluster) => tree.held.holds(cluster) && !tree.ownership.isBorrowed(cluster),
+    ownerUrl: async (cluster) => (tree.ownership.isBorrowed(cluster) ? null : (await leases.ownerOf(cluster))?.url ?? null),
   }));
   api.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels, 'url'));
   unwind.add('the API', () => api.close());

@@ -34,6 +34,8 @@ export interface DirectoryPorts {
   readonly meshes: MeshWatch;
   readonly gateway: GatewayLink;
   readonly log: Log;
+  /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
+  borrow(cluster: ClusterId): Promise<boolean>;
 }
 
 /** What happened so far, for metrics. */
@@ -65,6 +67,10 @@ export interface Directory {
 }
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+const ELSEWHERE: Refusal = { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' };
+
+/** What makes room where there are more nodes than the admins have room for: it is not refused for the want of it. */
+const isRelief = ({ type }: Message): boolean => type === 'delete' || type === 'change-cluster';
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
@@ -120,8 +126,22 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     if (state === UNREADABLE) return leave(resident, UNAVAILABLE);
     if (state === null) return leave(resident, NOT_FOUND);
     const cluster = kindOf(resident.address).cluster(state);
-    if (cluster !== null && !held.holds(cluster)) return leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
-    start(resident, state, true);
+    const isWanted = cluster !== null && resident.mailbox.some(isRelief);
+    if (cluster === null || held.holds(cluster)) {
+      if (isWanted) void isBorrowed(cluster); // one that is borrowed is kept for longer
+      return start(resident, state, true);
+    }
+    if (!isWanted || !await isBorrowed(cluster)) return leave(resident, ELSEWHERE);
+    if (residents[resident.address.kind].get(resident.address.id) === resident && !resident.isRunning) void revive(resident); // from its rows as they are under the lease
+  }
+
+  async function isBorrowed(cluster: ClusterId): Promise<boolean> {
+    try {
+      return await ports.borrow(cluster);
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
+      return false;
+    }
   }
 
   /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
@@ -219,7 +239,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
         for (const resident of residents[kind].values()) {
           if (resident.cluster !== cluster && resident.address.id !== cluster) continue;
           if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
-          leave(resident, { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' });
+          leave(resident, ELSEWHERE);
         }
       }
     },

@@ -60,8 +60,8 @@ export function createTree(ports: TreePorts): Tree {
   const table = kindTable(loader, ports.settings);
   const mesh = createMeshWatcher({ rows: ports.meshRows, held, clock, log, tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }) });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes: mesh, gateway, log });
-  const ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, leaseClockMs: ports.leaseClockMs });
+  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes: mesh, gateway, log, borrow: (cluster) => ownership.borrow(cluster) });
+  const ownership: Ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, leaseClockMs: ports.leaseClockMs });
   bus.subscribe((notices) => {
     for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
   });

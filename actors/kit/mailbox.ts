@@ -7,6 +7,8 @@ export interface Mailbox<M> {
   /** Puts back what could not be handled, in front and in order. Never refused: these were inside before. */
   putBack(messages: readonly M[]): void;
   peek(): M | undefined;
+  /** Whether one that waits fits. */
+  some(fits: (message: M) => boolean): boolean;
   shift(): M | undefined;
   size(): number;
   /** Empties it and returns what was inside. */
@@ -44,6 +46,10 @@ class Queue<M> implements Mailbox<M> {
 
   peek(): M | undefined {
     return this.#messages[this.#head];
+  }
+
+  some(fits: (message: M) => boolean): boolean {
+    return this.#messages.some((message, index) => index >= this.#head && fits(message));
   }
 
   shift(): M | undefined {

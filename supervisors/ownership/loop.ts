@@ -5,6 +5,7 @@ import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Directory } from '../directory.ts';
 import { assign } from './assignment.ts';
 import type { AdminLoad, ClusterSize } from './assignment.ts';
+import { createBorrowed } from './borrowed.ts';
 import type { HeldLeases } from './held.ts';
 
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
@@ -50,6 +51,13 @@ export interface Ownership {
   isDegraded(): boolean;
   /** Clusters that the last round left without an owner because no admin has room for them. */
   orphans(): readonly ClusterId[];
+  /**
+   * Takes an orphan under an epoch of its own for as long as somebody deletes or moves its nodes, which is what ends the want of room.
+   * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
+   */
+  borrow(cluster: ClusterId): Promise<boolean>;
+  /** Held for the moment only: its agents belong nowhere still. */
+  isBorrowed(cluster: ClusterId): boolean;
   /** How long ago the last round succeeded, in ms. */
   quietMs(): number;
   /** Stops the loop and gives every lease back. */
@@ -67,10 +75,12 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   let round: Promise<void> = Promise.resolve();
   /** Held, and their actors are not all here: reading their rows failed. */
   const unsettled = new Set<ClusterId>();
+  const borrowed = createBorrowed(ports, () => !stopped);
 
   async function compare(): Promise<void> {
     const sentAtMs = ports.leaseClockMs();
     await leases.checkIn();
+    await borrowed.giveBack();
     const before = held.all(); // not those that are created while the renewal is under way
     const renewed = await leases.renew(adminId, before);
     const still = new Set(renewed.map((owned) => owned.cluster));
@@ -115,6 +125,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   /** Of one that was deleted here nobody lives any more, and its rows are gone: that is no news. */
   function lost(cluster: ClusterId, isDeleted: boolean): void {
     held.lose(cluster);
+    borrowed.forget(cluster);
     unsettled.delete(cluster);
     directory.evict(cluster);
     if (!isDeleted) log.warn({ cluster }, 'a cluster is not owned by this admin any more');
@@ -135,6 +146,8 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   return {
     isDegraded: () => degraded,
     orphans: () => orphans,
+    borrow: (cluster) => borrowed.borrow(cluster, orphans),
+    isBorrowed: (cluster) => borrowed.has(cluster),
     quietMs: () => ports.leaseClockMs() - succeededAtMs,
     async start() {
       const sentAtMs = ports.leaseClockMs();

@@ -1,0 +1,61 @@
+/** Orphans that this admin holds for the moment, while somebody deletes or moves their nodes: that is what ends the want of room, so the want of room must not refuse it. */
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { OwnershipPorts } from './loop.ts';
+
+/** So long after the last request one that was borrowed is given back, in ms: the next round gives it to an admin that has room for it by then, if there is one. */
+export const BORROWED_IDLE_MS = 2_000;
+
+/** What is borrowed now. */
+export interface Borrowed {
+  /** Takes one of the orphans, or keeps it for longer. False: it is none, or another admin was faster. Rejects with DatabaseUnavailable. */
+  borrow(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
+  has(cluster: ClusterId): boolean;
+  /** Lets go of those that nobody asked for lately. */
+  giveBack(): Promise<void>;
+  forget(cluster: ClusterId): void;
+}
+
+/** Nothing is borrowed at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which every write carries. */
+export function createBorrowed(ports: OwnershipPorts, isOpen: () => boolean): Borrowed {
+  const { adminId, leases, held, directory, log } = ports;
+  /** When each was last asked for, on the lease clock. */
+  const askedMs = new Map<ClusterId, number>();
+  const claims = new Map<ClusterId, Promise<boolean>>();
+
+  async function claim(cluster: ClusterId): Promise<boolean> {
+    const sentAtMs = ports.leaseClockMs();
+    for (const owned of await leases.claim(adminId, [cluster])) {
+      askedMs.set(cluster, sentAtMs);
+      held.hold(cluster, owned.epoch, sentAtMs);
+      log.info({ cluster }, 'a cluster without an owner is held while its nodes are deleted or moved');
+    }
+    return held.holds(cluster);
+  }
+
+  return {
+    async borrow(cluster, orphans) {
+      if (held.holds(cluster)) {
+        if (askedMs.has(cluster)) askedMs.set(cluster, ports.leaseClockMs());
+        return true;
+      }
+      const running = claims.get(cluster);
+      if (running !== undefined) return await running;
+      if (!isOpen() || !orphans.includes(cluster)) return false;
+      const claimed = claim(cluster).finally(() => claims.delete(cluster));
+      claims.set(cluster, claimed);
+      return await claimed;
+    },
+    has: (cluster) => askedMs.has(cluster),
+    async giveBack() {
+      const idle = held.all().filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > BORROWED_IDLE_MS);
+      if (idle.length === 0) return;
+      for (const { cluster } of idle) {
+        askedMs.delete(cluster);
+        held.lose(cluster);
+        directory.evict(cluster);
+      }
+      await leases.release(adminId, idle);
+    },
+    forget: (cluster) => void askedMs.delete(cluster),
+  };
+}
