@@ -123,7 +123,7 @@ async function promised({ prints }: GuideBlock, terminal: Terminal, again: () =>
 
 function open(where: string): Terminal {
   const place = where === 'machine' ? machine : where === 'machine2' ? second : null;
-  return new Terminal(scope, place === null ? [] : ['nsenter', ...inNetworkOf(place)], place === null ? env : { ...env, AGENT_DATA_DIR: join(directory, where) }, home);
+  return new Terminal(scope, place === null ? [] : ['nsenter', ...inNetworkOf(place)], place === null ? env : { ...env, AGENT_DATA_DIR: join(directory, where), AGENT_SSH_UNKNOWN_USERS: 'agent' }, home); // no account is made on the machine that runs this
 }
 
 /** Programs on the path as an installation has them, an empty home, and a name of a receiver. All of it is seen by what is started here alone. */

@@ -14,6 +14,8 @@ export function sshPage(facts: GuideFacts): GuidePage {
       {
         title: 'Let somebody in',
         blocks: [
+          { kind: 'text', text: 'Where the agent runs as root, somebody logs in as the account of that name on the machine. If there is none yet, make it there:' },
+          { kind: 'shell', where: 'machine', commands: 'useradd --create-home --shell /bin/bash deploy', untested: 'it makes an account' },
           { kind: 'text', text: 'You need a key pair. This makes one where there is none:' },
           { kind: 'shell', commands: "[ -f ~/.ssh/id_ed25519 ] || ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519\nedge sshuser add web-1 deploy --public-key @~/.ssh/id_ed25519.pub", prints: 'id            01a1ff65-7894-7000-bf76-5935ab65cdb4\nusername      deploy\nhas_password  false\n…' },
           { kind: 'shell', commands: 'edge sshuser ls -n web-1', prints: 'USERNAME  NODE                                  PASSWORD  CREATED                   ID\ndeploy    6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6  no        2026-11-21T18:36:42.516Z  01a1ff65-7894-7000-bf76-5935ab65cdb4' },
