@@ -11,6 +11,9 @@ import type { HeldLeases } from './held.ts';
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;
 
+/** An admin whose rounds are further apart than this was away itself, in ms: as long as a lease lasts, so that its own may have run out meanwhile. */
+export const ROUNDS_APART_MS_MAX = 3_000;
+
 /** A cluster under the epoch that its owner holds. */
 interface Owned {
   readonly cluster: ClusterId;
@@ -60,6 +63,11 @@ export interface Ownership {
   isBorrowed(cluster: ClusterId): boolean;
   /** How long ago the last round succeeded, in ms. */
   quietMs(): number;
+  /**
+   * For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. A lease that ran out says something of its owner
+   * only to whoever was there to see it: not to an admin that stood still itself, or had no database, just as the owner perhaps.
+   */
+  watchedMs(): number;
   /** Stops the loop and gives every lease back. */
   stop(): Promise<void>;
 }
@@ -71,6 +79,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   let degraded = false;
   let orphans: readonly ClusterId[] = [];
   let succeededAtMs = ports.leaseClockMs();
+  let watchedSinceMs = succeededAtMs;
   let cancel: () => void = () => undefined;
   let round: Promise<void> = Promise.resolve();
   /** Held, and their actors are not all here: reading their rows failed. */
@@ -95,7 +104,9 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const claimedAtMs = ports.leaseClockMs();
     gained(await leases.claim(adminId, mine), claimedAtMs);
     await settle();
-    succeededAtMs = ports.leaseClockMs();
+    const nowMs = ports.leaseClockMs();
+    if (nowMs - succeededAtMs > ROUNDS_APART_MS_MAX) watchedSinceMs = nowMs;
+    succeededAtMs = nowMs;
   }
 
   function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
@@ -149,6 +160,10 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     borrow: (cluster) => borrowed.borrow(cluster, orphans),
     isBorrowed: (cluster) => borrowed.has(cluster),
     quietMs: () => ports.leaseClockMs() - succeededAtMs,
+    watchedMs() {
+      const nowMs = ports.leaseClockMs();
+      return nowMs - succeededAtMs > ROUNDS_APART_MS_MAX ? 0 : nowMs - watchedSinceMs;
+    },
     async start() {
       const sentAtMs = ports.leaseClockMs();
       gained(await leases.retake(adminId), sentAtMs);

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { StoredEvent } from '../../actors/events.ts';
 import type { ExecutionResource } from '../../actors/resources.ts';
 import { sql } from '../../persistence/reads/sql.ts';
-import { markOwnerless } from '../../persistence/sweeps/ownerless.ts';
+import { markOwnerless, OWNERLESS_MS_MIN } from '../../persistence/sweeps/ownerless.ts';
 import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 import { storeWorld, type World } from './world/world.ts';
@@ -194,14 +194,19 @@ test('nodes of a cluster that nobody has owned for a while are unreachable, each
   await claiming.query('begin');
   await claiming.query('select from cluster_ownership where cluster_id = (select id from cluster where name = $1) for update', [clusters[1]]);
 
-  const marked = await markOwnerless(pool, 30_000, 1_000);
-  const again = await markOwnerless(pool, 30_000, 1_000);
+  const epochs = async () => (await pool.query<{ epoch: number }>('select o.epoch::int from cluster_ownership o join cluster c on c.id = o.cluster_id where c.name = any($1) order by c.name', [clusters.slice(0, 3)])).rows.map(({ epoch }) => epoch);
+  const before = await epochs();
+  const unwatched = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 29_999 }, 1_000);
+  const hasty = await markOwnerless(pool, { unreachableAfterMs: 1_000, watchedMs: OWNERLESS_MS_MIN - 1 }, 1_000);
+  const marked = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
+  const again = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
   await claiming.query('rollback');
   claiming.release();
 
   const ownerless = world.nodes.filter(({ cluster_name: name }) => name === clusters[0]).map(({ id }) => id).toSorted();
   t.true(ownerless.length > 0);
-  t.deepEqual([[...marked].map(String).toSorted(), again], [ownerless, []]);
+  t.deepEqual([unwatched, hasty, [...marked].map(String).toSorted(), again], [[], [], ownerless, []]);
+  t.deepEqual((await epochs()).map((epoch, index) => epoch - (before[index] ?? 0)), [1, 0, 0]);
   const { rows } = await pool.query<{ id: string; status_reason: string }>(`select id, status_reason from node where status = 'unreachable' order by id`);
   t.deepEqual(rows.map(({ id }) => id), ownerless);
   t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);

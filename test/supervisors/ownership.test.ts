@@ -157,6 +157,25 @@ test('a cluster that is deleted is let go without a word, one that another took 
   t.deepEqual(grove.log.lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, (fields as { cluster?: string }).cluster]), [['a cluster is not owned by this admin any more', taken]]);
 });
 
+test('an admin that stood still, however its clock saw it, has watched nothing, and begins to watch anew; what went away meanwhile is not told of by it', async (t) => {
+  const clock = createFreezableClock();
+  let leasesMs = 0;
+  const { tree: { ownership } } = await plantGrove(t, { clock, leaseClockMs: () => leasesMs });
+  leasesMs = 2_000;
+  await until('a round', () => ownership.quietMs() === 0);
+  const awake = ownership.watchedMs();
+
+  clock.freeze();
+  leasesMs += 60_000;
+  const stillUnaware = ownership.watchedMs();
+  clock.thaw();
+  await until('a round', () => ownership.quietMs() === 0);
+  const back = ownership.watchedMs();
+  leasesMs += 1_500;
+
+  t.deepEqual([awake, stillUnaware, back, ownership.watchedMs()], [2_000, 0, 0, 1_500]);
+});
+
 test('a drain gives the clusters back at once', async (t) => {
   const leaving = await plantGrove(t);
   const { cluster } = await leaving.plant(2);
