@@ -10,7 +10,7 @@ import { openDatabase } from '../../persistence/database.ts';
 import { createDatabase } from '../support/database.ts';
 import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
 import { freePort } from '../support/fleet/admin-program.ts';
-import { FREE_PORTS, processesWith } from '../support/fleet/agent-program.ts';
+import { endScripts, FREE_PORTS } from '../support/fleet/agent-program.ts';
 import { Program } from '../support/fleet/program.ts';
 import { restClient } from '../support/fleet/rest.ts';
 import { silentLog } from '../support/log.ts';
@@ -61,7 +61,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
       const nodes = await rest.get<readonly NodeResource[]>('/nodes?status__in=healthy');
       return nodes.length > 0 && nodes;
     });
-    t.teardown(() => processesWith(`EDGE_NODE_ID=${node?.id}`).forEach((pid) => process.kill(pid, 'SIGKILL')));
+    t.teardown(() => endScripts(node?.id ?? ''));
     const command = await rest.post<CommandResource>('/commands', { command_text: 'echo done', targeting: { type: 'all' } });
     const [execution] = await until('the end of the command', async () => {
       const executions = await rest.get<readonly ExecutionResource[]>(`/command_executions?command_id__in=${command.id}`);

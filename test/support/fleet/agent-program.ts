@@ -90,8 +90,8 @@ function environments(): { pid: number; variables: string[] }[] {
   });
 }
 
-/** Keepers and scripts outlive their agent on purpose; after a test nobody will take them up. */
-function endScripts(node: string): void {
+/** Ends what runs for a node: keepers and scripts outlive their agent on purpose, and after a test nobody will take them up. */
+export function endScripts(node: string): void {
   for (const pid of processesWith(`EDGE_NODE_ID=${node}`)) {
     try {
       process.kill(pid, 'SIGKILL');
