@@ -249,6 +249,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
   });
   api.onUpgrade(SESSION_PATH, createSessionGate({
+    monotonicMs,
     sessions, log, wrongTokens: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, clock),
     nodeByToken: (hash) => reads.nodeByToken(hash),
     deletedByToken: (hash) => reads.deletedByToken(hash),

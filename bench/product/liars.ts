@@ -9,20 +9,27 @@ import { REGISTRATION } from './simulated-agent.ts';
 /** Pause before a liar comes again after it was cut, in ms: far less than any agent waits. */
 const AGAIN_MS = 20;
 
-/** Pause between two of its frames, in ms, and frames that go at once. */
-const FRAMES_EVERY_MS = 5;
+/** Frames that go at once, and the pause between two such moments, in ms: three times the share of a node, or just within it. */
 const FRAMES_AT_ONCE = 8;
+const FRAMES_EVERY_MS = { flood: 5, within: 18 };
+
+/** A lie that nobody cuts is followed by the next after this, in ms: a node may begin a session each 2 s. */
+const NEXT_LIE_MS = 3_000;
+
+/** Frames of a kind that are written beforehand: what a lie costs its liar, the machine has not for the admin. */
+const PREPARED = 16;
 
 interface Liar {
   readonly node: string;
   readonly token: string;
 }
 
-const cuts: { readonly lie: string; readonly code: number; readonly ms: number }[] = [];
+const cuts: { readonly lie: string; readonly code: number; readonly ms: number; readonly frames: number }[] = [];
 let dials = 0;
 let stopped = false;
 
 const unknown = (count: number): readonly string[] => Array.from({ length: count }, () => randomUUID());
+const HELD = unknown(EXECUTIONS_PER_FRAME_MAX);
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** What is said, over and over. The first is a liar that only ever says hello. */
@@ -38,9 +45,14 @@ const LIES: Readonly<Record<string, (() => object) | null>> = {
   'mesh advertisements': () => ({ type: 'mesh-advertise', advertisement: { public_key: KEY, listen_port: 1 + Math.floor(Math.random() * 60_000), endpoints: [], relay_region: null, revision: null } }),
   'mesh tries': () => ({ type: 'mesh-try', public_key: KEY }),
   settings: () => ({ type: 'refresh-settings' }),
+  questions: () => ({ type: 'ask-open', ask: 1, executions: unknown(8) }),
+  'live output': () => ({ type: 'tail-output', execution: randomUUID(), offset: 0, text: 'x'.repeat(1_000), end: false }),
 };
 
-function lie(port: number, { node, token }: Liar): void {
+/** Each lie as text, but for its number. */
+const PREPARED_LIES = new Map(Object.entries(LIES).map(([name, said]) => [name, said === null ? [] : Array.from({ length: PREPARED }, () => JSON.stringify(said()).slice(1))]));
+
+function lie(port: number, { node, token }: Liar, everyMs: number): void {
   const names = Object.keys(LIES);
   let turn = Math.floor(Math.random() * names.length);
   const dial = (): void => {
@@ -48,26 +60,31 @@ function lie(port: number, { node, token }: Liar): void {
     dials += 1;
     turn += 1;
     const name = names[turn % names.length] ?? 'hellos';
-    const said = LIES[name] ?? null;
+    const lies = PREPARED_LIES.get(name) ?? [];
     const socket = new WebSocket(`ws://127.0.0.1:${port}${SESSION_PATH}`, SESSION_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` } });
     const beganMs = performance.now();
     let seq = 0;
     let timer: NodeJS.Timeout | undefined;
-    const send = (body: object): void => {
+    const enough = setTimeout(() => socket.terminate(), NEXT_LIE_MS);
+    const send = (rest: string): void => {
       seq += 1;
-      socket.send(JSON.stringify({ seq, ...body }));
+      socket.send(`{"seq":${seq},${rest}`);
+    };
+    const some = (): void => {
+      for (let index = 0; index < FRAMES_AT_ONCE && socket.readyState === socket.OPEN; index += 1) send(lies[seq % lies.length] ?? '');
     };
     socket.on('open', () => {
-      send({ type: 'hello', protocol: PROTOCOL_VERSION, node, registration: REGISTRATION, report: { services: [] }, holding: said === null ? unknown(EXECUTIONS_PER_FRAME_MAX) : [] });
+      send(JSON.stringify({ type: 'hello', protocol: PROTOCOL_VERSION, node, registration: REGISTRATION, report: { services: [] }, holding: lies.length === 0 ? HELD : [] }).slice(1));
     });
     socket.on('message', () => {
-      if (said === null) socket.terminate();
-      else timer ??= setInterval(() => { for (let index = 0; index < FRAMES_AT_ONCE && socket.readyState === socket.OPEN; index += 1) send(said()); }, FRAMES_EVERY_MS);
+      if (lies.length === 0) socket.terminate();
+      else timer ??= setInterval(some, everyMs);
     });
     socket.on('error', () => {}); // `close` follows
     socket.on('close', (code) => {
       clearInterval(timer);
-      cuts.push({ lie: name, code, ms: performance.now() - beganMs });
+      clearTimeout(enough);
+      cuts.push({ lie: name, code, ms: performance.now() - beganMs, frames: seq });
       setTimeout(dial, AGAIN_MS);
     });
   };
@@ -75,7 +92,7 @@ function lie(port: number, { node, token }: Liar): void {
 }
 
 serveQuestions({
-  lie: ({ port, liars }: { port: number; liars: readonly Liar[] }) => { for (const one of liars) lie(port, one); },
+  lie: ({ port, liars, pace }: { port: number; liars: readonly Liar[]; pace: keyof typeof FRAMES_EVERY_MS }) => { for (const one of liars) lie(port, one, FRAMES_EVERY_MS[pace]); },
   /** What became of their sessions since the last question. */
   told: () => ({ dials, cuts: cuts.splice(0) }),
   stop: () => { stopped = true; },

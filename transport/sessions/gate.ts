@@ -16,6 +16,7 @@ import { createTokenMemory, type WrongTokens } from './tokens.ts';
 export interface GatePorts {
   readonly sessions: Sessions;
   readonly log: Log;
+  readonly monotonicMs: () => number;
   /** Counts wrong tokens by address. */
   readonly wrongTokens: WrongTokens;
   /** By SHA-256 of the token; null when it is nobody's. Rejects when the database is away. */
@@ -60,7 +61,7 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     handleProtocols: (offered) => (offered.has(SESSION_SUBPROTOCOL) ? SESSION_SUBPROTOCOL : false),
   });
 
-  const tokens = createTokenMemory(ports.wrongTokens);
+  const tokens = createTokenMemory(ports.wrongTokens, ports.monotonicMs);
 
   async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const token = bearerOf(request);
@@ -78,7 +79,11 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     tokens.right(key);
     const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
     server.handleUpgrade(request, socket, head, (ws) => {
-      if (elsewhere === null) return ports.sessions.accept(ws, known.node, known.cluster);
+      if (elsewhere === null) {
+        const waitMs = ports.sessions.accept(ws, known.node, known.cluster);
+        if (waitMs > 0) tokens.eager(key, waitMs);
+        return;
+      }
       ws.on('error', () => ws.terminate());
       // A URL that is cut leads nowhere; without one the agent tries the next that it knows.
       ws.close(CLOSE.elsewhere, Buffer.byteLength(elsewhere) <= URL_BYTES_MAX ? elsewhere : '');

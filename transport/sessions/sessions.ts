@@ -12,7 +12,7 @@ import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
-import { CLOSE_GRACE_MS, REPORT_LATE_MS, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
+import { CLOSE_GRACE_MS, REPORT_LATE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
 import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import { createStandstill } from './standstill.ts';
@@ -41,8 +41,8 @@ export interface SessionCounters {
 export interface Sessions extends SessionLink {
   readonly tails: Tails;
   readonly counters: Readonly<SessionCounters>;
-  /** Takes over an authenticated socket. */
-  accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void;
+  /** Takes over an authenticated socket. Answers 0, or for how many ms its node may begin no further session: then it was closed. */
+  accept(socket: WebSocket, node: NodeId, cluster: ClusterId): number;
   count(): number;
   /** Whether the node has a live session here. */
   has(node: NodeId): boolean;
@@ -78,10 +78,13 @@ export function createSessions(ports: SessionPorts): Sessions {
     return connection?.welcomed === true && transmit(connection, frame); // an agent takes anything before its welcome for a broken admin
   }
 
-  function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): void {
+  function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): number {
     const nowMs = clock.nowMs();
     const quota = quotas.of(node, nowMs);
-    if (!quota.takeSession(nowMs)) return tooMany(socket, node, quota, nowMs);
+    if (!quota.takeSession(nowMs)) {
+      tooMany(socket, node, quota, nowMs);
+      return Math.ceil(1_000 / SESSIONS_PER_SECOND_MAX);
+    }
     last += 1;
     const connection = new Connection(last as SessionId, node, cluster, socket, quota, nowMs);
     connections.set(connection.id, connection);
@@ -91,6 +94,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     socket.on('close', onClose);
     socket.on('error', onError);
     if (closed) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+    return 0;
   }
 
   /** Nothing of it is read. Told now and then: a line for each would be a flood of its own. */

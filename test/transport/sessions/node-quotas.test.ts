@@ -26,18 +26,21 @@ test.serial('a node that was cut for a flood does not begin anew with its next s
   await until('it is served when its share is there again', () => later.frames.length === 1);
 });
 
-test.serial('a node that begins session after session is cut with 4008, said once in the log, and let in again at its pace (L1)', async (t) => {
+test.serial('a node that begins session after session is cut with 4008, said once in the log, looked up no more meanwhile, and let in again at its pace (L1)', async (t) => {
   const clock = createFakeClock();
-  const rig = await openGate(t, { clock });
+  let lookUps = 0;
+  const rig = await openGate(t, { clock, gate: { owns: () => { lookUps += 1; return true; } } });
   for (let begun = 0; begun < SESSIONS_BURST_MAX; begun += 1) await rig.live();
 
-  const refused = [rig.dial(), rig.dial(), rig.dial()];
-  const ends = await Promise.all(refused.map((agent) => agent.closed()));
+  const end = await rig.dial().closed();
+  const before = lookUps;
+  const statuses = [await rig.dial().refused(), await rig.dial().refused()].map(({ status }) => status);
+  const looked = lookUps - before;
   const another = await rig.live(2);
   clock.pass(1_000 / SESSIONS_PER_SECOND_MAX);
   const later = await rig.live();
 
-  t.deepEqual(ends, refused.map(() => ({ code: 4008, reason: 'it begins sessions faster than any agent' })));
+  t.deepEqual([end, statuses, looked], [{ code: 4008, reason: 'it begins sessions faster than any agent' }, [429, 429], 0]);
   t.is(rig.log.lines.filter(({ level }) => level === 'warn').length, 1);
   t.is(rig.messages('agent-connected').length, SESSIONS_BURST_MAX + 2);
   t.deepEqual([another, later].map(({ socket }) => socket.readyState), [WebSocket.OPEN, WebSocket.OPEN]);

@@ -44,7 +44,7 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
   const sockets = new Set<Socket>();
   const sessions = createSessions({ clock, log, settings: SETTINGS.agent, revoked: () => {}, tell: (addressed) => { told.push(addressed); return rig.takes; } });
   const admit = createSessionGate({
-    sessions, log, wrongTokens: { add: () => 0, wait: () => 0 },
+    sessions, log, monotonicMs: () => clock.nowMs(), wrongTokens: { add: () => 0, wait: () => 0 },
     nodeByToken: (hash) => {
       const node = NODES_BY_HASH.get(Buffer.from(hash).toString('hex'));
       return Promise.resolve(node === undefined ? null : { node, cluster: CLUSTER });
