@@ -9,6 +9,7 @@ import type { Listening } from './exits/policy.ts';
 import { createFailures } from './failures.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from './health.ts';
+import { OPEN_PROXIES_HINT, openProxiesProblem } from './open-proxies.ts';
 import type { AgentLog } from './ports.ts';
 
 /** Wrong passwords that one address may show in a minute before it is told to wait. As at the admin, by default. */
@@ -44,6 +45,8 @@ export interface AgentProxies {
 /** Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and stays in `services`. */
 export async function startAgentProxies({ config, picked, password, exit, log }: AgentProxiesOptions): Promise<AgentProxies> {
   const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
+  const openness = openProxiesProblem(config);
+  if (openness !== null) log.warn(`${openness} ${OPEN_PROXIES_HINT}`);
   const proxies = await startProxies({
     ports: {
       admit: createAdmission({

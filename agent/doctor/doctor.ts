@@ -5,6 +5,7 @@ import { createVet } from '../../transport/guard/vetting.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Service } from '../health.ts';
 import { MACHINE_WIREGUARD } from '../metrics/wireguard.ts';
+import { openProxiesProblem } from '../open-proxies.ts';
 import { SETPRIV_PATHS } from '../ssh/launch.ts';
 import { askAdmins } from './admin-answers.ts';
 import { diagnose } from './check.ts';
@@ -77,7 +78,7 @@ export function loginCheck({ config, hostKeyPath }: MachineFacts, { setpriv }: S
 /** A report by a running agent. Never rejects; it changes nothing, and the health of the agent least of all. */
 export function diagnoseAgent(machine: MachineFacts, agent: AgentFacts, places: SystemPlaces = systemPlaces()): Promise<Diagnosis> {
   const { config, directory, version } = machine;
-  const sources = { ...agent, proxyHosts: config.AGENT_PROXY_HOST, isProxyEnabled: config.AGENT_PROXY_ENABLED, isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED };
+  const sources = { ...agent, proxyHosts: config.AGENT_PROXY_HOST, isProxyEnabled: config.AGENT_PROXY_ENABLED, openProxies: openProxiesProblem(config), isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED };
   return diagnose([
     ...connectionChecks(machine, places, agent),
     ...coreChecks(sources),

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { AGENT_DIAGNOSTICS_PATH, EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import type { Service } from '../health.ts';
+import { OPEN_PROXIES_HINT } from '../open-proxies.ts';
 import type { Refused } from '../refusals.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
@@ -40,6 +41,8 @@ export interface ServiceSources {
   /** Addresses that each listens on; of several, the first is asked. */
   readonly proxyHosts: readonly string[];
   readonly isProxyEnabled: boolean;
+  /** What is wrong with whom the proxies let in; null: nothing. */
+  readonly openProxies: string | null;
   readonly isSelfUpdateEnabled: boolean;
 }
 
@@ -87,14 +90,15 @@ function serviceFinding(problem: string | null | undefined, well: string, hint: 
   return typeof problem === 'string' ? failed(sentence(problem), hint) : passed(well);
 }
 
-async function proxies({ isProxyEnabled, proxyHosts, services, ports }: ServiceSources, signal: AbortSignal): Promise<Finding> {
+async function proxies({ isProxyEnabled, openProxies, proxyHosts, services, ports }: ServiceSources, signal: AbortSignal): Promise<Finding> {
   if (!isProxyEnabled) return passed('The proxies of this machine are switched off (AGENT_PROXY_ENABLED).');
   const { http_proxy_port: http, socks5_proxy_port: socks5 } = ports();
   const details = { http_port: http ?? null, socks5_port: socks5 ?? null };
   const problem = problemOf(services(), 'http_proxy') ?? problemOf(services(), 'socks5_proxy');
   if (typeof problem === 'string') return failed(sentence(problem), 'Free the port, or choose others by AGENT_HTTP_PROXY_PORT and AGENT_SOCKS5_PROXY_PORT.', details);
   const silent = (await Promise.all([http, socks5].map((port) => accepts(proxyHosts[0] ?? '127.0.0.1', port, signal)))).includes(false);
-  return silent ? failed('A proxy of this machine does not accept connections.', 'Restart the agent, and look into its log.', details) : passed('The HTTP and the SOCKS5 proxy accept connections.', details);
+  if (silent) return failed('A proxy of this machine does not accept connections.', 'Restart the agent, and look into its log.', details);
+  return openProxies !== null ? warned(openProxies, OPEN_PROXIES_HINT, details) : passed('The HTTP and the SOCKS5 proxy accept connections.', details);
 }
 
 /** Each is asked for what it serves. The API is asked for something that takes a key: that it demands one is an answer. */

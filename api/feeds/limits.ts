@@ -48,6 +48,9 @@ export const TAIL_PIECE_BYTES = 65_536;
 /** Live output that waits for one slow reader, in bytes of UTF-8; beyond it is dropped here and asked of the agent again when he has read. */
 export const TAIL_WAITING_BYTES_MAX = 1_048_576;
 
+/** Live output that waits for all slow readers together, in bytes of UTF-8. Above it each keeps one piece of TAIL_PIECE_BYTES at most, and is handled as one that has TAIL_WAITING_BYTES_MAX. */
+export const TAIL_WAITING_TOTAL_BYTES_MAX = 67_108_864;
+
 /** A tail whose node is away asks again this often, in ms, besides at every news of the node. */
 export const TAIL_RETRY_MS = 1_000;
 

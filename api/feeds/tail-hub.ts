@@ -1,7 +1,7 @@
 /** One running execution and everyone who reads its live output: one stream from the agent, at whatever place the furthest behind needs. */
 import type { Clock, Tails } from '../../actors/kit/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX } from './limits.ts';
+import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX, TAIL_WAITING_TOTAL_BYTES_MAX } from './limits.ts';
 
 /** One reader's place and what waits for it. */
 export interface TailReader {
@@ -39,8 +39,13 @@ interface Reading {
   wake: () => void;
 }
 
+/** What waits for the readers of all hubs, in bytes. One for a whole feed. */
+export interface TailsWaiting {
+  bytes: number;
+}
+
 /** A hub of an execution on a node. `left` is called when the last reader has gone. */
-export function createTailHub(tails: Tails, clock: Clock, node: NodeId, execution: ExecutionId, left: () => void): TailHub {
+export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, node: NodeId, execution: ExecutionId, left: () => void): TailHub {
   const readings = new Set<Reading>();
   let running = false;
   let finished = false;
@@ -77,7 +82,7 @@ export function createTailHub(tails: Tails, clock: Clock, node: NodeId, executio
     const bytes = Buffer.from(text);
     if (end) endsAt = offset + bytes.length;
     for (const reading of readings) {
-      hand(reading, offset, bytes);
+      hand(reading, all, offset, bytes);
       reading.wake();
     }
   };
@@ -97,7 +102,7 @@ export function createTailHub(tails: Tails, clock: Clock, node: NodeId, executio
         get offset() { return reading.wanted - reading.waitingBytes; },
         take() {
           const at = reading.wanted - reading.waitingBytes;
-          const taken = takeFrom(reading);
+          const taken = takeFrom(reading, all);
           if (reading.behind && reading.waiting.length === 0 && stop !== null) open();
           return taken === null ? null : { offset: at, text: taken };
         },
@@ -105,7 +110,7 @@ export function createTailHub(tails: Tails, clock: Clock, node: NodeId, executio
         isComplete: () => endsAt !== null && reading.waitingBytes === 0 && reading.wanted === endsAt,
         leave() {
           signal.removeEventListener('abort', aborted);
-          readings.delete(reading);
+          if (readings.delete(reading)) all.bytes -= reading.waitingBytes;
           if (readings.size > 0) return;
           open();
           left();
@@ -136,21 +141,23 @@ export function createTailHub(tails: Tails, clock: Clock, node: NodeId, executio
   };
 }
 
-/** Gives a reader what it has not had of these bytes, as far as there is room. */
-function hand(reading: Reading, offset: number, bytes: Buffer): void {
+/** Gives a reader what it has not had of these bytes, as far as there is room. One for whom nothing waits always gets some, or he would ask for it again and again. */
+function hand(reading: Reading, all: TailsWaiting, offset: number, bytes: Buffer): void {
   const skipped = reading.wanted - offset;
   if (reading.behind || skipped >= bytes.length) return;
-  if (skipped < 0 || reading.waitingBytes >= TAIL_WAITING_BYTES_MAX) {
+  const isFull = reading.waitingBytes >= TAIL_WAITING_BYTES_MAX || (reading.waitingBytes > 0 && all.bytes >= TAIL_WAITING_TOTAL_BYTES_MAX);
+  if (skipped < 0 || isFull) {
     reading.behind = true;
     return;
   }
   const fresh = bytes.subarray(skipped);
   reading.waiting.push(fresh);
   reading.waitingBytes += fresh.length;
+  all.bytes += fresh.length;
   reading.wanted += fresh.length;
 }
 
-function takeFrom(reading: Reading): string | null {
+function takeFrom(reading: Reading, all: TailsWaiting): string | null {
   if (reading.waiting.length === 0) return null;
   let count = 0;
   let bytes = 0;
@@ -160,5 +167,6 @@ function takeFrom(reading: Reading): string | null {
   }
   const taken = reading.waiting.splice(0, count);
   reading.waitingBytes -= bytes;
+  all.bytes -= bytes;
   return Buffer.concat(taken).toString();
 }

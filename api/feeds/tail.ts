@@ -5,7 +5,7 @@ import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts'
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
 import type { FeedPorts, OpenExecutionShown } from './ports.ts';
 import { patiently, type Subscriber, type Tracked } from './subscription.ts';
-import { createTailHub, type TailHub, type TailReader } from './tail-hub.ts';
+import { createTailHub, type TailHub, type TailReader, type TailsWaiting } from './tail-hub.ts';
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
@@ -36,6 +36,7 @@ interface Tailed {
 /** The feed of all outputs. */
 export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFeed {
   const tailed = new Map<string, Tailed>();
+  const waiting: TailsWaiting = { bytes: 0 };
   let unsubscribe: (() => void) | null = null;
 
   function listen(): void {
@@ -64,7 +65,7 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
     const known = tailed.get(execution.id);
     if (known !== undefined) return known;
     const node = NodeId.parse(execution.node_id);
-    const hub = createTailHub(tails, clock, node, ExecutionId.parse(execution.id), () => {
+    const hub = createTailHub(tails, clock, waiting, node, ExecutionId.parse(execution.id), () => {
       tailed.delete(execution.id);
       if (tailed.size > 0) return;
       unsubscribe?.();

@@ -35,7 +35,7 @@ async function sources(t: ExecutionContext, more: Partial<ServiceSources> = {}):
   return {
     services: () => [], session: () => ({ isLive: true, refusal: null, adminUrl: 'https://user:hunter22@admin.example/x', sinceMs: 1_000 }), journal: () => ({ waiting: 1, started: 2, unconfirmed: 3 }),
     ports: () => ({ http_port: web, host_metrics_port: web, wireguard_metrics_port: web, http_proxy_port: proxy, socks5_proxy_port: proxy }),
-    proxyHosts: ['127.0.0.1'], isProxyEnabled: true, isSelfUpdateEnabled: false, ...more,
+    proxyHosts: ['127.0.0.1'], isProxyEnabled: true, openProxies: null, isSelfUpdateEnabled: false, ...more,
   };
 }
 
@@ -79,6 +79,12 @@ test('ports at which nobody answers, and ports that another program holds, fail'
   t.deepEqual([proxy['proxies']?.status, exporter['exporters']?.status, taken['exporters']?.status], ['fail', 'fail', 'fail']);
   t.is(exporter['exporters']?.summary, 'The server wireguard_metrics does not answer.');
   t.is(taken['exporters']?.summary, 'The server api answers with status 200.');
+});
+
+test('proxies that let in everybody are warned of', async (t) => {
+  const found = await looked(await sources(t, { openProxies: 'Anybody gets in.' }));
+
+  t.deepEqual([found['proxies']?.status, found['proxies']?.summary], ['warn', 'Anybody gets in.']);
 });
 
 test('proxies that are switched off pass, and say so', async (t) => {
