@@ -149,14 +149,15 @@ async function agentsAtTimeout(world: World): Promise<void> {
 }
 
 /** Creates a command; resolves when its script runs on so many nodes. */
-async function begun(world: World, kind: ScriptKind, nodes: number): Promise<Attempt> {
+export async function begun(world: World, kind: ScriptKind, nodes: number): Promise<Attempt> {
   const before = world.runs().length;
   const attempt = await world.create(kind);
   await until('scripts that run', () => world.runs().length >= before + nodes, CAUGHT_MS_MAX);
   return attempt;
 }
 
-async function killAgents(world: World): Promise<void> {
+/** All of them at once. */
+export async function killAgents(world: World): Promise<void> {
   await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
 }
 
@@ -205,8 +206,8 @@ async function postgresInCommit(world: World): Promise<void> {
 
 /** One command on its way, and more that are being created when this resolves. */
 export async function load(world: World, at?: AdminProgram): Promise<Promise<unknown>[]> {
-  await world.create('slow', at);
-  return [world.create('quick', at), world.create('long', at), world.create('slow', at), world.create('quick', at)];
+  await world.create('slow', { at });
+  return [world.create('quick', { at }), world.create('long', { at }), world.create('slow', { at }), world.create('quick', { at })];
 }
 
 async function caught(held: Held | undefined, type: string): Promise<Frame> {

@@ -50,8 +50,11 @@ async function gather(world: World, since: { readonly attempts: number; readonly
     commands: await fleet.sql<Evidence['commands'][number]>(`${COMMANDS} where inserted_at >= $1`, [since.at]),
     runs: world.runs().slice(since.runs),
     living: valuesInProcesses('EDGE_EXECUTION_ID'),
-    confirmed: world.confirmed,
-    contradictions: world.contradictions,
+    confirmed: world.books.confirmed,
+    contradictions: world.books.contradictions,
+    takenBack: world.books.takenBack,
+    delivered: world.books.delivered,
+    startedS: world.startedS(),
     events: new Map(events.map(({ subject, types }) => [subject, types])),
   };
 }

@@ -35,7 +35,7 @@ async function ownerFreezes(world: World): Promise<void> {
   owner.program.pause();
   try {
     await takenOver(world, owner.name);
-    await world.create('quick', other);
+    await world.create('quick', { at: other });
   } finally {
     owner.program.resume();
   }
@@ -46,13 +46,13 @@ async function ownerFreezes(world: World): Promise<void> {
 async function ownerFreezesInCommit(world: World): Promise<void> {
   const { owner, other } = await roles(world);
   const hold = await holdCommit(world.postgres.connection, 'execution-finished');
-  await world.create('quick', owner);
+  await world.create('quick', { at: owner });
   await hold.caught;
   owner.program.pause();
   await hold.release();
   try {
     await takenOver(world, owner.name);
-    await world.create('quick', other);
+    await world.create('quick', { at: other });
   } finally {
     owner.program.resume();
   }
@@ -65,7 +65,7 @@ async function ownerComesBack(world: World): Promise<void> {
   await world.killAdmin(owner);
   await Promise.all(created);
   await owner.start();
-  await world.create('quick', other);
+  await world.create('quick', { at: other });
 }
 
 async function roles(world: World) {

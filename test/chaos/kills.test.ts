@@ -31,6 +31,6 @@ for (const point of points) {
 
 test.serial('after all of it everything that was ever acknowledged is there, once', async (t) => {
   t.true(world.kills >= 20, `${world.kills} kills`);
-  t.true(world.confirmed.size >= 50, `${world.confirmed.size} confirmed results`);
+  t.true(world.books.confirmed.size >= 50, `${world.books.confirmed.size} confirmed results`);
   t.deepEqual(await wholeStory(world), []);
 });

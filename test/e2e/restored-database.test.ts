@@ -2,53 +2,25 @@
  * The whole round of a lost database server (C3, V4): dumped under load, gone, restored into an empty one that counts transactions from below,
  * and the same agents, webhook, feed and broker go on.
  */
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, symlink, unlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../actors/events.ts';
 import type { CommandResource } from '../../actors/resources.ts';
 import { socketClient } from '../api/trpc/clients.ts';
 import { startNats } from '../support/brokers/nats.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
+import { startMovableServer } from '../support/movable-server.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { openReceiver } from '../support/receiver.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const test = await peerTest('nats-server');
 
-const PROGRAM = new URL('../../cli/edge-admin.ts', import.meta.url).pathname;
 const ENCRYPTION_KEY = Buffer.alloc(32, 3).toString('base64');
 
 /** Transactions that the first server counts before anything is stored, so that the second one is far below. */
 const LEAD = 30_000;
-
-/** A place of the database that can be led to another server beneath those who are connected: a link to the directory of the socket. */
-async function movableServer(t: ExecutionContext) {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-restored-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
-  const host = join(directory, 'socket');
-  let server: TestServer = await startTestServer();
-  t.teardown(() => server.stop());
-  await symlink(server.connection.host, host);
-  return {
-    connection: { ...server.connection, host },
-    env: (): Readonly<Record<string, string>> => ({ DATABASE_URL: `postgresql://edge@localhost/edge?host=${encodeURIComponent(host)}`, ENCRYPTION_KEY, PATH: process.env['PATH'] ?? '' }),
-    backup: join(directory, 'edge.backup'),
-    /** The server of before is gone with all that it held; an empty one is there. */
-    async replace(): Promise<void> {
-      await server.stop();
-      server = await startTestServer();
-      await unlink(host);
-      await symlink(server.connection.host, host);
-    },
-  };
-}
-
-const edgeAdmin = (args: readonly string[], env: Readonly<Record<string, string>>) => promisify(execFile)(process.execPath, [PROGRAM, ...args], { env });
 
 /** What every script that started wrote: its execution. */
 async function started(fleet: Fleet): Promise<readonly string[]> {
@@ -102,7 +74,8 @@ async function completed(what: string, envelopes: () => readonly Envelope[], exe
 
 test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost or run twice, and new events flow', async (t) => {
   t.timeout(180_000);
-  const place = await movableServer(t);
+  const place = await startMovableServer(t);
+  const backup = join(place.directory, 'edge.backup');
   const nats = await startNats(t, 'token');
   const receiver = await openReceiver(t);
   const endpoint = receiver.endpoint();
@@ -111,7 +84,7 @@ test('a database that is dumped under load and restored into an empty server goe
     env: { ENCRYPTION_KEY, WEBHOOK_ALLOW_PRIVATE_IPS: 'true', EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'nats', EVENT_BROKER_NATS_JETSTREAM: 'true', LOG_LEVEL: 'info', ...nats.env },
   });
   const [admin] = fleet.admins;
-  await fleet.sql(`do $$ begin for i in 1..${LEAD} loop perform pg_current_xact_id(); commit; end loop; end $$`);
+  await fleet.sql(place.lead(LEAD));
   await fleet.rest.post('/webhooks', { url: endpoint.url, secret: 'a-secret-of-the-receiver-with-32-characters', subscribed_events: ['edge.command_execution.completed'] });
   const reader = await nats.read('edge.>');
   const atBroker = (): readonly Envelope[] => reader.messages.map(({ text }) => JSON.parse(text) as Envelope);
@@ -126,15 +99,14 @@ test('a database that is dumped under load and restored into an empty server goe
   const pendingFrom = before.created.length;
   await until('executions that wait', () => before.created.length >= pendingFrom + 3);
   const dumpedFrom = before.created.length;
-  await edgeAdmin(['backup', place.backup], place.env());
+  await place.backup(backup, ENCRYPTION_KEY);
   late?.program.resume();
   await until('more that no dump has, and all that was pending', async () => (await started(fleet)).length >= 2 * (dumpedFrom + 4));
   await before.stop();
   feed.leave();
   await admin?.kill();
   const ranBefore = await started(fleet);
-  await place.replace();
-  await edgeAdmin(['restore', place.backup], place.env());
+  await place.restore(backup, ENCRYPTION_KEY);
   await admin?.start().catch((error: unknown) => { throw new Error(admin.program.output.slice(-3_000), { cause: error }); });
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));
 
@@ -159,12 +131,13 @@ test('a database that is dumped under load and restored into an empty server goe
 
 test('an admin whose database is restored beneath it starts anew by itself, and its events go on', async (t) => {
   t.timeout(120_000);
-  const place = await movableServer(t);
+  const place = await startMovableServer(t);
+  const backup = join(place.directory, 'edge.backup');
   const fleet = await startFleet(t, { agents: 1, connection: place.connection, env: { ENCRYPTION_KEY, LOG_LEVEL: 'info' } });
   const [admin] = fleet.admins;
-  await fleet.sql(`do $$ begin for i in 1..${LEAD} loop perform pg_current_xact_id(); commit; end loop; end $$`);
+  await fleet.sql(place.lead(LEAD));
   await fleet.settled(await fleet.run('true'));
-  await edgeAdmin(['backup', place.backup], place.env());
+  await place.backup(backup, ENCRYPTION_KEY);
   const feed = watching(t, admin?.url ?? '');
   await feed.join();
   const forgotten = await fleet.run('true');
@@ -172,8 +145,7 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   feed.leave();
   const from = admin?.program.output.length ?? 0;
 
-  await place.replace();
-  await edgeAdmin(['restore', place.backup], place.env());
+  await place.restore(backup, ENCRYPTION_KEY);
   await admin?.program.logged('The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows', from);
   await admin?.program.logged('edge-admin is ready', from);
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));

@@ -1,0 +1,27 @@
+/** Clocks are wrong in every way, once. `npm run chaos` does so again and again. */
+import ava from 'ava';
+import { CLOCK_JUMPS, wrongMoments } from '../../chaos/clock-jumps.ts';
+import { playRound, wholeStory } from '../../chaos/round.ts';
+import { openWorld } from '../../chaos/world.ts';
+import { peerTest } from '../support/peer-test.ts';
+import { createScope } from '../support/scope.ts';
+
+const test = await peerTest('faketime');
+
+/** Time for all rounds, in ms. */
+const ROUNDS_MS_MAX = 240_000;
+
+const scope = createScope();
+ava.after.always('the world closes', () => scope.end());
+
+test('clocks of admin and agents that are wrong by hours, and jump, expire nothing early, start nothing late and are stored nowhere', async (t) => {
+  t.timeout(ROUNDS_MS_MAX);
+  const world = await openWorld(scope, { agents: 2, hasClocks: true });
+
+  for (const point of CLOCK_JUMPS) {
+    const { name, ms, states, breaches } = await playRound(world, point, () => wrongMoments(world));
+    t.deepEqual(breaches, [], name);
+    t.log(`${name}: ${ms} ms, ${JSON.stringify(states)}`);
+  }
+  t.deepEqual(await wholeStory(world), []);
+});

@@ -1,0 +1,31 @@
+/** Agents stand still in every way, once, and no longer than it takes to tell. `npm run chaos` freezes them beyond the silence of their sessions. */
+import test from 'ava';
+import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from '../../chaos/freezes.ts';
+import { playRound, wholeStory } from '../../chaos/round.ts';
+import { openWorld, type World } from '../../chaos/world.ts';
+import { createScope } from '../support/scope.ts';
+
+/** Time for one round, in ms. */
+const ROUND_MS_MAX = 120_000;
+
+const scope = createScope();
+let world: World;
+
+test.before('a world opens', async () => {
+  world = await openWorld(scope, { agents: 2, agentEnv: FREEZE_ENV });
+});
+test.after.always('it closes', () => scope.end());
+
+for (const point of freezes(STANDSTILL_MS_MIN)) {
+  test.serial(point.name, async (t) => {
+    t.timeout(ROUND_MS_MAX);
+    const { breaches, states } = await playRound(world, point);
+
+    t.deepEqual(breaches, []);
+    t.true((states['expired'] ?? 0) >= 1 && (states['cancelled'] ?? 0) >= 1, JSON.stringify(states));
+  });
+}
+
+test.serial('after all of it nothing started after its end', async (t) => {
+  t.deepEqual(await wholeStory(world), []);
+});

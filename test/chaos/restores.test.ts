@@ -1,0 +1,33 @@
+/** The database is set back in every way, once. `npm run chaos` does so again and again. */
+import test from 'ava';
+import { RESTORE_ENV, RESTORES, watchEvents } from '../../chaos/restores.ts';
+import { playRound, wholeStory } from '../../chaos/round.ts';
+import { openWorld, type World } from '../../chaos/world.ts';
+import { createScope } from '../support/scope.ts';
+
+/** Time for one round, in ms. */
+const ROUND_MS_MAX = 180_000;
+
+const scope = createScope();
+let world: World;
+let eventsMissing: () => Promise<readonly string[]>;
+
+test.before('a world opens, with a receiver of its events', async () => {
+  world = await openWorld(scope, { agents: 2, env: RESTORE_ENV });
+  eventsMissing = await watchEvents(scope, world);
+});
+test.after.always('it closes', () => scope.end());
+
+for (const point of RESTORES) {
+  test.serial(point.name, async (t) => {
+    t.timeout(ROUND_MS_MAX);
+
+    t.deepEqual((await playRound(world, point, eventsMissing)).breaches, []);
+  });
+}
+
+test.serial('after all of it nothing ran twice, and what agents had confirmed they said again', async (t) => {
+  t.is(world.restores, RESTORES.length);
+  t.true(world.books.takenBack.size >= 2 * RESTORES.length, `${world.books.takenBack.size} results were taken back`);
+  t.deepEqual(await wholeStory(world), []);
+});
