@@ -2,6 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { LEASE_MS } from '../../persistence/leases.ts';
+import { markOwnerless } from '../../persistence/sweeps/ownerless.ts';
 import { assign } from '../../supervisors/ownership/assignment.ts';
 import { createHeldLeases } from '../../supervisors/ownership/held.ts';
 import type { NodeState } from '../../actors/node/state.ts';
@@ -174,6 +175,28 @@ test('an admin that stood still, however its clock saw it, has watched nothing, 
   leasesMs += 1_500;
 
   t.deepEqual([awake, stillUnaware, back, ownership.watchedMs()], [2_000, 0, 0, 1_500]);
+});
+
+test('an owner that was away until its nodes were made unreachable reads them anew when it is back: one whose agent is there is healthy again, told once', async (t) => {
+  const clock = createFreezableClock();
+  const owner = await plantGrove(t, { clock });
+  const { cluster, nodes: [node] } = await owner.plant(1);
+  if (node === undefined) throw new Error('no node');
+  owner.connect(node, 1);
+  const status = async () => (await owner.rows<{ status: string }>('select status from node where id = $1', [node]))[0]?.status;
+  await until('healthy', async () => (await status()) === 'healthy');
+
+  clock.freeze();
+  await owner.rows(`update cluster_ownership set lease_until = clock_timestamp() - interval '1 minute' where cluster_id = $1`, [cluster]);
+  const marked = await markOwnerless(owner.database.pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 10);
+  t.deepEqual([marked, await status()], [[node], 'unreachable']);
+  clock.thaw();
+  await until('it is hung up', () => owner.sessions.hungUp.length > 0);
+  await until('it lives again', () => owner.tree.held.holds(cluster) && owner.tree.directory.count('node') === 1);
+  owner.connect(node, 2);
+  await until('healthy', async () => (await status()) === 'healthy');
+
+  t.deepEqual((await owner.eventsOf(node)).filter((type) => type === 'edge.node.status_changed').length, 3);
 });
 
 test('a drain gives the clusters back at once', async (t) => {
