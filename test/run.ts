@@ -4,7 +4,8 @@
  * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see support/peers.ts); the
  * line before the last names those that are missing, which in CI fails the run.
  *
- * A test that failed is not tried again: on a busy machine, too, it waits for what it needs, or shows that the product is slow there.
+ * When no more than RETRIED_TESTS_MAX tests failed, their files are run once more, by themselves. What passes then is named as failed once, with its
+ * failure above: a fault of the test or of the code that somebody has to find. It goes when `test/under-load.sh` passes.
  * By root on Linux the run has namespaces of its own, so that no process, interface, network or directory stays behind, also when it is killed.
  */
 import { spawn } from 'node:child_process';
@@ -12,24 +13,32 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
-import { preparePeers } from './support/peers.ts';
+import { preparePeers, selectedFiles } from './support/peers.ts';
 import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
 
 /** The line of a test that passed. Counted one by one, since ava's closing lines leave them out when others failed. */
 const PASSED_LINE = /^\s*✔ /u;
 
 /** Ava's closing lines, and what each counts as. Source: endRun in ava/lib/reporters/default.js. */
-const CLOSING_LINES: readonly (readonly [RegExp, keyof Counts])[] = [
+const CLOSING_LINES: readonly (readonly [RegExp, Exclude<keyof Counts, 'failures'>])[] = [
   [/^\s*(\d+) (?:tests?|hooks?) failed/u, 'failed'],
   [/^\s*(\d+) (?:unhandled rejections?|uncaught exceptions?)/u, 'failed'],
   [/^\s*(\d+) tests? remained pending/u, 'failed'],
   [/^\s*(\d+) tests? (?:skipped|todo)/u, 'skipped'],
 ];
 
+/** The line of a test that failed: its title, and what was wrong. Source: ava/lib/reporters/default.js. */
+const FAILED_LINE = /^\s*✘ \[fail\]: (?<title>.+)$/u;
+
+/** Tests that may fail and be given another try. More than these are no accident. */
+const RETRIED_TESTS_MAX = 3;
+
 interface Counts {
   passed: number;
   failed: number;
   skipped: number;
+  /** Titles of the tests that failed. What failed besides (files that crashed, hooks) is counted and not named. */
+  readonly failures: string[];
 }
 
 /** Compiled code is kept here between runs: each start of a program takes half the processor time then. */
@@ -52,7 +61,18 @@ try {
 process.exitCode = status;
 
 async function runTests(): Promise<number> {
-  const counts = await runAva(process.argv.slice(2));
+  const words = process.argv.slice(2);
+  const counts = await runAva(words);
+  const retried = counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX ? filesOf(counts.failures, words) : [];
+  if (retried.length > 0) {
+    process.stdout.write(`\nRunning again, by themselves: ${retried.join(' ')}\n`);
+    const again = await runAva(['--concurrency', '1', ...retried]);
+    if (again.failed === 0) {
+      for (const title of counts.failures) process.stdout.write(`Failed once and passed by itself, see above: ${title}\n`);
+      counts.passed += counts.failed;
+      counts.failed = 0;
+    }
+  }
   if (missing.length > 0) process.stdout.write(`Peers not found: ${missing.join(', ')}\n`);
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}\n`);
   return counts.failed > 0 || counts.passed === 0 || missing.length > 0 && process.env['CI'] ? 1 : 0;
@@ -74,14 +94,31 @@ async function runAva(words: readonly string[]): Promise<Counts> {
   return counts;
 }
 
+/** The files of these tests; none when one of them cannot be told. Ava names a test by its file's path, without what all files share. */
+function filesOf(titles: readonly string[], words: readonly string[]): string[] {
+  const files = selectedFiles(words);
+  const found = titles.map((title) => {
+    const segments = title.split(' › ');
+    const fits = (file: string): number => segments.findLastIndex((_segment, index) => index > 0 && ` › ${nameOf(file)}`.endsWith(` › ${segments.slice(0, index).join(' › ')}`));
+    return files.filter((file) => fits(file) > 0).toSorted((one, other) => fits(other) - fits(one))[0] ?? (files.length === 1 ? files[0] : undefined);
+  });
+  return found.includes(undefined) ? [] : [...new Set(found as string[])];
+}
+
+function nameOf(file: string): string {
+  return file.replaceAll('\\', '/').replace(/^test\//u, '').replace(/\.test\.ts$/u, '').split('/').join(' › ');
+}
+
 /** Passes the output on, and counts: passed tests by their lines, the others by the closing lines, which follow the last rule. */
 async function count(output: NodeJS.ReadableStream): Promise<Counts> {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
   for await (const line of createInterface({ input: output })) {
     process.stdout.write(`${line}\n`);
     // eslint-disable-next-line no-control-regex -- colours are control characters
     const plain = line.replaceAll(/\u001B\[[\d;]*m/gu, '');
     if (PASSED_LINE.test(plain)) counts.passed += 1;
+    const title = FAILED_LINE.exec(plain)?.groups?.['title'];
+    if (title !== undefined) counts.failures.push(title);
     if (/^\s*─+\s*$/u.test(plain)) counts.failed = counts.skipped = 0;
     for (const [pattern, kind] of CLOSING_LINES) {
       const found = pattern.exec(plain);
