@@ -138,19 +138,24 @@ export class Journal implements SessionJournal {
     return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored], fresh: stored, ...(answered.length > 0 && { answered }) };
   }
 
+  recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
+    const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
+    return this.#recall([...new Set(executions)].filter((execution) => !this.#states.has(execution)).slice(0, room));
+  }
+
   /** Puts results back of executions that the ledger knows and the journal does not. Returns those that are there. */
   #recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
     if (executions.length === 0) return [];
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('answer for executions of before', () => {
       for (const execution of executions) {
-        const { outcome, exitCode, text } = answerOf(this.#ledger?.tombstone(execution) ?? null);
+        const { outcome, exitCode, text } = this.#ledger?.stateOf(execution) == null ? LOST : answerOf(this.#ledger.tombstone(execution));
         const output = Buffer.from(text);
         this.#file.run('DELETE FROM execution WHERE id = ?', execution);
         this.#file.run(
           `INSERT INTO execution (id, state, command_text, outcome, exit_code, output, output_bytes, output_truncated, finished_order, boot_id, monotonic_ms, wall_ms)
-           VALUES (?, 'finished', '', ?, ?, ?, ?, 1, (SELECT coalesce(max(finished_order), 0) + 1 FROM execution), ?, ?, ?)`,
-          execution, outcome, exitCode, output, output.length, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+           VALUES (?, 'finished', '', ?, ?, ?, ?, ?, (SELECT coalesce(max(finished_order), 0) + 1 FROM execution), ?, ?, ?)`,
+          execution, outcome, exitCode, output, output.length, Number(text !== ''), stamp.bootId, stamp.monotonicMs, stamp.wallMs,
         );
       }
     });
@@ -373,6 +378,9 @@ export class Journal implements SessionJournal {
     this.#file.close();
   }
 }
+
+/** Of an execution that this machine had, as an admin knows, and that neither file knows. */
+const LOST = { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '' } as const;
 
 /** What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after any power cut. */
 function answerOf(tombstone: Tombstone | null): { readonly outcome: Ending['outcome']; readonly exitCode: number; readonly text: string } {

@@ -16,7 +16,13 @@ import type { LedgerRecord, RecordState } from './ledger-record.ts';
 import type { AgentLog } from './ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
-/** Executions that are remembered, at most; the oldest ones that ended make room. 8 MiB: one every 40 s for the 30 days for which admins keep them by default (EXECUTION_RETENTION_DAYS). */
+/**
+ * Executions that are remembered, at most; the oldest ones that ended make room. 8 MiB: one every 40 s for the 30 days for which admins keep them
+ * by default (EXECUTION_RETENTION_DAYS).
+ *
+ * By number alone, not by time: the file is as large as it will be in any case, so that forgetting sooner would save nothing, and a dump may be
+ * older than any retention. A machine that runs more remembers them for less long: at one a second for 18 h.
+ */
 export const LEDGER_RECORDS_MAX = 65_536;
 
 /** Records that a new file has room for; it doubles when it is full. */

@@ -39,6 +39,11 @@ export interface SessionJournal {
   holding(): readonly ExecutionId[];
   /** Stores deliveries durably before it returns. */
   receive(deliveries: readonly Delivery[]): Received;
+  /**
+   * Has the endings of these there again, to be sent; one of which nothing is known was lost with the journal. Returns those that were not
+   * there before. What could not be stored is not held afterwards.
+   */
+  recall(executions: readonly ExecutionId[]): readonly ExecutionId[];
   /** Finished ones that are not forgotten, in the order in which they finished. */
   finished(): readonly ExecutionId[];
   /** Null unless finished. */

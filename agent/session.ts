@@ -6,6 +6,7 @@ import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
 import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import { arrived, recalled, type Arrivals } from './arrivals.ts';
 import { Asking } from './asking.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
@@ -219,7 +220,10 @@ export class Session implements LinkOwner {
     }
     switch (frame.type) {
       case 'welcome': return this.#drop(CLOSE.policy, 'a second welcome');
-      case 'deliver': return this.#delivered(frame);
+      case 'deliver':
+        this.#asking?.arriving();
+        return arrived(this.#arrivals(), frame.deliveries);
+      case 'recall': return recalled(this.#arrivals(), frame.executions);
       case 'confirm': return this.#confirmed(frame.executions);
       case 'part-stored': return this.#results?.partStored(frame.execution, frame.part);
       case 'settle':
@@ -286,16 +290,10 @@ export class Session implements LinkOwner {
     this.#options.onSettings?.(settings, clusterName);
   }
 
-  #delivered(frame: AdminFrame & { type: 'deliver' }): void {
-    this.#asking?.arriving();
-    const { acknowledged, fresh, answered = [] } = this.#ports.journal.receive(frame.deliveries);
-    if (acknowledged.length > 0) this.#send({ type: 'acknowledge', executions: [...acknowledged] });
-    if (acknowledged.length < new Set(frame.deliveries.map((delivery) => delivery.execution)).size) {
-      this.#hasRefused = true;
-      this.reportNow();
-    }
-    if (fresh.length > 0) this.#ports.runner.run(fresh);
-    if (answered.length > 0) this.finished(answered);
+  #arrivals(): Arrivals {
+    const { journal, runner } = this.#ports;
+    const refused = () => { this.#hasRefused = true; this.reportNow(); };
+    return { journal, runner, refused, send: (body) => this.#send(body), finished: (executions) => this.finished(executions) };
   }
 
   #confirmed(executions: readonly ExecutionId[]): void {

@@ -32,12 +32,13 @@ export function loaded(state: NodeState, message: Said<'executions-loaded'>, now
     if (execution.status === 'pending' && execution.cancelRequestedAtMs !== null) {
       changes.push(cancelledHere(execution, nowMs));
       settle.push(execution.id);
-    } else if (isLost(state, execution)) changes.push(lost(execution, nowMs));
-    else open.push(execution);
+    } else open.push(execution);
   }
   const ended = changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : []));
-  const next = deliver(withOpen(without({ ...state, loading: false }, ended), open, more), nowMs);
-  return step(next.state, changes, [...toAgent(state, 'settle', settle), ...cancelsOwed(next.state, open.map((execution) => execution.id)), ...next.effects]);
+  const missed = missing(without({ ...state, loading: false }, ended), open, nowMs);
+  const over = new Set(missed.changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : [])));
+  const next = deliver(withOpen(missed.state, open.filter(({ id }) => !over.has(id)), more), nowMs);
+  return step(next.state, [...changes, ...missed.changes], [...toAgent(state, 'settle', settle), ...missed.effects, ...cancelsOwed(next.state, open.map((execution) => execution.id)), ...next.effects]);
 }
 
 /** The agent has these in its journal: they are sent (C4). */
@@ -84,27 +85,33 @@ export function lookedUp(state: NodeState, message: Said<'executions-looked-up'>
   const adopted = adopt(without(state, gone), message.executions, isHeld, nowMs);
   const rest = withoutGone(retry, gone);
   const retried = rest === null ? deliver(adopted.state, nowMs) : retryOf(adopted.state, rest, nowMs, decide);
-  return step(retried.state, [...adopted.changes, ...retried.changes], [...told, ...retried.effects]);
+  return step(retried.state, [...adopted.changes, ...retried.changes], [...told, ...adopted.effects, ...retried.effects]);
 }
 
-/** Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those that it should have and has not are lost. */
+/** Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those that it should have and has not are `missing`. */
 function adopt(state: NodeState, executions: readonly OpenExecution[], isHeld: boolean, nowMs: number): Step<NodeState> {
   const open = new Map(state.open);
   const delivered = new Set(state.session?.delivered);
-  const changes: Change[] = [];
-  const ended: ExecutionId[] = [];
-  for (const execution of executions) {
-    if (open.has(execution.id) || state.over.has(execution.id)) continue; // what is known here is newer than what was read
-    if (!isHeld && isLost(state, execution)) {
-      changes.push(lost(execution, nowMs));
-      ended.push(execution.id);
-      continue;
-    }
+  const found = executions.filter(({ id }) => !open.has(id) && !state.over.has(id)); // what is known here is newer than what was read
+  for (const execution of found) {
     // Beyond the bound on purpose: the agent holds these, and it holds no more than was delivered to it.
     open.set(execution.id, execution);
     if (isHeld) delivered.add(execution.id);
   }
-  return step(without({ ...state, open, session: state.session === null ? null : { ...state.session, delivered } }, ended), changes);
+  return missing({ ...state, open, session: state.session === null ? null : { ...state.session, delivered } }, found, nowMs);
+}
+
+/**
+ * Those of these that the agent should have and did not name. One that remembers what it ran is asked: they ended there, and the database is one
+ * of before. Else its machine lost them, and they are over.
+ */
+export function missing(state: NodeState, executions: readonly OpenExecution[], nowMs: number): Step<NodeState> {
+  const { session } = state;
+  const absent = executions.filter((execution) => isLost(state, execution));
+  if (session === null || absent.length === 0) return unchanged(state);
+  const ids = absent.map(({ id }) => id);
+  if (!session.recalls) return step(without(state, ids), absent.map((execution) => lost(execution, nowMs)));
+  return step({ ...state, session: { ...session, delivered: new Set([...session.delivered, ...ids]) } }, [], toAgent(state, 'recall', ids));
 }
 
 /** A cancel that someone waits for comes back as a message of its own: then a refusal of its write is its answer. */
@@ -174,7 +181,7 @@ function isLost(state: NodeState, execution: OpenExecution): boolean {
   return execution.status === 'sent' && state.session !== null && !state.session.delivered.has(execution.id);
 }
 
-function toAgent(state: NodeState, type: 'settle' | 'cancel' | 'confirm', executions: readonly ExecutionId[]): readonly Effect[] {
+function toAgent(state: NodeState, type: 'settle' | 'cancel' | 'confirm' | 'recall', executions: readonly ExecutionId[]): readonly Effect[] {
   return state.session === null || executions.length === 0 ? [] : [{ type: 'send', session: state.session.id, frame: { type, executions: [...executions] } }];
 }
 

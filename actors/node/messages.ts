@@ -17,6 +17,8 @@ export interface Hello {
   readonly registration: Registration;
   readonly report: HealthReport;
   readonly holding: readonly ExecutionId[];
+  /** Whether it says how executions ended that it no longer holds. */
+  readonly recalls?: boolean;
 }
 
 /** What a cluster tells its members of their network. */

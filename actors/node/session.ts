@@ -10,8 +10,7 @@ import { step, unchanged } from '../kit/step.ts';
 import type { NodeRecord } from '../records.ts';
 import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
-import { cancelsOwed, markSent } from './executions.ts';
-import { lost } from './endings.ts';
+import { cancelsOwed, markSent, missing } from './executions.ts';
 import { NEW_MESH_SESSION } from './mesh.ts';
 import type { NodeMessage } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
@@ -29,7 +28,7 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 /** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
 export function connected(state: NodeState, message: Said<'agent-connected'>, { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number }, nowMs: number): Step<NodeState> {
   const { session: id, hello } = message;
-  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), ssh: NO_SSH, mesh: NEW_MESH_SESSION }, nowMs);
+  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), recalls: hello.recalls ?? false, ssh: NO_SSH, mesh: NEW_MESH_SESSION }, nowMs);
   const replaced: readonly Effect[] = state.session === null || state.session.id === id ? [] : [{ type: 'hang-up', session: state.session.id, code: CLOSE.replaced, reason: 'a newer session of this node took over' }];
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);
@@ -77,24 +76,16 @@ export function silent(state: NodeState, { dueMs }: Said<'silence-elapsed'>, unr
 }
 
 /**
- * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: the machine lost it, so it is
- * over with 137 and never runs again (C3). Held and not open here: looked up, then ended at the agent.
+ * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: it ended there, and this
+ * database is one of before, or the machine lost it; it never runs again (C3). Held and not open here: looked up, then ended at the agent.
  */
 function reconcile(state: NodeState, session: SessionId, holding: readonly ExecutionId[], nowMs: number): Step<NodeState> {
-  const held = new Set(holding);
   const sent = markSent(state, holding, nowMs);
-  const open = new Map(sent.state.open);
-  const changes: Change[] = [...sent.changes];
-  for (const execution of sent.state.open.values()) {
-    if (execution.status !== 'sent' || held.has(execution.id)) continue;
-    open.delete(execution.id);
-    changes.push(lost(execution, nowMs));
-  }
+  const { state: next, changes, effects } = missing(sent.state, [...sent.state.open.values()], nowMs);
   const strange = holding.filter((id) => !state.open.has(id));
   // The agent has them, as if it acknowledged them now: those that are open become sent, and get the cancel that they missed.
   const lookUp: readonly Effect[] = strange.length === 0 ? [] : [{ type: 'look-up', executions: strange, retry: { type: 'executions-acknowledged', session, executions: strange } }];
-  const next = { ...sent.state, open };
-  return step(next, changes, [...lookUp, ...cancelsOwed(next, [...open.keys()])]);
+  return step(next, [...sent.changes, ...changes], [...effects, ...lookUp, ...cancelsOwed(next, [...next.open.keys()])]);
 }
 
 /** Stores what the agent says of itself when it is news. */

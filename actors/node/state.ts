@@ -9,7 +9,7 @@ import type { SshAllowance, SshSession } from '../ssh/login.ts';
 /** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
 export const OPEN_EXECUTIONS_MAX = 256;
 
-/** The live session, as far as behaviour cares. `delivered` are executions sent on this session or held by the agent, until they are over: it grows no larger than what is open. */
+/** The live session, as far as behaviour cares. `delivered` are executions sent or recalled on this session or held by the agent, until they are over: it grows no larger than what is open. */
 export interface LiveSession {
   readonly id: SessionId;
   readonly connectedAtMs: number;
@@ -19,6 +19,8 @@ export interface LiveSession {
   /** Since when everything that it reports works; null while something does not. */
   readonly wellSinceMs: number | null;
   readonly delivered: ReadonlySet<ExecutionId>;
+  /** Whether the agent says how executions ended that it no longer holds. */
+  readonly recalls: boolean;
   readonly ssh: SshSession;
   readonly mesh: MeshSession;
 }

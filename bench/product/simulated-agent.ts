@@ -103,6 +103,12 @@ export class MemoryJournal implements SessionJournal {
     return { acknowledged: deliveries.map(({ execution }) => execution), fresh: fresh.map(({ execution }) => execution) };
   }
 
+  recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
+    const lost = executions.filter((execution) => !this.#held.has(execution));
+    for (const execution of lost) this.#held.set(execution, { text: '', ended: { outcome: 'cancelled', exitCode: 137, outputTruncated: false, outputBytes: 0 }, output: '' });
+    return lost;
+  }
+
   finished(): readonly ExecutionId[] {
     return [...this.#held].filter(([, held]) => held.ended !== null).map(([execution]) => execution);
   }

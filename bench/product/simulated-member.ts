@@ -25,7 +25,7 @@ export interface SimulatedMember {
 /** What a frame about the mesh has near its beginning. */
 const MESH_FRAME = /^\{"seq":\d+,"type":"mesh-/u;
 
-const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, forget() {}, heal: () => true };
+const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, recall: () => [], forget() {}, heal: () => true };
 const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
 const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
 const dialWebSocket = webSocketDial();

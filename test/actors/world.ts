@@ -90,7 +90,7 @@ export function nodeState(more: Partial<NodeState> = {}): NodeState {
 export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
   return nodeState({
     record: nodeRecord({ status: 'healthy' }),
-    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), ssh: NO_SSH, mesh: NEW_MESH_SESSION },
+    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), recalls: false, ssh: NO_SSH, mesh: NEW_MESH_SESSION },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,
   });

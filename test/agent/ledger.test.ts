@@ -4,12 +4,14 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
+import { Journal } from '../../agent/journal.ts';
 import { encodeHeader, RECORD_BYTES } from '../../agent/ledger-record.ts';
 import { Ledger, LEDGER_RECORDS_MAX } from '../../agent/ledger.ts';
 import { AgentProblem } from '../../agent/problem.ts';
+import { machineTimeline } from '../../agent/timeline.ts';
 import { temporaryDirectory } from './agent-process.ts';
 import { silentLog } from './executor-rig.ts';
-import { executionId } from './session-rig.ts';
+import { delivery, executionId } from './session-rig.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
 const KEEPER = '0123456789abcdef01234567';
@@ -111,6 +113,25 @@ test('one that was cut in a record keeps those before it', (t) => {
   next.end(Array.from({ length: 50 }, (_, index) => ended(10 + index)));
 
   t.deepEqual([1, 2, 3, 10, 59].map((n) => next.stateOf(executionId(n))), ['ended', 'ended', null, 'ended', 'ended']);
+});
+
+test('what an admin misses is answered from it, with its status; what it does not know is lost, and what the journal holds stays as it is', (t) => {
+  const directory = temporaryDirectory(t);
+  const ledger = ledgerAt(t, join(directory, 'ledger'));
+  ledger.start([{ execution: executionId(1), keeper: KEEPER }]);
+  ledger.end([{ ...ended(1), exitCode: 7 }]);
+  ledger.confirm([executionId(1)]);
+  const journal = new Journal(join(directory, 'journal'), machineTimeline(), silentLog, ledger);
+  t.teardown(() => journal.close());
+  journal.receive([delivery(3)]);
+
+  const answered = journal.recall([1, 2, 3, 1].map((n) => executionId(n)));
+
+  t.deepEqual(answered, [executionId(1), executionId(2)]);
+  t.like(journal.result(executionId(1)), { outcome: 'completed', exitCode: 7, outputTruncated: true });
+  t.like(journal.result(executionId(2)), { outcome: 'cancelled', exitCode: 137, outputTruncated: false, outputBytes: 0 });
+  t.is(journal.result(executionId(3)), null);
+  t.deepEqual(journal.recall([executionId(1)]), []);
 });
 
 test('one of a newer agent stops this one, and is left alone', (t) => {

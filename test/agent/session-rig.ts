@@ -141,6 +141,12 @@ export class MemoryJournal implements SessionJournal {
     return { acknowledged: [...known, ...fresh], fresh };
   }
 
+  recall(executions: readonly ExecutionId[]) {
+    const ended = this.isFull ? [] : executions.filter((execution) => !this.held.has(execution));
+    for (const execution of ended) this.finish(execution);
+    return ended;
+  }
+
   finish(execution: ExecutionId, output = ''): void {
     this.held.set(execution, { outcome: 'completed', exitCode: 0, outputTruncated: false, outputBytes: Buffer.byteLength(output), output });
   }

@@ -2,7 +2,7 @@
  * The whole round of a lost database server (C3, V4): dumped under load, gone, restored into an empty one that counts transactions from below,
  * and the same agents, webhook, feed and broker go on.
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../actors/events.ts';
@@ -137,7 +137,12 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   const [admin] = fleet.admins;
   await fleet.sql(place.lead(LEAD));
   await fleet.settled(await fleet.run('true'));
+  const gate = join(fleet.directory, 'gate');
+  const running = await fleet.run(`until [ -e '${gate}' ]; do sleep 0.1; done; echo done; exit 7`); // sent in the dump, and ended soon after
+  await fleet.settled(running, ([one]) => one?.status === 'sent');
   await place.backup(backup, ENCRYPTION_KEY);
+  await writeFile(gate, '');
+  t.like((await fleet.settled(running))[0], { status: 'completed', exit_code: 7 });
   const feed = watching(t, admin?.url ?? '');
   await feed.join();
   const forgotten = await fleet.run('true');
@@ -151,6 +156,9 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));
 
   t.is((await fleet.rest.call('GET', `/commands/${forgotten.id}`)).status, 404);
+  const [recalled] = await fleet.settled(running);
+  t.like(recalled, { status: 'completed', exit_code: 7 });
+  t.regex(recalled?.output ?? '', /ended on this machine before.*it had 5 bytes/u);
   await feed.join();
   const ends = (await fleet.settled(await fleet.run('true'))).map(({ id, status }) => [id, status]);
   t.deepEqual(ends.map(([, status]) => status), ['completed']);

@@ -133,6 +133,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('part-stored'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1) }),
   /** Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget it. */
   z.object({ seq, type: z.literal('settle'), executions: Executions.min(1) }),
+  /** Sent before, as far as is known here, and not among what the hello said is held: a result for each, as it ended; `cancelled` with 137 where that is not known. */
+  z.object({ seq, type: z.literal('recall'), executions: Executions.min(1) }),
   /** End the process group; the result says `cancelled`. */
   z.object({ seq, type: z.literal('cancel'), executions: Executions.min(1) }),
   /** Answer to the `ask-open` of that number: these may start, for so long from the asking on; null means without end. The others are settled or cancelled. */

@@ -9,7 +9,7 @@
  * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of SSH sessions |
  * | 3 | 2026-11-21 | traces: a delivery may carry a traceparent, its result what became of it on the machine |
  * | 4 | 2026-11-21 | the mesh: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try, mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the mesh |
- * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered, ssh-unanswered-stored: logins that were tried while no admin answered |
+ * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered, ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no longer holds ended |
  */
 export const PROTOCOL_VERSION = 5;
 
@@ -27,6 +27,9 @@ export const PROTOCOL_VERSION_ASKS = 5;
 
 /** From this version on an agent says hello again when it is asked to, and tells of logins that no admin answered. */
 export const PROTOCOL_VERSION_GREET = 5;
+
+/** From this version on an agent that is asked how executions ended which it no longer holds says so. */
+export const PROTOCOL_VERSION_RECALLS = 5;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

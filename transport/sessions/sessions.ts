@@ -9,7 +9,7 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
+import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_RECALLS, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
@@ -195,7 +195,7 @@ export function createSessions(ports: SessionPorts): Sessions {
     connection.greeted = true;
     connection.protocol = hello.protocol;
     ofNode.set(connection.node, connection);
-    tell(connection, { type: 'agent-connected', session: connection.id, hello: { registration: hello.registration, report: hello.report, holding: hello.holding } });
+    tell(connection, { type: 'agent-connected', session: connection.id, hello: { registration: hello.registration, report: hello.report, holding: hello.holding, recalls: hello.protocol >= PROTOCOL_VERSION_RECALLS } });
   }
 
   function tell(connection: Connection, message: NodeMessage): void {

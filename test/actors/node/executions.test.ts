@@ -300,6 +300,17 @@ test('the backlog brings up what happened to it meanwhile: cancelled while pendi
   t.deepEqual([...step.state.open.keys()], [execution(3)]);
 });
 
+test('what the backlog brings up as sent, and the agent did not name, is asked for where the agent remembers what it ran', (t) => {
+  const live = liveNode([], { backlog: true, loading: 'asked', reads: 1, delivered: [] });
+  const reading = { ...live, session: live.session === null ? null : { ...live.session, recalls: true } };
+
+  const step = say(reading, { type: 'executions-loaded', executions: [open(2, 'sent'), open(3)], more: false });
+
+  t.deepEqual(step.changes, []);
+  t.deepEqual(step.effects.map((effect) => effect.type === 'send' && effect.frame.type), ['recall', 'deliver']);
+  t.deepEqual([...step.state.open.keys()], [execution(2), execution(3)]);
+});
+
 test('a full node remembers that there is more to look for', (t) => {
   const full = liveNode(range(1, OPEN_EXECUTIONS_MAX).map((number) => open(number, 'sent')));
 

@@ -15,8 +15,8 @@ const snapshot = {
   last_seen_at: '2026-01-15T10:01:00.000Z', inserted_at: '2026-01-15T10:00:00.000Z', updated_at: '2026-01-15T10:01:00.000Z',
 };
 
-function connected(number: number, { holding = [], report = HEALTHY, registration = REGISTRATION }: { holding?: readonly ExecutionId[]; report?: typeof HEALTHY; registration?: typeof REGISTRATION } = {}): NodeMessage {
-  return { type: 'agent-connected', session: session(number), hello: { registration, report, holding } };
+function connected(number: number, { holding = [], report = HEALTHY, registration = REGISTRATION, ...more }: { holding?: readonly ExecutionId[]; report?: typeof HEALTHY; registration?: typeof REGISTRATION; recalls?: boolean } = {}): NodeMessage {
+  return { type: 'agent-connected', session: session(number), hello: { registration, report, holding, ...more } };
 }
 
 function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
@@ -82,6 +82,21 @@ test('what the agent holds decides what is sent: pending and held is sent, pendi
   ]);
   t.deepEqual(step.effects.slice(1), [{ type: 'send', session: session(1), frame: { type: 'deliver', deliveries: [{ execution: execution(2), command_text: 'true', timeout_ms: null, expires_in_ms: null }] } }]);
   t.deepEqual([...step.state.open].map(([key, one]) => [key, one.status]), [[execution(1), 'sent'], [execution(2), 'pending'], [execution(3), 'sent']]);
+});
+
+test('an agent that remembers what it ran is asked how that ended which it no longer holds, once, and its answer ends it', (t) => {
+  const before = nodeState({ record: nodeRecord({ status: 'healthy' }), open: new Map([open(1, 'sent'), open(2, 'sent', { cancelRequestedAtMs: MADE_MS })].map((one) => [one.id, one])) });
+
+  const step = say(before, connected(1, { recalls: true }));
+  const answered = say(step.state, { type: 'results-arrived', session: session(1), results: [{ execution: execution(1), outcome: 'completed', exit_code: 7, output: 'kept', parts: 0, output_truncated: true }] });
+
+  t.deepEqual([step.changes, [...step.state.open.keys()]], [[], [execution(1), execution(2)]]);
+  t.deepEqual(step.effects.slice(1), [
+    { type: 'send', session: session(1), frame: { type: 'recall', executions: [execution(1), execution(2)] } },
+    { type: 'send', session: session(1), frame: { type: 'cancel', executions: [execution(2)] } },
+  ]);
+  t.deepEqual(say(step.state, { type: 'rescan' }).effects, [{ type: 'load-open', limit: 254, except: [execution(1), execution(2)] }]);
+  t.like(answered.changes[0]?.write, { kind: 'execution-finished', execution: execution(1), status: 'completed', ending: { exitCode: 7, output: 'kept' } } as never);
 });
 
 test('a cancel that was asked for while the agent was away is sent when it comes back', (t) => {

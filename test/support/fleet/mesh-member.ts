@@ -34,7 +34,7 @@ export interface MeshMember {
 const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Nothing was ever run there. */
-const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, forget() {}, heal: () => true };
+const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, recall: () => [], forget() {}, heal: () => true };
 const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
 
 /** Starts one that is enrolled. It ends with the scope; its files are below `directory`. */

@@ -23,7 +23,7 @@ test('each frame of an agent is a message to its node, with its session', async 
   await until('the answers are there', () => agent.frames.length === 2);
 
   t.deepEqual(rig.told.map(({ message }) => message), [
-    { type: 'agent-connected', session, hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } },
+    { type: 'agent-connected', session, hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false } },
     { type: 'executions-acknowledged', session, executions: [execution(1)] },
     { type: 'results-arrived', session, results: [result(1)] },
     { type: 'output-part-arrived', session, execution: execution(1), part: 0, text: 'x' },
