@@ -65,7 +65,7 @@ function lie(port: number, { node, token }: Liar, everyMs: number): void {
     const beganMs = performance.now();
     let seq = 0;
     let timer: NodeJS.Timeout | undefined;
-    const enough = setTimeout(() => socket.terminate(), NEXT_LIE_MS);
+    const enough = everyMs === FRAMES_EVERY_MS.within ? setTimeout(() => socket.terminate(), NEXT_LIE_MS) : undefined;
     const send = (rest: string): void => {
       seq += 1;
       socket.send(`{"seq":${seq},${rest}`);
