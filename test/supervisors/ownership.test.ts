@@ -187,8 +187,11 @@ test('an owner that was away until its nodes were made unreachable reads them an
   await until('healthy', async () => (await status()) === 'healthy');
 
   clock.freeze();
-  await owner.rows(`update cluster_ownership set lease_until = clock_timestamp() - interval '1 minute' where cluster_id = $1`, [cluster]);
-  const marked = await markOwnerless(owner.database.pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 10);
+  const marked = await until('it is marked', async () => {
+    await owner.rows(`update cluster_ownership set lease_until = clock_timestamp() - interval '1 minute' where cluster_id = $1`, [cluster]); // a round may be under way that renews it once more
+    const nodes = await markOwnerless(owner.database.pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 10);
+    return nodes.length > 0 ? nodes : null;
+  });
   t.deepEqual([marked, await status()], [[node], 'unreachable']);
   clock.thaw();
   await until('it is hung up', () => owner.sessions.hungUp.length > 0);

@@ -1,10 +1,14 @@
 /** A real `edge-admin serve` that can be killed and started again on its port. */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import type { Scope } from '../scope.ts';
 import { Program } from './program.ts';
 
 const FILE = new URL('../../../cli/edge-admin.ts', import.meta.url);
+
+/** An admin on a machine that is busy with many others may take this long to start, in ms. */
+const READY_MS_MAX = 90_000;
 
 /** One admin over all of its runs. */
 export interface AdminProgram {
@@ -54,7 +58,7 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
     async start() {
       const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_NAME: name, ADMIN_URLS: door, ...env });
       runs.push(program);
-      await program.logged('edge-admin is ready');
+      await program.logged('edge-admin is ready', 0, READY_MS_MAX);
     },
     async kill() {
       current().kill();
@@ -63,12 +67,26 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
   };
 }
 
+/** Ports of tests, each end included: below those that Linux, Windows and macOS give away by themselves (32768, 49152), so that no connection takes one that was free a moment ago. */
+const PORTS = { least: 20_000, most: 32_767 } as const;
+
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  for (;;) {
+    const port = randomInt(PORTS.least, PORTS.most + 1);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
   server.close();
   await once(server, 'close');
-  return port;
+  return true;
 }

@@ -54,12 +54,13 @@ export class Program {
   }
 
   /** The first log line, old or new, with this message. Rejects when the program ends without it. */
-  async logged(message: string, from = 0): Promise<Readonly<Record<string, unknown>>> {
+  async logged(message: string, from = 0, msMax?: number): Promise<Readonly<Record<string, unknown>>> {
     return until(`"${message}" in the log of process ${this.pid}`, () => {
       const found = this.lines(from).find((line) => line['msg'] === message);
       if (found === undefined && this.exit !== null) return new Error(`the process ended (${JSON.stringify(this.exit)}): ${this.output.slice(-2_000)}`);
+      if (found === undefined) throw new Error(`so far it says: ${this.output.slice(-2_000)}`);
       return found;
-    }).then((found) => {
+    }, msMax).then((found) => {
       if (found instanceof Error) throw found;
       return found;
     });
