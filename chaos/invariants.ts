@@ -98,9 +98,7 @@ function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
   if (evidence.living.has(row.id)) say('C9: its processes live');
   const before = evidence.takenBack.get(row.id);
   const isAnswered = before !== undefined && FROM_LEDGER.test(row.output ?? '');
-  // One that was being run when the dump was made is told as lost by the admin, since its agent does not hold it any more (docs/next.md).
-  const isTakenForLost = `${row.status} ${row.exit_code}` === 'cancelled 137' && row.output === '';
-  if (before !== undefined && `${before.outcome} ${before.exit_code}` !== `${row.status} ${row.exit_code}` && !isTakenForLost) {
+  if (before !== undefined && `${before.outcome} ${before.exit_code}` !== `${row.status} ${row.exit_code}`) {
     say(`C3: it had been confirmed as ${before.outcome} ${before.exit_code} when the database was set back; its output is ${JSON.stringify(row.output?.slice(0, 100))}`);
   }
   const startedS = evidence.startedS.get(row.id);
