@@ -64,7 +64,7 @@ test('only the token of a node brings a report, and what is none is refused and 
 
   t.deepEqual(strangers.map(({ status, error }) => [status, error?.code]), strangers.map(() => [401, 'unauthorized']));
   t.deepEqual(wrong.map(({ status, error }) => [status, error?.code]), wrong.map(() => [422, 'validation_failed']));
-  t.deepEqual([large.status, read.status], [413, 404]);
+  t.deepEqual([large.status, read.status], [413, 405]);
   t.deepEqual((await diagnosed()).checks.length, 5);
 });
 
@@ -83,7 +83,7 @@ test('the largest report that is one can be kept, and numbers that no database w
 test('addresses of the VPN and control characters of a report are not told', async (t) => {
   const { bring, diagnosed } = await world();
 
-  await bring(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0000 down', details: { peer: '100.64.9.7' } }));
+  await bring(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0007 down', details: { peer: '100.64.9.7' } }));
   const { checks } = await diagnosed();
 
   t.notRegex(JSON.stringify(checks), /100\.64\.9\.7/u);

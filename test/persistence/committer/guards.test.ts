@@ -123,7 +123,7 @@ test('deleting a node drops its open executions, leaves the finished as they are
 
   t.deepEqual(await Promise.all([pending, sent, done].map(async (execution) => (await rig.row(execution))['status'])), ['dropped', 'dropped', 'completed']);
   t.deepEqual(await rig.rows('select node_count from cluster'), [{ node_count: 0 }]);
-  t.deepEqual(new Set(rig.notices.flatMap((notice) => (notice.type === 'execution-changed' && notice.status === 'dropped' ? [notice.execution] : []))), new Set([pending, sent]));
+  t.deepEqual(rig.notices.flatMap((notice) => (notice.type === 'execution-changed' && notice.status === 'dropped' ? [notice.execution] : [])).toSorted(), [pending, sent].toSorted());
 });
 
 test('a command can be deleted with its executions only when all are over', async (t) => {
