@@ -42,9 +42,16 @@ export function enrollment(key: string, node: string = randomUUID()) {
   return { enrollment_key: key, node_id: node, id_type: 'persistent', version: '0.0.1', ports: PORTS, self_update_enabled: false };
 }
 
-/** Enrols with a fresh key. Its sessions end with the scope. */
+/** Enrols with a fresh key, and as agents do tries again while the admin cannot. Its sessions end with the scope. */
 export async function enrollRaw(scope: Scope, fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] }): Promise<RawAgent> {
-  return rawAgent(scope, () => fleet.admins[0]?.url ?? '', await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fleet.key()).key)));
+  const { key } = await fleet.key();
+  const body = enrollment(key);
+  const answer = await until('the enrolment', async () => {
+    const { status, data, text } = await fleet.rest.call<EnrollAnswer>('POST', '/agents/enroll', { body });
+    if (status !== 201 && status !== 503) throw new Error(`POST /agents/enroll answered ${status}: ${text}`);
+    return status === 201 && data;
+  });
+  return rawAgent(scope, () => fleet.admins[0]?.url ?? '', answer);
 }
 
 /** An agent that is enrolled already, at the admin of this URL. Its sessions end with the scope. */
