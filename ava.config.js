@@ -1,8 +1,17 @@
-/** Tests run as processes of their own (native addons and signals want that), two at a time: machines of two cores stay usable. */
+import { relative } from 'node:path';
+import durations from './test/durations.json' with { type: 'json' };
+
+/** Tests run as processes of their own (native addons and signals want that), two at a time: machines of two cores stay usable. The longest come first. */
 export default {
   files: ['test/**/*.test.ts'],
   extensions: ['ts'],
   workerThreads: false,
   concurrency: 2,
   timeout: '2m',
+  require: ['./test/support/duration-recorder.ts'],
+  sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),
 };
+
+function secondsOf(path) {
+  return durations[relative(import.meta.dirname, path)] ?? 0;
+}

@@ -6,8 +6,8 @@ import { ok, refuse, type Result } from '../actors/refusal.ts';
 import type { AnyOperation } from './operation.ts';
 import type { Caller, Principal } from './principals.ts';
 
-/** What a key may look like: 1 to 255 printable ASCII characters. */
-const KEY = /^[\u0020-\u007e]{1,255}$/u;
+/** What a key may look like: 1 to 255 printable ASCII characters, not a space at either end, where HTTP drops it. */
+export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/u;
 
 /**
  * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same time
@@ -16,7 +16,7 @@ const KEY = /^[\u0020-\u007e]{1,255}$/u;
 export async function answerOnce<T>(operation: AnyOperation, rawInput: unknown, principal: Principal, caller: Caller, reads: Reads, create: (idempotency: Idempotency | null) => Promise<Result<T>>): Promise<Result<T>> {
   const key = caller.idempotencyKey;
   if (!operation.creates || key === null) return create(null);
-  if (!KEY.test(key)) return refuse('bad_request', 'Malformed Idempotency-Key', { 'Idempotency-Key': ['must be 1 to 255 printable ASCII characters'] });
+  if (!IDEMPOTENCY_KEY.test(key)) return refuse('bad_request', 'Malformed Idempotency-Key', { 'Idempotency-Key': ['must be 1 to 255 printable ASCII characters, no space at either end'] });
 
   const idempotency: Idempotency = { scope: `${operation.name}:${ownerOf(principal, caller)}`, key, bodyHash: hash('sha256', canonical(rawInput ?? {}), 'hex') };
   const earlier = await remembered<T>(reads, idempotency);

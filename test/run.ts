@@ -10,7 +10,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DURATIONS_VARIABLE, durationsIn, KEEP_VARIABLE, keepDurations, longestOf } from './support/durations.ts';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
 import { preparePeers, selectedFiles } from './support/peers.ts';
@@ -62,7 +66,7 @@ process.exitCode = status;
 
 async function runTests(): Promise<number> {
   const words = process.argv.slice(2);
-  const counts = await runAva(words);
+  const counts = await runTimed(words);
   const retried = counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX ? filesOf(counts.failures, words) : [];
   if (retried.length > 0) {
     process.stdout.write(`\nRunning again, by themselves: ${retried.join(' ')}\n`);
@@ -78,10 +82,24 @@ async function runTests(): Promise<number> {
   return counts.failed > 0 || counts.passed === 0 || missing.length > 0 && process.env['CI'] ? 1 : 0;
 }
 
-async function runAva(words: readonly string[]): Promise<Counts> {
+/** Runs them, and names the files that took longest where it was all of them. */
+async function runTimed(words: readonly string[]): Promise<Counts> {
+  if (words.length > 0) return runAva(words);
+  const directory = await mkdtemp(join(tmpdir(), 'edge-durations-'));
+  const path = join(directory, 'durations');
+  await writeFile(path, '');
+  const counts = await runAva(words, { [DURATIONS_VARIABLE]: path });
+  const durations = await durationsIn(path);
+  await rm(directory, { recursive: true });
+  process.stdout.write(`\nLongest: ${longestOf(durations)}\n`);
+  if (process.env[KEEP_VARIABLE] === 'yes') await keepDurations(durations);
+  return counts;
+}
+
+async function runAva(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
   const ava = spawn('ava', words, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TERM: 'xterm', NODE_COMPILE_CACHE: CODE_CACHE, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) }, // on TERM=linux ava would write other signs
+    env: { ...process.env, ...env, TERM: 'xterm', NODE_COMPILE_CACHE: CODE_CACHE, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) }, // on TERM=linux ava would write other signs
   });
   const onSignal = (signal: NodeJS.Signals) => { ava.kill(signal); };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);

@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document, made from the catalogue. Its schemas are those that inputs are checked with. */
+import { IDEMPOTENCY_KEY } from '../idempotency.ts';
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
 import { API_PREFIX } from '../rest/routes.ts';
 import { refusedComponents, refusedResponses, refusedStatuses, scrapeRefusedStatuses } from './refusals.ts';
@@ -57,7 +58,7 @@ function described(operation: AnyOperation, rest: RestRoute): Json {
     parameters: [
       ...inPath.map((field) => ({ name: field, in: 'path', required: true, schema: properties[field] ?? { type: 'string' } })),
       ...(isQuery ? rests.map(([field, schema]) => queryParameter(field, schema, requiredRest.includes(field))) : []),
-      ...(operation.creates ? [IDEMPOTENCY_KEY] : []),
+      ...(operation.creates ? [IDEMPOTENCY_HEADER] : []),
     ],
     ...(isQuery || rests.length === 0 ? {} : {
       requestBody: {
@@ -112,12 +113,12 @@ function reference(name: string): Json {
 
 const REQUEST_ID: Json = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } };
 
-const IDEMPOTENCY_KEY: Json = {
+const IDEMPOTENCY_HEADER: Json = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
   description: 'The same key and body within 24 hours get the first answer; the same key with another body is a conflict.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: IDEMPOTENCY_KEY.source },
 };
 
 const instantSchema = { type: 'string', format: 'date-time' };

@@ -78,7 +78,7 @@ test('a state is read in pieces of any size, and lines of later versions are pas
   });
 });
 
-test('each call is one question: removals before additions, an endpoint that is not given left out', async (t) => {
+test('what a call changes is one question, and removals are one before it, an endpoint that is not given left out', async (t) => {
   const { sockets, heard } = await serve(t, (socket) => { socket.write('errno=0\n\n'); });
   const device = deviceAt(sockets);
 
@@ -89,7 +89,8 @@ test('each call is one question: removals before additions, an endpoint that is 
   await device.release();
 
   t.deepEqual(heard, [
-    `set=1\npublic_key=${KEY}\nremove=true\npublic_key=${KEY}\nreplace_allowed_ips=true\nallowed_ip=100.64.0.7/32\npersistent_keepalive_interval=25\n\n`,
+    `set=1\npublic_key=${KEY}\nremove=true\n\n`,
+    `set=1\npublic_key=${KEY}\nreplace_allowed_ips=true\nallowed_ip=100.64.0.7/32\npersistent_keepalive_interval=25\n\n`,
     `set=1\npublic_key=${KEY}\nupdate_only=true\nendpoint=192.0.2.1:7\npersistent_keepalive_interval=0\npersistent_keepalive_interval=25\n\n`,
   ]);
 });
@@ -116,7 +117,7 @@ test('a program that answers with anything else is refused within the time limit
     const { sockets } = await serve(t, write);
     const limits = { answerMsMax: what === 'silence' ? 400 : 30_000, answerBytesMax: 200_000, peersMax: 100 };
 
-    const error = await t.throwsAsync(controlsAt(sockets, limits).read(), { instanceOf: DeviceProblem, message: `wireguard-go refused for the interface wg0: ${reason}` }, what);
+    const error = await t.throwsAsync(controlsAt(sockets, limits).read(), { instanceOf: DeviceProblem, message: `wireguard-go ${what.startsWith('a refusal') ? 'refused' : 'failed'} for the interface wg0: ${reason}` }, what);
     t.false(error instanceof DeviceGone, what);
   }));
 });
@@ -147,7 +148,7 @@ test('of calls that wait for a program that hangs only so many wait, and others 
 
   const ends = await Promise.all(Array.from({ length: 4 }, () => device.read().catch((error: Error) => error.message)));
 
-  const late = 'wireguard-go refused for the interface wg0: it did not answer within 1000 ms';
+  const late = 'wireguard-go failed for the interface wg0: it did not answer within 1000 ms';
   t.deepEqual(ends, [late, late, late, 'more than 3 calls wait for the interface wg0']);
 });
 
