@@ -10,7 +10,15 @@ import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
 import { enrollment, enrollRaw, type RawSession } from '../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 
-const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } });
+const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } }, {
+  title: 'no request and no frame was a bug, and the admin still serves',
+  check: async (t) => {
+    const { program, url } = fleet().admins[0] ?? {};
+    t.deepEqual(program?.lines().filter(({ level }) => level === 'error'), []);
+    t.is((await fetch(`${url ?? ''}/healthz`)).status, 200);
+    t.is(program?.exit, null);
+  },
+});
 const routed: readonly AnyOperation[] = Object.values(catalogue).filter(({ rest }) => rest !== null);
 
 /** Cut within this time after the offence, in ms. Source: invariants.md, L1 (2 s), and a second for a busy machine. */
@@ -18,13 +26,6 @@ const CUT_MS_MAX = 3_000;
 
 /** Levels of nesting that exhaust the stack of whatever walks them. */
 const DEPTH = 200_000;
-
-test.after.always('no request and no frame was a bug, and the admin still serves', async (t) => {
-  const { program, url } = fleet().admins[0] ?? {};
-  t.deepEqual(program?.lines().filter(({ level }) => level === 'error'), []);
-  t.is((await fetch(`${url ?? ''}/healthz`)).status, 200);
-  t.is(program?.exit, null);
-});
 
 const NASTY = [
   '', ' ', '*', 'default', CLUSTER, 'null', 'a\u0000b', '\ud800', '%', "'; drop table node; --", '../..', '2026-02-30', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59-14:00',

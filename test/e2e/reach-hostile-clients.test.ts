@@ -15,7 +15,15 @@ import { until } from '../support/until.ts';
 import { target } from '../transport/reach/rig.ts';
 import { adminOf, agentOf, connectThrough, FORWARD, streamThrough } from './reach-rig.ts';
 
-const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } });
+const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } }, {
+  title: 'the programs live, and called nothing a bug',
+  check: (t) => {
+    for (const { program } of [adminOf(fleet()), agentOf(fleet())]) {
+      t.is(program.exit, null);
+      t.deepEqual(program.lines().filter(({ level }) => level === 'error' || level === 'fatal'), []);
+    }
+  },
+});
 
 /** Connections that say nothing. Source: issue 4, proof. */
 const IDLE_COUNT = 5_000;
@@ -34,13 +42,6 @@ const PROXY_AUTHORIZATION = `Proxy-Authorization: Basic ${Buffer.from(FORWARD).t
 let name: string;
 test.serial.before('the machine has a name', async () => {
   ({ vpn_hostname: name } = await fleet().node(agentOf(fleet())));
-});
-
-test.after.always('the programs live, and called nothing a bug', (t) => {
-  for (const { program } of [adminOf(fleet()), agentOf(fleet())]) {
-    t.is(program.exit, null);
-    t.deepEqual(program.lines().filter(({ level }) => level === 'error' || level === 'fatal'), []);
-  }
 });
 
 /** Ms from the creation of a command to its result. */
