@@ -166,12 +166,12 @@ export class Journal implements SessionJournal {
 
   /** At opening: what one of the two files lost, the other has. */
   #compare(ledger: Ledger): void {
-    for (const { execution, keeper } of ledger.started()) if (!this.#states.has(execution)) this.restore({ execution, keeper: keeper ?? `none-${execution}` });
+    for (const { execution, keeper } of ledger.started()) this.restore({ execution, keeper: keeper ?? `none-${execution}` });
     const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
     this.#recall(ledger.unconfirmed().filter((execution) => !this.#states.has(execution)).slice(0, room));
     const inState = (wanted: string) => [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
     const isOver = (execution: ExecutionId) => ['ended', 'confirmed'].includes(ledger.stateOf(execution) ?? '');
-    this.#recall(inState('started').filter(isOver)); // the machine went down before the journal's end was on its disk
+    this.#recall([...inState('received'), ...inState('started')].filter(isOver)); // the machine went down before the journal's end was on its disk
     const unknown = this.started().filter(({ execution }) => ledger.stateOf(execution) === null);
     if (unknown.length > 0) ledger.start(unknown);
     ledger.end(inState('finished').filter((execution) => !isOver(execution)).map((execution) => this.#endingOf(execution)));
@@ -257,12 +257,16 @@ export class Journal implements SessionJournal {
     return this.#ledger === null ? 'now' : 'soon';
   }
 
-  /** Takes in a start that an earlier, lost journal recorded. False when the execution is known or cannot be stored. */
+  /**
+   * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went down. False when it is known, the
+   * execution is over, or it cannot be stored.
+   */
   restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
-    if (this.#states.has(start.execution)) return false;
+    if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('take up an execution', () => this.#file.run(
-      'INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, \'started\', \'\', ?, ?, ?, ?)',
+      `INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, 'started', '', ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET state = excluded.state, keeper = excluded.keeper, boot_id = excluded.boot_id, monotonic_ms = excluded.monotonic_ms, wall_ms = excluded.wall_ms`,
       start.execution, start.keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
     ));
     if (isStored) this.#states.set(start.execution, 'started');

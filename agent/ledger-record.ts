@@ -11,7 +11,7 @@ export const LEDGER_VERSION = 1;
 /** `confirmed`: an admin has the result. */
 export type RecordState = 'started' | 'ended' | 'confirmed';
 
-/** One execution. `order` rises with every record written. */
+/** One execution. `order` rises from one execution to the next, and stays as its record changes: the oldest make room first. */
 export interface LedgerRecord {
   readonly execution: ExecutionId;
   readonly state: RecordState;

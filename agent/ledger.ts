@@ -48,7 +48,8 @@ export interface LedgerStart {
 
 interface Place {
   readonly slot: number;
-  state: RecordState;
+  readonly order: number;
+  readonly state: RecordState;
 }
 
 /** No method throws after opening: what cannot be written is refused, and `problem` says so until it can. */
@@ -103,22 +104,19 @@ export class Ledger {
   /** Records starts, durably when it returns true. False: none of them may happen. */
   start(starts: readonly LedgerStart[]): boolean {
     return this.#write('record a start', () => {
-      for (const { execution, keeper } of starts) this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
-      this.#flush();
+      try {
+        for (const { execution, keeper } of starts) this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
+        this.#flush();
+      } catch (error) {
+        this.#takeBack(starts.map(({ execution }) => execution)); // sent again they are to be run, not answered
+        throw error;
+      }
     });
   }
 
   /** Takes starts back of which nothing came. */
   withdraw(executions: readonly ExecutionId[]): void {
-    this.#write('take a start back', () => {
-      for (const execution of executions) {
-        const place = this.#places.get(execution);
-        if (place?.state !== 'started') continue;
-        this.#writeAt(place.slot, Buffer.alloc(RECORD_BYTES));
-        this.#places.delete(execution);
-        this.#holders.delete(place.slot);
-      }
-    });
+    this.#write('take a start back', () => this.#takeBack(executions));
   }
 
   /** Records endings. They survive the agent's death at once, and the machine's soon. */
@@ -187,14 +185,22 @@ export class Ledger {
       const record = decodeRecord(content.subarray(RECORD_BYTES * (slot + 1), RECORD_BYTES * (slot + 2)));
       if (record === 'damaged') damaged += 1;
       if (record === null || record === 'damaged') continue;
-      this.#places.set(record.execution, { slot, state: record.state });
-      this.#holders.set(slot, record.execution);
+      this.#loaded(slot, record);
       if (record.order < this.#order) continue;
       this.#order = record.order;
       this.#cursor = slot + 1;
     }
     if (damaged > 0) this.#log.error(`${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`);
     return true;
+  }
+
+  /** Two records of one execution: the disk did not let a start be taken back, and it started later. */
+  #loaded(slot: number, { execution, state, order }: LedgerRecord): void {
+    const other = this.#places.get(execution);
+    if (other !== undefined && other.order > order) return;
+    if (other !== undefined) this.#holders.delete(other.slot);
+    this.#places.set(execution, { slot, order, state });
+    this.#holders.set(slot, execution);
   }
 
   #executionsIn(state: RecordState): ExecutionId[] {
@@ -215,13 +221,28 @@ export class Ledger {
   }
 
   #put(execution: ExecutionId, record: Omit<LedgerRecord, 'order'>): void {
-    const slot = this.#places.get(execution)?.slot ?? this.#freeSlot();
-    this.#order += 1;
-    this.#writeAt(slot, encodeRecord({ ...record, order: this.#order }));
+    const known = this.#places.get(execution);
+    const slot = known?.slot ?? this.#freeSlot();
+    const order = known?.order ?? this.#order + 1;
+    this.#writeAt(slot, encodeRecord({ ...record, order }));
+    this.#order = Math.max(this.#order, order);
     const former = this.#holders.get(slot);
     if (former !== undefined && former !== execution) this.#places.delete(former);
     this.#holders.set(slot, execution);
-    this.#places.set(execution, { slot, state: record.state });
+    this.#places.set(execution, { slot, order, state: record.state });
+  }
+
+  /** Out of memory first, whatever the disk does: a record that stays there is one of a start that is not known to have happened. */
+  #takeBack(executions: readonly ExecutionId[]): void {
+    const slots: number[] = [];
+    for (const execution of executions) {
+      const place = this.#places.get(execution);
+      if (place?.state !== 'started') continue;
+      this.#places.delete(execution);
+      this.#holders.delete(place.slot);
+      slots.push(place.slot);
+    }
+    for (const slot of slots) this.#writeAt(slot, Buffer.alloc(RECORD_BYTES));
   }
 
   /** The next one; when the file is as large as it may be, the oldest whose execution is over. */
@@ -238,7 +259,7 @@ export class Ledger {
 
   #wrap(): void {
     try {
-      if (this.#slots < LEDGER_RECORDS_MAX) return this.#grow(Math.min(LEDGER_RECORDS_MAX, this.#slots * 2));
+      if (this.#slots < LEDGER_RECORDS_MAX) return this.#grow(Math.min(LEDGER_RECORDS_MAX, Math.max(LEDGER_RECORDS_MIN, this.#slots * 2)));
     } catch {
       // A full disk: the oldest make room already now.
     }

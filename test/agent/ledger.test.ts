@@ -165,3 +165,67 @@ test('on a full disk one that is there takes starts and endings; one that is not
   t.true(missing.heal() && missing.start([{ execution: executionId(1), keeper: KEEPER }]));
   t.is(missing.problem, null);
 });
+
+test('opened again it goes on behind the execution that came last, not behind the one that ended last', (t) => {
+  const path = join(temporaryDirectory(t), 'ledger');
+  const ledger = ledgerAt(t, path);
+  ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), keeper: KEEPER })));
+  for (const n of [3, 2, 1]) {
+    ledger.end([ended(n)]);
+    ledger.confirm([executionId(n)]);
+  }
+  ledger.close();
+
+  const next = ledgerAt(t, path);
+  next.start([4, 5].map((n) => ({ execution: executionId(n), keeper: KEEPER })));
+
+  t.deepEqual([1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))), ['confirmed', 'confirmed', 'confirmed', 'started', 'started']);
+});
+
+test('a start that could not be recorded is not remembered as one: sent again it is run, not answered', (t) => {
+  const path = join(temporaryDirectory(t), 'ledger');
+  const ledger = ledgerAt(t, path);
+  const starts = (first: number, count: number) => Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), keeper: KEEPER }));
+  t.true(ledger.start(starts(1, LEDGER_RECORDS_MAX - 1)));
+  const [former, latter] = [executionId(LEDGER_RECORDS_MAX), executionId(LEDGER_RECORDS_MAX + 1)];
+
+  t.false(ledger.start(starts(LEDGER_RECORDS_MAX, 2)), 'there is room for one');
+
+  t.deepEqual([ledger.stateOf(former), ledger.stateOf(latter)], [null, null]);
+  t.true(ledger.start(starts(LEDGER_RECORDS_MAX + 1, 1)));
+  ledger.close();
+  const next = ledgerAt(t, path);
+  t.deepEqual([next.stateOf(former), next.stateOf(latter)], [null, 'started']);
+});
+
+test('one that was cut behind its header takes records again', (t) => {
+  const path = join(temporaryDirectory(t), 'ledger');
+  ledgerAt(t, path).close();
+  truncateSync(path, RECORD_BYTES);
+
+  const ledger = ledgerAt(t, path);
+
+  t.true(ledger.start([{ execution: executionId(1), keeper: KEEPER }]), ledger.problem ?? '');
+  t.is(ledger.stateOf(executionId(1)), 'started');
+});
+
+test('a machine that goes down after a start was recorded and before the journal has it does not start it again', (t) => {
+  const directory = temporaryDirectory(t);
+  const path = join(directory, 'journal.db');
+  const ledger = ledgerAt(t, join(directory, 'ledger'));
+  const journal = new Journal(path, machineTimeline(), silentLog, ledger);
+  journal.receive([1, 2, 3].map((n) => delivery(n)));
+  const onDisk = ['', '-wal'].map((suffix) => [path + suffix, readFileSync(path + suffix)] as const);
+  journal.start([{ execution: executionId(1), keeper: KEEPER }, { execution: executionId(2), keeper: KEEPER }]);
+  journal.finish([{ ...ended(2), outputTruncated: false }]);
+  journal.close();
+  ledger.close();
+  for (const [file, content] of onDisk) writeFileSync(file, content);
+
+  const next = new Journal(path, machineTimeline(), silentLog, ledgerAt(t, join(directory, 'ledger')));
+  t.teardown(() => next.close());
+
+  t.deepEqual(next.waiting(), [executionId(3)]);
+  t.deepEqual(next.started().map(({ execution, keeper }) => [execution, keeper]), [[executionId(1), KEEPER]]);
+  t.like(next.result(executionId(2)), { outcome: 'completed', exitCode: 3 });
+});
