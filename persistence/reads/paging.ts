@@ -20,7 +20,14 @@ const NEAR_ROWS = 20_000;
  * inserted in front move others to a later page, where they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
 export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
-  const located = query.page === 1 ? await locate(source, reading, reading.pool, query) : await inTransaction(reading.pool, 'listing', (client) => locate(source, reading, client, query), ONE_SNAPSHOT);
+  const inSnapshot = <R>(work: (client: Pool | PoolClient) => Promise<R>): Promise<R> => (query.page === 1 ? work(reading.pool) : inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT));
+  const located = await inSnapshot(async (client) => {
+    const totalCount = await count(source, client, query);
+    return isFar(query, totalCount) ? null : locate(source, client, query, totalCount);
+  })
+  // Only now that the connection of the snapshot is given back: pages that each hold one and want another wait for each other, and all writes behind them.
+  ?? await deepPage(source, reading, query)
+  ?? await inSnapshot(async (client) => locate(source, client, query, await count(source, client, query)));
   return { rows: await source.resources(reading, located.ids, false), totalCount: located.totalCount };
 }
 
@@ -30,21 +37,20 @@ interface Located {
   readonly totalCount: number;
 }
 
-async function locate<T>(source: Source<T>, reading: Reading, client: Pool | PoolClient, query: ListQuery): Promise<Located> {
-  const where = all(query.filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)));
-  const filterJoin = query.filters.some(({ field }) => fieldOf(source, field).cluster === true);
-  const totalCount = await count(source, client, query.filters.length === 0 ? null : where, filterJoin);
+/** Whether it lies so far from both ends of a whole list that a landmark is nearer. */
+function isFar(query: ListQuery, totalCount: number): boolean {
+  const { offset, size, fromEnd } = spanOf(query, totalCount);
+  return size > 0 && query.filters.length === 0 && Math.min(offset, fromEnd) > NEAR_ROWS;
+}
+
+/** Counted from the nearer end. */
+async function locate<T>(source: Source<T>, client: Pool | PoolClient, query: ListQuery, totalCount: number): Promise<Located> {
   const span = spanOf(query, totalCount);
   if (span.size <= 0) return { ids: [], totalCount };
-  if (Math.min(span.offset, span.fromEnd) > NEAR_ROWS && query.filters.length === 0) {
-    const deep = await deepPage(source, reading, query);
-    if (deep !== null) return deep;
-  }
-
   const backwards = span.fromEnd < span.offset; // past the middle it is nearer from the other end
-  const joined = filterJoin || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
+  const joined = isFilteredByJoin(source, query) || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
   const ids = await idsOf(client, sql`
-    select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${where}
+    select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${conditionOf(source, query)}
     order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`, backwards);
   return { ids, totalCount };
 }
@@ -79,12 +85,20 @@ async function idsOf(client: Pool | PoolClient, statement: Sql, backwards: boole
 }
 
 /** Of a whole long table triggers keep the count; else the rows are counted. */
-async function count<T>(source: Source<T>, client: Pool | PoolClient, where: Sql | null, joined: boolean): Promise<number> {
-  const statement = where === null && source.counted !== null
+async function count<T>(source: Source<T>, client: Pool | PoolClient, query: ListQuery): Promise<number> {
+  const statement = query.filters.length === 0 && source.counted !== null
     ? sql`select coalesce(sum(n), 0)::float8 as total from row_count where table_name = ${source.counted}`
-    : sql`select count(*)::float8 as total from ${source.table} ${joined ? source.joinCluster : sql``} where ${where ?? sql`true`}`;
+    : sql`select count(*)::float8 as total from ${source.table} ${isFilteredByJoin(source, query) ? source.joinCluster : sql``} where ${conditionOf(source, query)}`;
   const [row] = await rowsOf<{ total: number }>(client, 'counting', statement);
   return row?.total ?? 0;
+}
+
+function conditionOf<T>(source: Source<T>, { filters }: ListQuery): Sql {
+  return all(filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)));
+}
+
+function isFilteredByJoin<T>(source: Source<T>, { filters }: ListQuery): boolean {
+  return filters.some(({ field }) => fieldOf(source, field).cluster === true);
 }
 
 function order<T>(source: Source<T>, { sort }: ListQuery, backwards: boolean): Sql {

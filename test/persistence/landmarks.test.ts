@@ -76,3 +76,13 @@ test.serial('a page deep in a long list is the same from a landmark as from an e
     for (const [number, descending] of [[230, true], [231 + round, true], [229 - round, false]] as const) t.deepEqual(await page(number, descending), { ids: slice(number, descending), totalCount: ROWS });
   }
 });
+
+test.serial('pages deep in a long list that are asked for at once do not wait for each other\'s connections', async (t) => {
+  const opened = await openedDatabase(t);
+  await insert(opened, Array.from({ length: ROWS }, (_, index) => idAt(index)));
+  const { max } = opened.pool.options;
+
+  const pages = await Promise.all(Array.from({ length: 2 * max }, (_, index) => opened.reads.list('commands', { filters: [], sort: [], page: 230 + index, pageSize: 100 })));
+
+  t.deepEqual(pages.map(({ rows }) => rows.length), Array.from({ length: 2 * max }, () => 100));
+});
