@@ -25,8 +25,8 @@ export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 /** A spare connection is closed after this, in ms. */
 const IDLE_CONNECTION_MS_MAX = 30_000;
 
-/** Connections of MikroORM, beside those of the pool: only cold paths use them. */
-const ORM_CONNECTIONS_MAX = 2;
+/** Connections of MikroORM, beside those of the pool: only cold writes use them, each when it is its turn. */
+export const ORM_CONNECTIONS_MAX = 2;
 
 /** Where the database is. `host` may be the directory of a Unix socket. */
 export type Connection =

@@ -4,12 +4,15 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lease } from '../../actors/kit/behaviour.ts';
 import { createHistogram, type Histogram } from '../../actors/kit/histogram.ts';
+import { ASK_MS_MAX } from '../../actors/kit/limits.ts';
 import type { Notice } from '../../actors/kit/notice.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Committer, Log, RefusedChange } from '../../actors/kit/ports.ts';
 import type { Change } from '../../actors/kit/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import { isConflict, isDoubtful, isLost } from '../availability.ts';
+import { ORM_CONNECTIONS_MAX } from '../database.ts';
+import { createTurns } from '../turns.ts';
 import { inTransaction } from '../transaction.ts';
 import { takesWrites } from '../write-probe.ts';
 import { deleteExecutions, markCancelled } from './chunks.ts';
@@ -44,6 +47,9 @@ const SIZE_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
 /** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
 const CONFLICTS_MAX = 3;
+
+/** Cold changes that wait for a connection. Each is one of an actor that waits for nothing else. */
+export const COLD_WAITING_MAX = 1_000;
 
 /** What the committer did so far, for metrics. */
 export interface CommitCounters {
@@ -80,6 +86,8 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   const { pool } = ports.database;
   const durations = createHistogram(DURATION_BOUNDS_S);
   const sizes = createHistogram(SIZE_BOUNDS);
+  /** Cold changes wait here and not at the pool: there, a wait behind others looks like a database that is away (L4). */
+  const coldTurns = createTurns('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
   const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0, durations, sizes };
   let queue: Waiting[] = [];
   let running: Promise<void> | null = null;
@@ -212,17 +220,25 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     for (const change of changes) {
       try {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
-        const beganMs = performance.now();
         if (change.write.kind === 'command-deleted') await deleteExecutions(pool, change.write.command);
-        const outcome = await storeUnhindered(lease, change);
-        const without = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
-        refused.push(...without);
-        tell([change], without, beganMs, outcome.notices);
+        const queuedMs = performance.now();
+        refused.push(...await coldTurns(() => storeInTime(lease, change, queuedMs)));
       } catch (error) {
         if (await isAway(error)) wentAway(error, back === null ? [change] : []);
         throw error;
       }
     }
+    return refused;
+  }
+
+  /** Its turn has come. Nobody waits any more for what is late: no time of others is spent on it. */
+  async function storeInTime(lease: Lease | null, change: Change, queuedMs: number): Promise<readonly RefusedChange[]> {
+    if (back !== null) throw new DatabaseUnavailable('The database is not available.');
+    const beganMs = performance.now();
+    if (beganMs - queuedMs > ASK_MS_MAX) throw new DatabaseUnavailable('Too many changes wait to be stored.');
+    const outcome = await storeUnhindered(lease, change);
+    const refused = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
+    tell([change], refused, beganMs, outcome.notices);
     return refused;
   }
 

@@ -19,7 +19,7 @@ import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
-import { createTurns } from './turns.ts';
+import { createTurns } from '../turns.ts';
 import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';
 

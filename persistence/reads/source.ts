@@ -6,7 +6,7 @@ import type { Filterable } from './conditions.ts';
 import type { Landmarks } from './landmarks.ts';
 import type { Sql } from './sql.ts';
 import type { Summaries } from './summaries.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../turns.ts';
 
 /** A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by creation. */
 export type Field = Filterable & { readonly cluster?: boolean; readonly creation?: boolean };

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
-import { createTurns } from '../../persistence/reads/turns.ts';
+import { createTurns } from '../../persistence/turns.ts';
 
 test('no more are at work than may be, those that wait follow in their order, also after a failure, and others are refused at once', async (t) => {
   const turns = createTurns('reading', 2, 2);
