@@ -61,7 +61,7 @@ import { createPasswords } from './persistence/ssh/passwords.ts';
 import { createSshLogins } from './persistence/ssh/verifier.ts';
 import { findForgotten } from './persistence/sweeps/forgotten.ts';
 import { markOwnerless } from './persistence/sweeps/ownerless.ts';
-import { findGone } from './persistence/sweeps/random-nodes.ts';
+import { AGENTS_BACK_MS_MAX, findGone } from './persistence/sweeps/random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './persistence/sweeps/sweeps.ts';
 import { readTotals } from './persistence/totals.ts';
 import { createVault } from './persistence/vault.ts';
@@ -285,7 +285,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
   const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
   const goneAfterMs = config.RANDOM_NODE_FORGET_AFTER_MS;
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, findGone: async () => (goneAfterMs === 0 ? [] : findGone(pool, adminId, goneAfterMs, GONE_NODES_MAX)), storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() }, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, tellOwners: (ended) => tellEnded(pool, adminId, ended), isClockRight: () => !clock.isSkewed() }));
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, findGone: async () => (goneAfterMs === 0 ? [] : findGone(pool, tree.ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, GONE_NODES_MAX)), storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() }, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, tellOwners: (ended) => tellEnded(pool, adminId, ended), isClockRight: () => !clock.isSkewed() }));
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }

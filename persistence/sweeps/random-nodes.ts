@@ -1,6 +1,6 @@
 /** Nodes of `AGENT_ID_TYPE=random`, which nobody is any more once their agent has ended. */
 import type { Pool } from 'pg';
-import type { NodeId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { before, DATABASE_NOW } from './moments.ts';
 
@@ -8,14 +8,21 @@ import { before, DATABASE_NOW } from './moments.ts';
 const NEVER_CONNECTED_HOURS = 1;
 
 /**
- * At most `limit` nodes with a random id, of clusters that this admin owns, that were unreachable and not seen for `afterMs` by the database's
- * clock (O2). The time before admins noticed does not count: while none ran, nobody could be seen.
+ * An agent that lives is back within this of the first admin that owns its cluster again, in ms: it tries every 30 s at most, one URL after another. A
+ * node of a cluster that has been owned for less is nobody's absence, unless nodes are forgotten sooner than that.
  */
-export async function findGone(pool: Pool, adminId: string, afterMs: number, limit: number): Promise<readonly NodeId[]> {
+export const AGENTS_BACK_MS_MAX = 300_000;
+
+/**
+ * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` by the database's clock (O2). The
+ * clusters are those that were owned for long enough: while no admin ran, nobody could be seen.
+ */
+export async function findGone(pool: Pool, clusters: readonly ClusterId[], afterMs: number, limit: number): Promise<readonly NodeId[]> {
+  if (clusters.length === 0) return [];
   const longAgo = before(DATABASE_NOW, afterMs);
   const rows = await rowsOf<{ id: NodeId }>(pool, 'looking for nodes with random ids that are gone', sql`
-    select n.id from node n join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
-    where n.id_type = 'random' and n.status = 'unreachable' and n.status_since < ${longAgo} and coalesce(n.last_seen_at, n.inserted_at + make_interval(hours => ${NEVER_CONNECTED_HOURS}::int)) < ${longAgo}
+    select n.id from node n where n.cluster_id = any(${clusters}::uuid[])
+      and n.id_type = 'random' and n.status = 'unreachable' and n.status_since < ${longAgo} and coalesce(n.last_seen_at, n.inserted_at + make_interval(hours => ${NEVER_CONNECTED_HOURS}::int)) < ${longAgo}
     order by n.status_since limit ${limit}::int`);
   return rows.map(({ id }) => id);
 }

@@ -14,7 +14,8 @@ export interface HeldLeases {
   /** Granted or renewed by a request that was sent at `sentAtMs` of the lease clock. */
   hold(cluster: ClusterId, epoch: number, sentAtMs: number): void;
   lose(cluster: ClusterId): void;
-  all(): readonly { readonly cluster: ClusterId; readonly epoch: number }[];
+  /** `sinceMs`: when the request was sent that brought this epoch, by the lease clock. */
+  all(): readonly { readonly cluster: ClusterId; readonly epoch: number; readonly sinceMs: number }[];
 }
 
 /** No epoch of the database is below 0. */
@@ -22,7 +23,7 @@ const NO_EPOCH = -1;
 
 /** Nothing is held at first. `leaseMs` must be what the database grants. */
 export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): HeldLeases {
-  const held = new Map<ClusterId, { readonly lease: Lease; readonly untilMs: number }>();
+  const held = new Map<ClusterId, { readonly lease: Lease; readonly sinceMs: number; readonly untilMs: number }>();
   const waiting = new Map<ClusterId, (() => void)[]>();
   const isFresh = (cluster: ClusterId): boolean => (held.get(cluster)?.untilMs ?? 0) > leaseClockMs();
   return {
@@ -37,10 +38,10 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
       else runs.push(run);
     },
     hold(cluster, epoch, sentAtMs) {
-      const known = held.get(cluster)?.lease;
+      const known = held.get(cluster);
       // The same lease object for the same epoch: the committer compares by reference first.
-      const lease = known?.epoch === epoch ? known : { cluster, epoch };
-      held.set(cluster, { lease, untilMs: sentAtMs + leaseMs });
+      const { lease, sinceMs } = known?.lease.epoch === epoch ? known : { lease: { cluster, epoch }, sinceMs: sentAtMs };
+      held.set(cluster, { lease, sinceMs, untilMs: sentAtMs + leaseMs });
       const runs = isFresh(cluster) ? waiting.get(cluster) : undefined;
       if (runs === undefined) return;
       waiting.delete(cluster);
@@ -50,6 +51,6 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
       held.delete(cluster);
       waiting.delete(cluster);
     },
-    all: () => [...held].map(([cluster, { lease }]) => ({ cluster, epoch: lease.epoch })),
+    all: () => [...held].map(([cluster, { lease, sinceMs }]) => ({ cluster, epoch: lease.epoch, sinceMs })),
   };
 }

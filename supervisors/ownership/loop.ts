@@ -68,6 +68,8 @@ export interface Ownership {
    * only to whoever was there to see it: not to an admin that stood still itself, or had no database, just as the owner perhaps.
    */
   watchedMs(): number;
+  /** Clusters that this admin has held for at least so long, in ms, and looked after without a gap: an agent of theirs that lives had that time to come. */
+  heldFor(ms: number): readonly ClusterId[];
   /** Stops the loop and gives every lease back. */
   stop(): Promise<void>;
 }
@@ -154,16 +156,19 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     else log.error({ error }, 'the ownership loop failed: trying again');
   }
 
+  function watchedMs(): number {
+    const nowMs = ports.leaseClockMs();
+    return nowMs - succeededAtMs > ROUNDS_APART_MS_MAX ? 0 : nowMs - watchedSinceMs;
+  }
+
   return {
     isDegraded: () => degraded,
     orphans: () => orphans,
     borrow: (cluster) => borrowed.borrow(cluster, orphans),
     isBorrowed: (cluster) => borrowed.has(cluster),
     quietMs: () => ports.leaseClockMs() - succeededAtMs,
-    watchedMs() {
-      const nowMs = ports.leaseClockMs();
-      return nowMs - succeededAtMs > ROUNDS_APART_MS_MAX ? 0 : nowMs - watchedSinceMs;
-    },
+    watchedMs,
+    heldFor: (ms) => (watchedMs() < ms ? [] : held.all().filter(({ cluster, sinceMs }) => !borrowed.has(cluster) && ports.leaseClockMs() - sinceMs >= ms).map(({ cluster }) => cluster)),
     async start() {
       const sentAtMs = ports.leaseClockMs();
       gained(await leases.retake(adminId), sentAtMs);

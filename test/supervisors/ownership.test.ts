@@ -177,6 +177,29 @@ test('an admin that stood still, however its clock saw it, has watched nothing, 
   t.deepEqual([awake, stillUnaware, back, ownership.watchedMs()], [2_000, 0, 0, 1_500]);
 });
 
+test('a cluster counts as held from when this admin got it, and anew after it stood still', async (t) => {
+  const clock = createFreezableClock();
+  let leasesMs = 0;
+  const grove = await plantGrove(t, { clock, leaseClockMs: () => leasesMs });
+  const { ownership } = grove.tree;
+  const round = () => until('a round', () => ownership.quietMs() === 0);
+  const first = await grove.createCluster();
+  leasesMs = 2_000;
+  await round();
+  const second = await grove.createCluster();
+  leasesMs = 4_000;
+  await round();
+  const held = [ownership.heldFor(4_001), ownership.heldFor(4_000), ownership.heldFor(2_000)];
+
+  clock.freeze();
+  leasesMs += 60_000;
+  const asleep = ownership.heldFor(1);
+  clock.thaw();
+  await round();
+
+  t.deepEqual([...held, asleep, ownership.heldFor(1)], [[], [first], [first, second], [], []]);
+});
+
 test('an owner that was away until its nodes were made unreachable reads them anew when it is back: one whose agent is there is healthy again, told once', async (t) => {
   const clock = createFreezableClock();
   const owner = await plantGrove(t, { clock });

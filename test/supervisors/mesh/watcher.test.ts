@@ -20,7 +20,7 @@ function rig(owned: Map<ClusterId, number>) {
   const time = { setBackMs: 0 };
   const watcher = createMeshWatcher({
     clock: { ...clock, nowMs: () => clock.nowMs() - time.setBackMs }, log,
-    held: { holds: (one) => owned.has(one), all: () => [...owned].map(([one, epoch]) => ({ cluster: one, epoch })) },
+    held: { holds: (one) => owned.has(one), all: () => [...owned].map(([one, epoch]) => ({ cluster: one, epoch, sinceMs: 0 })) },
     rows: {
       async read(clusters) {
         reads.push([...clusters]);
