@@ -1,5 +1,5 @@
 /** Who may log in to the embedded PostgreSQL: the kernel says which user asks, and only the admin's own gets in. */
-import { chown, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileFailure } from './failure.ts';
@@ -37,11 +37,15 @@ async function ensureFile({ pgData, account }: Place, name: string, text: string
   const file = join(pgData, name);
   if (await readFile(file, 'utf8').catch(() => '') === text) return false;
   const unfinished = `${file}.new-${process.pid}`;
+  await rm(unfinished, { force: true });
+  // The directory belongs to the account: root follows no link that lies there, and gives away what it made itself, not what a name leads to.
+  const handle = await open(unfinished, 'wx', 0o600);
   try {
-    await writeFile(unfinished, text, { mode: 0o600 });
-    if (account !== undefined) await chown(unfinished, account.uid, account.gid);
+    await handle.writeFile(text);
+    if (account !== undefined) await handle.chown(account.uid, account.gid);
     await rename(unfinished, file);
   } finally {
+    await handle.close();
     await rm(unfinished, { force: true });
   }
   return true;

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -147,6 +147,26 @@ test.serial('of a database that root\'s admin runs under a borrowed account, oth
   const third = await start(t, dir);
   t.is(await loginAs(uid, third), REFUSED);
   t.deepEqual(await query(third, 'select 1 as one'), [{ one: 1 }]);
+});
+
+test.serial('what an account that root borrows puts in the way of its rules leads root to no other file', async (t) => {
+  if (!isRoot) {
+    t.log('Left out: only root borrows another account.');
+    t.pass();
+    return;
+  }
+  const dir = await directory(t);
+  await (await start(t, dir)).stop();
+  const pgData = join(dir, 'postgres');
+  const victim = join(await directory(t), 'victim');
+  await writeFile(victim, 'of root');
+  await writeFile(join(pgData, 'pg_hba.conf'), 'local all all trust\n');
+  await symlink(victim, join(pgData, `pg_hba.conf.new-${process.pid}`));
+
+  const server = await start(t, dir);
+
+  t.deepEqual([await readFile(victim, 'utf8'), (await stat(victim)).uid], ['of root', 0]);
+  t.is(await loginAs((await stat(pgData)).uid, server), REFUSED);
 });
 
 test.serial('a server that is killed comes back at the same address with all that was committed', async (t) => {
