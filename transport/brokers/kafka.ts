@@ -44,7 +44,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
   async function close(): Promise<void> {
     isClosed = true;
     await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
-    for (const connection of connections) connection.socket.destroy();
+    for (const connection of connections) socketOf(connection)?.destroy();
   }
 
   /** Brokers hang up on a client that was quiet (connections.max.idle.ms, 10 minutes), so a connection that ends says nothing yet: another one is made. */
@@ -83,15 +83,23 @@ function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
   producer.connections.on('connecting', ({ connection }) => {
     connections.add(connection);
-    process.nextTick(() => containListeners(connection.socket)); // which is made in this turn; its reader throws at answers that no honest server gives
+    process.nextTick(() => { // its socket is made in this turn, or never where a server named a port that is none; its reader throws at answers that no honest server gives
+      const socket = socketOf(connection);
+      if (socket !== undefined) containListeners(socket);
+    });
     connection.on('error', () => {});
     connection.on('close', () => connections.delete(connection));
   });
   producer.connections.on('failed', ({ connection }) => {
     connections.delete(connection);
-    connection.socket.destroy();
+    socketOf(connection)?.destroy();
   });
   return connections;
+}
+
+/** Undefined, whatever the client's types say, where none could be made. */
+function socketOf(connection: KafkaConnection): KafkaConnection['socket'] | undefined {
+  return connection.socket;
 }
 
 /** The client repeats nothing: whatever fails is published again by the channel, and two that repeat would upset the order. */
