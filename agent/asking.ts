@@ -31,16 +31,18 @@ export class Asking {
     this.#runner.arriving?.(this.#proofs.provenMs);
   }
 
-  /** A ping goes out, and with it what was not answered. An admin of before cannot be asked: it has said by now what it ended while this agent was away. */
+  /** A ping goes out, and with it what was not answered. */
   pinging(): void {
     this.#proofs.pinged(this.#aliveMs());
-    if (this.#canAsk) return this.ask();
-    const held = this.#runner.held?.() ?? [];
-    if (held.length > 0) this.#runner.release?.(held.map((execution) => ({ execution, expiresInMs: undefined })), this.#aliveMs());
+    this.ask();
   }
 
+  /** An admin of before cannot be asked: what it ended while this agent was away it has said before it answered a ping of later. */
   ponged(): void {
     this.#proofs.ponged();
+    if (this.#canAsk) return;
+    const held = this.#runner.held?.() ?? [];
+    if (held.length > 0) this.#runner.release?.(held.map((execution) => ({ execution, expiresInMs: undefined })), this.#proofs.provenMs);
   }
 
   answered({ ask, executions }: AdminFrame & { type: 'still-open' }): void {
