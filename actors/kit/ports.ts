@@ -201,9 +201,10 @@ export type Ask = <T>(build: (asker: Asker) => Addressed) => Promise<Result<T>>;
 export interface Tails {
   /**
    * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last call.
+   * `onRenewed`: the node's session is another one, on which nothing comes of this stream: it has to be opened anew.
    * The returned function stops the stream. Null when the node has no live session here.
    */
-  open(node: NodeId, execution: ExecutionId, offset: number, onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void): (() => void) | null;
+  open(node: NodeId, execution: ExecutionId, offset: number, onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void, onRenewed: () => void): (() => void) | null;
 }
 
 /** Secrets: random, hashed and sealed. */

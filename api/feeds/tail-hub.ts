@@ -70,6 +70,8 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
     let current = true;
     const close = tails.open(node, execution, from, (piece) => {
       if (current) arrived(piece);
+    }, () => {
+      if (current) open();
     });
     if (close === null) cancelRetry = clock.after(TAIL_RETRY_MS, open);
     else stop = () => {

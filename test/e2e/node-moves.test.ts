@@ -1,8 +1,11 @@
 /** A node that moves to another cluster of the same admin: its session goes on, and whoever logs in meanwhile gets in. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import ssh2 from 'ssh2';
 import type { ClusterResource, NodeResource } from '../../actors/resources.ts';
-import { CLUSTER } from '../support/fleet.ts';
+import { socketClient } from '../api/trpc/clients.ts';
+import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { until } from '../support/until.ts';
 import { adminOf, agentOf } from './reach-rig.ts';
@@ -26,7 +29,7 @@ function login(port: number): Promise<boolean> {
   });
 }
 
-test('moves there and back cut no session and refuse no right password, and the node is in its cluster', async (t) => {
+test.serial('moves there and back cut no session and refuse no right password, and the node is in its cluster', async (t) => {
   t.timeout(90_000);
   const agent = agentOf(fleet());
   await fleet().rest.post<ClusterResource>('/clusters', { name: ANNEX });
@@ -55,4 +58,24 @@ test('moves there and back cut no session and refuse no right password, and the 
   const events = await fleet().sql<{ result: string }>("select data->>'result' as result from event where type = 'edge.ssh_username.verified'");
   t.is(events.length, logins.length);
   t.is(adminOf(fleet()).program.exit, null);
+});
+
+test.serial('whoever follows an output goes on to while its node moves', async (t) => {
+  const agent = agentOf(fleet());
+  const gate = join(fleet().directory, 'gate');
+  const command = await fleet().run(`echo first; while [ ! -e ${gate} ]; do sleep 0.02; done; echo second; sleep 1000`, { targeting: { type: 'nodes', node_ids: [agent.node] } });
+  const [execution] = await fleet().settled(command, ([one]) => one?.status === 'sent');
+  const seen: string[] = [];
+  const subscription = socketClient(t, adminOf(fleet()).url, FLEET_KEYS.API_KEY).executions.tail.subscribe({ id: execution?.id ?? '' }, { onData: ({ data }) => { if (data.type === 'output') seen.push(data.text); } });
+  t.teardown(() => { subscription.unsubscribe(); });
+  await until('the first line', () => seen.join('') === 'first\n');
+  const from = agent.program.output.length;
+
+  await fleet().rest.post<NodeResource>(`/nodes/${agent.node}/change_cluster`, { cluster_name: (await fleet().node(agent)).cluster_name === CLUSTER ? ANNEX : CLUSTER });
+  await until('the agent knows', () => agent.program.output.slice(from).includes('"Connected"'));
+  writeFileSync(gate, '');
+
+  await until('the second line, while it runs', () => seen.join('') === 'first\nsecond\n');
+  await fleet().rest.call('POST', `/command_executions/${execution?.id ?? ''}/cancel`);
+  t.pass();
 });

@@ -5,24 +5,28 @@ import type { ExecutionId, NodeId } from '../protocol/ids.ts';
 
 type Piece = Extract<AgentFrame, { type: 'tail-output' }>;
 type Listener = Parameters<Tails['open']>[3];
+type Renewed = Parameters<Tails['open']>[4];
 
 interface Open {
   readonly node: NodeId;
   readonly listener: Listener;
+  readonly renewed: Renewed;
 }
 
 export interface LiveTails extends Tails {
   /** A piece came from the session of a node. */
   arrived(node: NodeId, piece: Piece): void;
+  /** A node has a new session, on which nothing was asked for yet. */
+  welcomed(node: NodeId): void;
 }
 
 /** Tails over a way to send to a node's live session, which answers false when there is none. One stream an execution: a newer one replaces it. */
 export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => boolean): LiveTails {
   const open = new Map<ExecutionId, Open>();
   return {
-    open(node, execution, offset, listener) {
+    open(node, execution, offset, listener, renewed) {
       if (!send(node, { type: 'tail', execution, offset })) return null;
-      const mine: Open = { node, listener };
+      const mine: Open = { node, listener, renewed };
       open.set(execution, mine);
       return () => {
         if (open.get(execution) !== mine) return;
@@ -35,6 +39,10 @@ export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => b
       if (one?.node !== node) return; // stopped while the piece was on its way, or another node's execution
       if (end) open.delete(execution);
       one.listener({ offset, text, end });
+    },
+    welcomed(node) {
+      const interrupted = [...open.values()].filter((one) => one.node === node); // each comes back into the map
+      for (const { renewed } of interrupted) renewed();
     },
   };
 }

@@ -209,9 +209,12 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (frame.type === 'welcome') connection.welcomed = true;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
     else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
-    if (connection.send(asKnownTo(connection.protocol, frame))) return true;
-    cut(connection, 'the agent does not read');
-    return false;
+    if (!connection.send(asKnownTo(connection.protocol, frame))) {
+      cut(connection, 'the agent does not read');
+      return false;
+    }
+    if (frame.type === 'welcome') tails.welcomed(connection.node);
+    return true;
   }
 
   function cut(connection: Connection, problem: string): void {

@@ -330,7 +330,7 @@ test('an agent hears nothing before its welcome: whoever wants something of its 
   const agent = await rig.live();
 
   t.false(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
-  t.is(rig.sessions.tails.open(NODE, execution(1), 0, () => undefined), null);
+  t.is(rig.sessions.tails.open(NODE, execution(1), 0, () => undefined, () => undefined), null);
   await welcomed(rig, agent);
   t.true(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
   await until('it is told', () => agent.frames.length === 2);
@@ -342,7 +342,7 @@ test('the live output of an execution goes to whoever asked for it, until it end
   const agent = await rig.live();
   await welcomed(rig, agent);
   const pieces: unknown[] = [];
-  const stop = rig.sessions.tails.open(NODE, execution(1), 10, (piece) => void pieces.push(piece));
+  const stop = rig.sessions.tails.open(NODE, execution(1), 10, (piece) => void pieces.push(piece), () => t.fail('the session is the same'));
   await until('the agent is asked', () => agent.frames.length === 2);
 
   agent.send({ type: 'tail-output', execution: execution(1), offset: 10, text: 'ab', end: false });
@@ -354,14 +354,14 @@ test('the live output of an execution goes to whoever asked for it, until it end
   t.deepEqual(pieces, [{ offset: 10, text: 'ab', end: false }, { offset: 12, text: '', end: true }]);
   t.deepEqual(agent.frames.slice(1).map((frame) => frame.type), ['tail'], 'an ended stream is not stopped');
 
-  const stopOther = rig.sessions.tails.open(NODE, execution(3), 0, () => t.fail('it was stopped'));
+  const stopOther = rig.sessions.tails.open(NODE, execution(3), 0, () => t.fail('it was stopped'), () => undefined);
   stopOther?.();
   await until('the agent is told to stop', () => agent.frames.length === 4);
   agent.send({ type: 'tail-output', execution: execution(3), offset: 0, text: 'late', end: false });
   agent.send({ type: 'ping' });
   await until('it is answered', () => agent.frames.length === 5);
   t.deepEqual(agent.frames.slice(2).map((frame) => frame.type), ['tail', 'untail', 'pong']);
-  t.is(rig.sessions.tails.open(execution(9) as never, execution(1), 0, () => undefined), null, 'a node without a session');
+  t.is(rig.sessions.tails.open(execution(9) as never, execution(1), 0, () => undefined, () => undefined), null, 'a node without a session');
 });
 
 test.serial('sockets are paused while too much output waits to be stored, are not taken for silent, and go on when it is', async (t) => {
