@@ -1,26 +1,43 @@
 /** Work of which only so much may be done at a time: it takes much memory, or a connection. */
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 
-/** Does the work when it is its turn. Rejects with DatabaseUnavailable, at once, when too many wait already. */
+/** Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its turn did not come in time. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** So many at once; so many more may wait. `doing` says what for, in the error. */
-export function createTurns(doing: string, atOnceMax: number, waitingMax: number): Turns {
-  const waiting: (() => void)[] = [];
+/** So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for, in the error. */
+export function createTurns(doing: string, atOnceMax: number, waitingMax: number, waitMsMax: number | null = null): Turns {
+  const waiting = new Set<() => void>(); // oldest first
   let atWork = 0;
+
+  /** Whoever ends leaves its place to this one. */
+  async function turn(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    waiting.add(resolve);
+    const timer = waitMsMax === null ? undefined : setTimeout(() => {
+      waiting.delete(resolve);
+      reject(new DatabaseUnavailable(`${doing}: its turn did not come in time`));
+    }, waitMsMax);
+    await promise;
+    clearTimeout(timer);
+  }
+
   return async (work) => {
     if (atWork >= atOnceMax) {
-      if (waiting.length >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
-      await new Promise<void>((resolve) => { waiting.push(resolve); }); // whoever ends leaves its place to this one
+      if (waiting.size >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
+      await turn();
     } else {
       atWork += 1;
     }
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) atWork -= 1;
-      else next();
+      const [next] = waiting;
+      if (next === undefined) {
+        atWork -= 1;
+      } else {
+        waiting.delete(next);
+        next();
+      }
     }
   };
 }

@@ -3,6 +3,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { ListRows, Reads, Vault } from '../../actors/kit/ports.ts';
 import type { ListName } from '../../actors/filters.ts';
+import { CONNECT_MS_MAX } from '../database.ts';
 import { ALIASES } from './aliases.ts';
 import { CLUSTERS } from './clusters.ts';
 import { COMMANDS } from './commands.ts';
@@ -37,6 +38,13 @@ export interface ReadsOptions {
 const RECORDINGS_AT_ONCE_MAX = 2;
 const RECORDINGS_WAITING_MAX = 16;
 
+/**
+ * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and leases (L4). So many more may wait,
+ * and as long as for a connection.
+ */
+const LISTS_OF_CONNECTIONS = 1 / 2;
+const LISTS_WAITING_MAX = 1_000;
+
 /** Every list by its name. */
 const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   clusters: CLUSTERS,
@@ -56,10 +64,11 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
   const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
   const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool), recordingTurns: createTurns('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX) };
+  const listTurns = createTurns('listing', Math.max(1, Math.floor(pool.options.max * LISTS_OF_CONNECTIONS)), LISTS_WAITING_MAX, CONNECT_MS_MAX);
   const found = lookUps(orm, pool, vault);
   return {
     ...found,
-    list: (name, query) => page(SOURCES[name], reading, query),
+    list: (name, query) => listTurns(() => page(SOURCES[name], reading, query)),
     get: async (name, key) => {
       const id = name === 'clusters' ? await found.clusterId(key) : key;
       if (id === null || !isUuid(id)) return null;

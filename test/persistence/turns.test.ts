@@ -31,3 +31,16 @@ test('no more are at work than may be, those that wait follow in their order, al
   ends.get(6)?.resolve(6);
   t.is(await six, 6);
 });
+
+test('one whose turn does not come in time is refused, and takes no place later', async (t) => {
+  const turns = createTurns('reading', 1, 2, 1);
+  const end = Promise.withResolvers<number>();
+  const one = turns(() => end.promise);
+
+  const error = await t.throwsAsync(turns(() => Promise.reject(new Error('it must not begin'))), { instanceOf: DatabaseUnavailable });
+
+  t.regex(error?.message ?? '', /turn did not come/u);
+  end.resolve(1);
+  t.is(await one, 1);
+  t.is(await turns(() => Promise.resolve(2)), 2);
+});

@@ -1,0 +1,39 @@
+/** Lists that are slow or locked out: no write waits for them (L4). */
+import test from 'ava';
+import { Client } from 'pg';
+import { v7 } from 'uuid';
+import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { createCommitter } from '../../persistence/committer/committer.ts';
+import { CONNECT_MS_MAX, LOCK_MS_MAX } from '../../persistence/database.ts';
+import { commandRecord } from '../actors/world.ts';
+import { change } from './committer/rig.ts';
+import { recordingLog } from '../support/log.ts';
+import { openedDatabase } from '../support/opened.ts';
+
+/** Far more than there are connections. */
+const LISTS = 60;
+
+/** A call ends within this, in ms: it waits for its turn or a connection, and then for the lock. Source: invariants, L3. */
+const ENDED_MS_MAX = 5_000;
+
+test('lists of a table that somebody has locked, however many are asked for, take no connection from writes and end in time', async (t) => {
+  const opened = await openedDatabase(t);
+  const log = recordingLog();
+  const committer = createCommitter({ database: opened, vault: opened.vault, adminId: v7(), log, committed: () => {} });
+  const other = new Client(opened.pool.options);
+  await other.connect();
+  t.teardown(() => other.end());
+  await other.query('set idle_in_transaction_session_timeout = 0; begin; lock table alias in access exclusive mode');
+  const beganMs = performance.now();
+  let endedMs = 0;
+
+  const lists = Array.from({ length: LISTS }, () => opened.reads.list('aliases', { filters: [], sort: [], page: 1, pageSize: 20 }).catch((error: unknown) => error).finally(() => { endedMs = performance.now() - beganMs; }));
+  const refused = await committer.commit(null, [change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] })]);
+  const committedMs = performance.now() - beganMs;
+
+  t.deepEqual(refused, []);
+  t.true(committedMs < Math.min(CONNECT_MS_MAX, LOCK_MS_MAX), `${Math.round(committedMs)} ms`);
+  t.true((await Promise.all(lists)).every((error) => error instanceof DatabaseUnavailable));
+  t.true(endedMs < ENDED_MS_MAX, `${Math.round(endedMs)} ms`);
+  t.deepEqual(log.lines, []);
+});
