@@ -80,20 +80,37 @@ interface Piece {
 export function createIsolation(ports: IsolationPorts): Isolation {
   const pieces: Piece[] = [];
   const suspects = new Map<string, number>();
-  const running = new Set<Promise<void>>();
+  /** Of each unit that is here, until it is stored or rejected. */
+  const underWay = new Set<Promise<void>>();
   let workers = 0;
 
   function add(more: readonly Piece[]): void {
     pieces.push(...more);
     while (workers < AT_ONCE_MAX && pieces.length > 0) {
       workers += 1;
-      track(work().finally(() => { workers -= 1; }));
+      void work().finally(() => { workers -= 1; });
     }
   }
 
-  function track(task: Promise<void>): void {
-    const tracked = task.finally(() => { running.delete(tracked); });
-    running.add(tracked);
+  /** The same, known as under way. */
+  function tracked({ resolve, reject, ...waiting }: Waiting): Waiting {
+    const { promise, resolve: over } = Promise.withResolvers<void>();
+    underWay.add(promise);
+    const end = (): void => {
+      underWay.delete(promise);
+      over();
+    };
+    return {
+      ...waiting,
+      resolve(refused) {
+        resolve(refused);
+        end();
+      },
+      reject(error) {
+        reject(error);
+        end();
+      },
+    };
   }
 
   /** The healthy pieces of one round come before the smaller pieces of those that failed: nobody waits for what is at fault. */
@@ -142,18 +159,19 @@ export function createIsolation(ports: IsolationPorts): Isolation {
   }
 
   return {
-    takeApart(waiting, error) {
+    takeApart(together, error) {
+      const waiting = together.map(tracked);
       const smaller = next({ waiting, patience: BATCH_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }, error);
       if (smaller.length > 0) add(smaller);
-      else track(failed(waiting, error));
+      else void failed(waiting, error);
     },
-    alone: (waiting) => add([{ waiting: [waiting], patience: PIECE_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }]),
+    alone: (waiting) => add([{ waiting: [tracked(waiting)], patience: PIECE_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }]),
     isSuspect(unit) {
       if (suspects.size === 0) return false;
       return unit.changes.some(({ write }) => (suspects.get(suspectKey(write)) ?? 0) > ports.monotonicMs());
     },
     async settled() {
-      while (running.size > 0) await Promise.all(running);
+      await Promise.all(underWay); // not what comes meanwhile: something that is locked out comes again and again
     },
   };
 }

@@ -6,10 +6,14 @@ import { ORM_CONNECTIONS_MAX } from '../../../persistence/database.ts';
 import { COLD_WAITING_MAX } from '../../../persistence/committer/committer.ts';
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { until } from '../../support/until.ts';
 import { change, finish, openRig, type Rig } from './rig.ts';
 
 /** Callers wait for 4.5 s: all but the one at fault are well within it, in ms. */
 const OTHERS_MS_MAX = 4_000;
+
+/** Tries of one that cannot be stored, about a second each. */
+const TRIES_MAX = 16;
 
 async function scene(t: ExecutionContext, executions: number): Promise<{ readonly rig: Rig; readonly ids: readonly ExecutionId[]; readonly lease: Awaited<ReturnType<Rig['cluster']>>; readonly other: Client }> {
   const rig = await openRig(t);
@@ -153,4 +157,24 @@ test('a batch is bounded by its rows and by its bytes, and one that is larger go
   t.is(countOfBatch([waiting(1, BATCH_CHANGES_MAX * 2), waiting(1)]), 1);
   const result = change(finish('00000000-0000-7000-8000-000000000001' as ExecutionId, { ending: { exitCode: 0, output: 'x'.repeat(1_048_576), parts: 0, truncated: false } }));
   t.true(bytesOf([result as never]) > 1_048_576);
+});
+
+test('whoever catches up waits for what was begun before, and not for what fails again and again', async (t) => {
+  const { rig, ids: [id], lease, other } = await scene(t, 1);
+  await other.query('begin');
+  await other.query('select from command_execution where id = $1 for update', [id]);
+  let tries = 0;
+  const caughtUp = new AbortController();
+  const retry = async (): Promise<void> => {
+    for (; !caughtUp.signal.aborted && tries < TRIES_MAX; tries += 1) await t.throwsAsync(rig.commit(lease, [finish(id as ExecutionId)]), { instanceOf: DatabaseUnavailable });
+  };
+  const retries = [retry(), retry()];
+  await until('the first are over', () => tries >= 2);
+
+  await rig.committer.caughtUp();
+
+  caughtUp.abort();
+  t.true(tries < TRIES_MAX, `${tries} tries`);
+  await Promise.all(retries);
+  await other.query('rollback');
 });
