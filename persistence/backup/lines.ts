@@ -37,11 +37,13 @@ export interface BackupWriter {
 export function writeLines(file: string): BackupWriter {
   const gzip = createGzip();
   const written = pipeline(gzip, createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }));
-  written.catch(() => {}); // told to whoever writes or finishes
+  const failed = new AbortController();
+  written.catch(() => failed.abort()); // told to whoever writes or finishes
   return {
     async write(line) {
       if (gzip.write(`${JSON.stringify(line)}\n`)) return;
-      await Promise.race([once(gzip, 'drain'), written]);
+      // Not a race with `written`: each would be remembered until the end.
+      await once(gzip, 'drain', { signal: failed.signal }).catch(() => written);
     },
     async finish() {
       gzip.end();
