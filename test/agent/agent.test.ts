@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { listProcesses } from '../../agent/processes.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
+import { until } from '../support/until.ts';
 import { AdminDouble } from './admin-double.ts';
 import type { DoubleHabits } from './admin-double.ts';
 import { AgentProcess, temporaryDirectory } from './agent-process.ts';
@@ -25,7 +25,24 @@ async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}, enviro
 
 /** Waits for a line of its log. */
 async function logged(agent: AgentProcess, pattern: RegExp): Promise<void> {
-  while (!pattern.test(agent.log)) await sleep(10);
+  await until(`a line of the log like ${pattern.source}`, () => pattern.test(agent.log));
+}
+
+/** What the agent with these settings knows of itself, as its disk has it. */
+const identityAt = (settings: { readonly AGENT_DATA_DIR: string }): string => readFileSync(join(settings.AGENT_DATA_DIR, 'identity.json'), 'utf8');
+
+/** Kills an agent whose first try to enrol was answered with 500, and has the next one of its machine enrol. */
+async function killedWhileEnrolling(t: ExecutionContext): Promise<AdminDouble> {
+  const { admin, settings } = await adminAndSettings(t, { enrolls: () => ({ status: 500, body: {} }) });
+  const first = AgentProcess.start(t, settings);
+  await admin.until('an attempt', () => admin.enrollments.length > 0);
+  first.kill();
+  await first.exited;
+  admin.habits = {};
+
+  AgentProcess.start(t, settings);
+  await admin.session();
+  return admin;
 }
 
 test.serial('a new agent enrols, says hello, runs a script and is rid of it once the result is confirmed', async (t) => {
@@ -69,15 +86,7 @@ test.serial('after a lost answer it enrols again with the same node id', async (
 });
 
 test.serial('an agent killed while enrolling asks with the same node id again', async (t) => {
-  const { admin, settings } = await adminAndSettings(t, { enrolls: () => ({ status: 500, body: {} }) });
-  const first = AgentProcess.start(t, settings);
-  await admin.until('an attempt', () => admin.enrollments.length > 0);
-  first.kill();
-  await first.exited;
-
-  admin.habits = {};
-  AgentProcess.start(t, settings);
-  await admin.session();
+  const admin = await killedWhileEnrolling(t);
 
   t.is(new Set(admin.enrollments.map((body) => body['node_id'])).size, 1);
 });
@@ -104,15 +113,7 @@ for (const [status, code, pattern] of [
 }
 
 test.serial('each try carries the same secret of the machine, which a start after an enrolment that let nobody in finds again', async (t) => {
-  const { admin, settings } = await adminAndSettings(t, { enrolls: () => ({ status: 500, body: {} }) });
-  const first = AgentProcess.start(t, settings);
-  await admin.until('an attempt', () => admin.enrollments.length > 0);
-  first.kill();
-  await first.exited;
-  admin.habits = {};
-
-  AgentProcess.start(t, settings);
-  await admin.session();
+  const admin = await killedWhileEnrolling(t);
 
   const secrets = new Set(admin.enrollments.map((body) => body['machine_secret']));
   t.is(secrets.size, 1);
@@ -169,7 +170,7 @@ test.serial('told that its node was deleted it does not join again, also after a
   AgentProcess.start(t, settings);
 
   await admin.session(1);
-  while (readFileSync(join(settings.AGENT_DATA_DIR, 'identity.json'), 'utf8').includes('"was_deleted": true')) await sleep(10);
+  await until('it knows that it is not deleted', () => !identityAt(settings).includes('"was_deleted": true'));
   t.is(admin.enrollments.length, 1);
 });
 
@@ -334,7 +335,7 @@ test.serial('new settings go to the disk, and the next start uses their admins',
   t.teardown(() => other.close());
 
   session.send({ type: 'settings', settings: { ...admin.settings(), admin_urls: [other.url] } });
-  while (!readFileSync(join(settings.AGENT_DATA_DIR, 'identity.json'), 'utf8').includes(other.url)) await sleep(10);
+  await until('the settings are on the disk', () => identityAt(settings).includes(other.url));
   agent.kill();
   await agent.exited;
   AgentProcess.start(t, settings);

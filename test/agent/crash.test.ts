@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
+import { until } from '../support/until.ts';
 import { AdminDouble } from './admin-double.ts';
 import type { DoubleHabits, DoubleSession } from './admin-double.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
@@ -21,16 +22,12 @@ async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}, enviro
   return { admin, agent, start, directory, session, ledger, runs: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []) };
 }
 
-async function until(look: () => boolean): Promise<void> {
-  while (!look()) await sleep(10);
-}
-
 test.serial('received and not started: the next agent runs it, once', async (t) => {
   const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });
   const first = admin.deliver(session, `echo first >>${ledger}; sleep 1`);
   const second = admin.deliver(session, `echo second >>${ledger}`);
   await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
 
   agent.kill();
   start();
@@ -45,7 +42,7 @@ test.serial('received and not started: the next agent runs it, once', async (t) 
 test.serial('running: the process goes on without the agent, and its output and status are those of one run', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo ran >>${ledger}; i=0; while [ ! -e ${directory}/go ]; do echo $i; i=$((i+1)); sleep 0.01; done; echo $i >${directory}/count; exit 9`);
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
 
   agent.kill();
   await agent.exited;
@@ -64,10 +61,10 @@ test.serial('running: the process goes on without the agent, and its output and 
 test.serial('ended while no agent was there: the status and the output are found', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 0.3; echo alone; touch ${directory}/ended; exit 5`);
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
 
   agent.kill();
-  await until(() => existsSync(join(directory, 'ended')));
+  await until('its end', () => existsSync(join(directory, 'ended')));
   start();
 
   t.like(await admin.result(execution), { outcome: 'completed', exit_code: 5, output: 'alone\n' });
@@ -108,7 +105,7 @@ test.serial('a delivery that is repeated is acknowledged again and run once', as
 test.serial('a timeout that passes while no agent is there is kept by the next one', async (t) => {
   const { admin, agent, start, session, runs, ledger } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 100`, { timeout_ms: 1_000 });
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
 
   agent.kill();
   await sleep(1_000);
@@ -124,9 +121,9 @@ for (const [why, delivered, end, wanted] of [
   test.serial(`killed while it ends a script for ${why}: the next agent ends what ignored TERM, and says why it ended`, async (t) => {
     const { admin, agent, start, session, ledger, runs } = await fleetOfOne(t);
     const execution = admin.deliver(session, `trap 'echo term >>${ledger}; exit 143' TERM; (trap '' TERM; exec sleep 1000) & echo $! >>${ledger}; echo ran >>${ledger}; wait`, delivered);
-    await until(() => runs().length === 2);
+    await until('both to run', () => runs().length === 2);
     end(session, execution);
-    await until(() => runs().includes('term'));
+    await until('the signal', () => runs().includes('term'));
 
     agent.kill();
     await agent.exited;
@@ -140,7 +137,7 @@ for (const [why, delivered, end, wanted] of [
 test.serial('a keeper that vanished with its process is reported as interrupted, never run again', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo so far; echo $PPID >${directory}/keeper; echo ran >>${ledger}; sleep 100`);
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
 
   agent.kill();
   await agent.exited;
@@ -170,7 +167,7 @@ function killSession(keeperChild: number): void {
 test.serial('a damaged journal is set aside, what runs is taken up, and the agent goes on', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(session, `echo ran >>${ledger}; sleep 0.5; echo end`);
-  await until(() => runs().length === 1);
+  await until('it to run', () => runs().length === 1);
   agent.kill();
   await agent.exited;
   // The log as well: what was written last is still in it, and SQLite would mend the file from there.
@@ -233,7 +230,7 @@ test.serial('with a damaged journal, one that was started and whose keeper and d
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const script = `echo ran >>${ledger}; echo $PPID >${directory}/keeper; sleep 100`;
   const execution = admin.deliver(session, script);
-  await until(() => existsSync(join(directory, 'keeper')) && readFileSync(join(directory, 'keeper'), 'utf8').endsWith('\n'));
+  await until('the keeper', () => existsSync(join(directory, 'keeper')) && readFileSync(join(directory, 'keeper'), 'utf8').endsWith('\n'));
   agent.kill();
   await agent.exited;
   killSession(Number(readFileSync(join(directory, 'keeper'), 'utf8')));
@@ -253,7 +250,7 @@ test.serial('with a damaged ledger, the journal says what ran; with both damaged
   const done = admin.deliver(session, `echo done >>${ledger}; echo out`);
   await admin.result(done);
   const running = admin.deliver(session, `echo running >>${ledger}; while [ ! -e ${directory}/go ]; do sleep 0.02; done; exit 5`);
-  await until(() => runs().length === 2);
+  await until('both to run', () => runs().length === 2);
   agent.kill();
   await agent.exited;
 

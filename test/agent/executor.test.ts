@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { CUT_MARKER } from '../../agent/output-text.ts';
 import { listProcesses } from '../../agent/processes.ts';
+import { until } from '../support/until.ts';
 import { Rig } from './executor-rig.ts';
 
 /** Processes whose command line has `word` in it. */
@@ -14,11 +15,6 @@ function processesWith(word: string): number[] {
       return false;
     }
   });
-}
-
-/** Looks until `look` holds: for what other processes do. */
-async function until(look: () => boolean): Promise<void> {
-  while (!look()) await new Promise((resolve) => { setTimeout(resolve, 10); });
 }
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
@@ -179,7 +175,7 @@ test.serial('a cancel reports 143 once nothing of the execution lives, children 
     (setsid sleep ${mark} &)
     echo ready
     sleep ${mark}; sleep ${mark}; sleep ${mark}`);
-  await until(() => processesWith(mark).length >= 6);
+  await until('all processes', () => processesWith(mark).length >= 6);
 
   rig.executor.cancel([execution]);
   const result = await rig.result(execution);
@@ -193,7 +189,7 @@ test.serial('what a script prints when it is asked to end is kept', async (t) =>
   const execution = rig.start('trap "echo bye; exit 0" TERM; echo hi; while :; do sleep 0.05; done');
   const seen: string[] = [];
   const cursor = rig.executor.tail(execution, 0, () => { seen.push(cursor?.read(1_000)?.text ?? ''); });
-  await until(() => seen.join('').includes('hi'));
+  await until('its output', () => seen.join('').includes('hi'));
 
   rig.executor.cancel([execution]);
 
@@ -271,7 +267,7 @@ test.serial('a cancelled execution that waits never starts, and one that is sett
   rig.executor.settle([settled, running]);
 
   t.like(await rig.result(cancelled), { outcome: 'cancelled', exitCode: 143, output: '' });
-  await until(() => rig.journal.holding().length === 1);
+  await until('the journal to have it', () => rig.journal.holding().length === 1);
   t.deepEqual(rig.journal.holding(), [cancelled]);
   t.false(existsSync(file));
 });
@@ -280,7 +276,7 @@ test.serial('closing ends what runs and what waits as cancelled; without the nod
   const rig = new Rig(t, { concurrency: 1 });
   const running = rig.start('echo so far; sleep 100');
   const waiting = rig.start('echo later');
-  await until(() => processesWith(running).length > 0 || readdirSync(join(rig.directory, 'keepers')).length > 0);
+  await until('it to run', () => processesWith(running).length > 0 || readdirSync(join(rig.directory, 'keepers')).length > 0);
 
   await rig.executor.close();
 

@@ -1,13 +1,10 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { until } from '../support/until.ts';
 import { temporaryDirectory } from './agent-process.ts';
 import { Rig } from './executor-rig.ts';
 import { fill, smallDisk } from './small-disk.ts';
-
-async function until(look: () => boolean): Promise<void> {
-  while (!look()) await new Promise((resolve) => { setTimeout(resolve, 10); });
-}
 
 test.serial('a script that cannot be written to the disk waits and is said to; it runs when there is room', async (t) => {
   const disk = smallDisk(t, 4_096);
@@ -22,7 +19,7 @@ test.serial('a script that cannot be written to the disk waits and is said to; i
   const free = fill(disk, 65_536);
 
   rig.executor.cancel([first]);
-  await until(() => rig.executor.problem !== null || rig.journal.problem !== null);
+  await until('the problem', () => rig.executor.problem !== null || rig.journal.problem !== null);
   t.false(existsSync(ran));
   free();
 
@@ -40,12 +37,12 @@ test.serial('output that the disk does not take is lost, the script goes on, and
   const rig = new Rig(t, {}, disk);
   const go = join(temporaryDirectory(t), 'go');
   const execution = rig.start(`echo begun; while [ ! -e ${go} ]; do sleep 0.02; done; head -c 600000 /dev/zero | tr '\\0' x; exit 3`);
-  await until(() => existsSync(join(disk, 'keepers')));
+  await until('the keepers', () => existsSync(join(disk, 'keepers')));
   const free = fill(disk, 131_072);
 
   writeFileSync(go, '');
   // The exit status does not fit either: its keeper tries again until it does.
-  await until(() => readdirSync(join(disk, 'keepers')).some((keeper) => existsSync(join(disk, 'keepers', keeper, 'cut'))));
+  await until('the cut', () => readdirSync(join(disk, 'keepers')).some((keeper) => existsSync(join(disk, 'keepers', keeper, 'cut'))));
   free();
   const result = await rig.result(execution);
 

@@ -125,7 +125,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const reads = createReads({ ...database, vault, domain: 'edge.test', ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
   groves += 1;
   const registry = createAdminRegistry(database.orm, { name: options.name ?? `grove-${groves}`, url: `http://grove-${groves}.test`, adminClusterName: 'test', version: '0', maxWireguardPeers: options.maxWireguardPeers ?? 10_000 }, systemClock);
-  const adminId = await registry.checkIn();
+  const adminId = await until('the first check-in', () => registry.checkIn()); // as an admin waits for its database
   const bus = createBus(log);
   const notices: Notice[] = [];
   const stirred = new EventEmitter().setMaxListeners(0);

@@ -1,5 +1,5 @@
 /** Actors of webhooks on a real database: what they deliver, and what becomes of it after doubts, crashes, takeovers and deletion. */
-import test from 'ava';
+import ava from 'ava';
 import { v7 } from 'uuid';
 import type { Asker } from '../../actors/kit/asker.ts';
 import { MAILBOX_MESSAGES_MAX } from '../../actors/kit/limits.ts';
@@ -8,6 +8,8 @@ import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import { answered, FAILED } from '../actors/webhook/world.ts';
 import { until } from '../support/until.ts';
 import { plantGrove, type Grove } from './grove.ts';
+
+const { serial: test } = ava; // a database and a tree each
 
 /** A commit whose outcome nobody knows: once, when armed, it is stored or not, and the committer says that it cannot tell. */
 function doubtful() {

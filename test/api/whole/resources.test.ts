@@ -1,5 +1,5 @@
 /** Every resource through a whole admin: created, read, listed, changed, deleted, and refused. */
-import test from 'ava';
+import ava from 'ava';
 import type { z } from 'zod';
 import type { CommandSummary } from '../../../actors/resources.ts';
 import { AdminView } from '../../../api/views/admin.ts';
@@ -8,6 +8,8 @@ import { CommandView, ExecutionView } from '../../../api/views/command.ts';
 import { EnrollmentKeyView } from '../../../api/views/enrollment-key.ts';
 import { AliasView, NodeView, RecoveryKeyView } from '../../../api/views/node.ts';
 import { startFleet } from './fleet.ts';
+
+const { serial: test } = ava; // an admin each
 
 const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 
