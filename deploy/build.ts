@@ -5,16 +5,13 @@
 import { chmodSync, copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type BuildOptions, type Metafile } from 'esbuild';
+import type { Metafile } from 'esbuild';
 import { VIEWER_FILES } from '../api/docs/viewer.ts';
 import packageFile from '../package.json' with { type: 'json' };
+import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY } from './bundles.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
-
-/** Programs that share their pieces, by name; the agent is a file of its own, so that it can be copied alone onto a device. */
-const PROGRAMS = ['edge', 'edge-admin'] as const;
-const AGENT = 'edge-agent.cjs';
 
 /** The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at each call on machines with another. */
 const NODE_MIN = '24.7';
@@ -22,36 +19,17 @@ const NODE_MIN = '24.7';
 /** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
 const VIEWER = 'asyncapi-viewer';
 
-/** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
-const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
-
-/** Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without them sessions have no terminal, and ws masks more slowly. */
-const NATIVE = ['@lydell/node-pty', 'bufferutil'];
-
-const SHARED: BuildOptions = {
-  absWorkingDir: ROOT, bundle: true, platform: 'node', target: 'node24', metafile: true, logLevel: 'warning',
-  external: ['*.node', ...NATIVE, 'cpu-features'], // native code is for one machine
-  keepNames: true, // migrations are noted in the database by the names of their classes
-};
-
 rmSync(DIST, { recursive: true, force: true });
 mkdirSync(DIST, { recursive: true });
-const programs = await build({
-  ...SHARED, entryPoints: PROGRAMS.map((name) => `cli/${name}.ts`), outdir: join(DIST, 'programs'), format: 'esm', splitting: true, chunkNames: 'chunks/[name]-[hash]', banner: { js: REQUIRE },
-});
-const sftp = await build({ ...SHARED, entryPoints: ['agent/sftp/program.ts'], write: false, format: 'cjs', minify: true, keepNames: false });
-const agent = await build({
-  ...SHARED, entryPoints: ['cli/edge-agent.ts'], outfile: join(DIST, AGENT), format: 'cjs', minify: true, banner: { js: versionCheck('edge-agent') },
-  define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' }, // a program within the program: see agent/sftp/command.ts
-});
-for (const name of PROGRAMS) writeFileSync(join(DIST, `${name}.js`), `#!/usr/bin/env node\n${versionCheck(name)}\nawait import('./programs/${name}.js');\n`);
+const metafiles = await bundlePrograms(DIST, { agentBanner: versionCheck('edge-agent') });
+for (const name of PROGRAMS) writeFileSync(join(DIST, `${name}.js`), `#!/usr/bin/env node\n${versionCheck(name)}\nawait import('./${PROGRAMS_DIRECTORY}/${name}.js');\n`);
 for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);
 
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) if (existsSync(join(ROOT, file))) copyFileSync(join(ROOT, file), join(DIST, file));
 // What its licence asks for goes along.
 for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE']) cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));
-writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses([programs.metafile, agent.metafile]));
+writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses(metafiles));
 process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n`);
 
 /** Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over, and uses nothing new itself. */
@@ -73,8 +51,8 @@ function manifest() {
 }
 
 /** The licences of the packages that are in the bundles, as most of them ask for. */
-function licenses(metafiles: readonly (Metafile | undefined)[]): string {
-  const paths = metafiles.flatMap((metafile) => Object.keys(metafile?.inputs ?? {}));
+function licenses(metafiles: readonly Metafile[]): string {
+  const paths = metafiles.flatMap((metafile) => Object.keys(metafile.inputs));
   const packages = new Set(paths.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/u.exec(path) ?? []));
   return [...packages].toSorted().map((directory) => {
     const { name, version, license } = JSON.parse(readFileSync(join(ROOT, directory, 'package.json'), 'utf8')) as Record<string, string>;

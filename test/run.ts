@@ -18,6 +18,7 @@ import { DURATIONS_VARIABLE, durationsIn, KEEP_VARIABLE, keepDurations, longestO
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
 import { preparePeers, selectedFiles } from './support/peers.ts';
+import { makePrograms, PROGRAMS_VARIABLE } from './support/programs.ts';
 import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
 
 /** The line of a test that passed. Counted one by one, since ava's closing lines leave them out when others failed. */
@@ -45,6 +46,9 @@ interface Counts {
   readonly failures: string[];
 }
 
+/** From so many files on, making the bundle of our programs takes less than it saves. */
+const BUNDLED_FILES_MIN = 12;
+
 /** Compiled code is kept here between runs: each start of a program takes half the processor time then. */
 const CODE_CACHE = peerCache('code');
 
@@ -56,10 +60,13 @@ const missing = told === undefined ? await preparePeers(process.argv.slice(2), (
 const outside = enterOwnNamespaces({ [MISSING_VARIABLE]: JSON.stringify(missing) });
 if (outside !== null) process.stdout.write(`What the tests start may stay behind if they are killed: ${outside}.\n`);
 const server = await startTestServer();
+let programs: Awaited<ReturnType<typeof makePrograms>> | null = null;
 let status = 1;
 try {
+  if (selectedFiles(process.argv.slice(2)).length >= BUNDLED_FILES_MIN) programs = await makePrograms();
   status = await runTests();
 } finally {
+  await programs?.remove();
   await server.stop();
 }
 process.exitCode = status;
@@ -82,9 +89,9 @@ async function runTests(): Promise<number> {
   return counts.failed > 0 || counts.passed === 0 || missing.length > 0 && process.env['CI'] ? 1 : 0;
 }
 
-/** Runs them, and names the files that took longest where it was all of them. */
+/** Runs them, and names the files that took longest where it was all of them, with whatever options of ava. */
 async function runTimed(words: readonly string[]): Promise<Counts> {
-  if (words.length > 0) return runAva(words);
+  if (selectedFiles(words).length < selectedFiles([]).length) return runAva(words);
   const directory = await mkdtemp(join(tmpdir(), 'edge-durations-'));
   const path = join(directory, 'durations');
   await writeFile(path, '');
@@ -99,7 +106,7 @@ async function runTimed(words: readonly string[]): Promise<Counts> {
 async function runAva(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
   const ava = spawn('ava', words, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...env, TERM: 'xterm', NODE_COMPILE_CACHE: CODE_CACHE, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) }, // on TERM=linux ava would write other signs
+    env: { ...process.env, ...env, TERM: 'xterm', NODE_COMPILE_CACHE: CODE_CACHE, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(programs !== null && { [PROGRAMS_VARIABLE]: programs.directory }), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) }, // on TERM=linux ava would write other signs
   });
   const onSignal = (signal: NodeJS.Signals) => { ava.kill(signal); };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);

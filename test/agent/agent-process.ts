@@ -6,11 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { FREE_PORTS } from '../support/fleet/agent-program.ts';
-
-/** Compiled code that all agents of the tests share: they start in half the time. */
-const CODE_CACHE = new URL('../../node_modules/.cache/edge-agent-test', import.meta.url).pathname;
-
-const PROGRAM = new URL('../../cli/edge-agent.ts', import.meta.url).pathname;
+import { compileCache, programFile, withSourcePlaces } from '../support/programs.ts';
 
 /** A directory that is removed after the test. */
 export function temporaryDirectory(t: ExecutionContext): string {
@@ -26,14 +22,15 @@ export class AgentProcess {
 
   private constructor(child: ChildProcess) {
     this.child = child;
-    child.stderr?.on('data', (piece: Buffer) => { this.log += piece.toString('utf8'); });
+    child.stderr?.on('data', (piece: Buffer) => { this.log += withSourcePlaces(piece.toString('utf8')); });
     this.exited = new Promise((resolve) => { child.on('close', (code, signal) => resolve({ code, signal })); });
   }
 
   /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
   static start(t: ExecutionContext, environment: Record<string, string>, words: readonly string[] = ['up']): AgentProcess {
-    const child = spawn(process.execPath, [PROGRAM, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: CODE_CACHE, ...FREE_PORTS, ...environment },
+    const args = [programFile('edge-agent'), ...words];
+    const child = spawn(process.execPath, args, {
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...compileCache(args), ...FREE_PORTS, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const agent = new AgentProcess(child);

@@ -1,11 +1,17 @@
-/** Commands across real processes: what runs where, how it ends, and what comes back. */
+/** Commands across real processes: what runs where, how it ends, and what comes back. Always by the plain sources, where other files may have a bundle of them. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../support/fleet/agent-program.ts';
+import { PROGRAMS_VARIABLE } from '../support/programs.ts';
 import { until } from '../support/until.ts';
+
+delete process.env[PROGRAMS_VARIABLE];
+
+/** What expires while it runs must have been sent before, also on a busy machine. In ms. */
+const SENT_MS_MAX = 4_000;
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -126,7 +132,7 @@ test('a create that is repeated under its key answers the first answer and runs 
 });
 
 test('what still runs when it expires is ended, keeps the moment when it was sent, and has no exit code', async (t) => {
-  const running = await fleet().run('sleep 1000', { targeting: node(2), expired_at: new Date(Date.now() + 1_200).toISOString() });
+  const running = await fleet().run('sleep 1000', { targeting: node(2), expired_at: new Date(Date.now() + SENT_MS_MAX).toISOString() });
   const [sent] = await fleet().settled(running, ([one]) => one?.status === 'sent');
 
   const [expired] = await fleet().settled(running);

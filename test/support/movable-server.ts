@@ -4,10 +4,9 @@ import { mkdtemp, rm, symlink, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { programFile } from './programs.ts';
 import type { Scope } from './scope.ts';
 import { startTestServer, type TestConnection, type TestServer } from './server.ts';
-
-const PROGRAM = new URL('../../cli/edge-admin.ts', import.meta.url).pathname;
 
 /** Its place stays: a link to the directory of the socket. */
 export interface MovableServer {
@@ -34,7 +33,7 @@ export async function startMovableServer(scope: Scope): Promise<MovableServer> {
   let server: TestServer = await startTestServer();
   scope.teardown(() => server.stop());
   await symlink(server.connection.host, host);
-  const edgeAdmin = (args: readonly string[], at: string, encryptionKey: string) => promisify(execFile)(process.execPath, [PROGRAM, ...args], {
+  const edgeAdmin = (args: readonly string[], at: string, encryptionKey: string) => promisify(execFile)(process.execPath, [programFile('edge-admin'), ...args], {
     env: { DATABASE_URL: `postgresql://edge@localhost/edge?host=${encodeURIComponent(at)}`, ENCRYPTION_KEY: encryptionKey, ...inherited() },
   });
   return {

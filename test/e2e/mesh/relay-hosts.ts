@@ -3,10 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Program } from '../../support/fleet/program.ts';
 import type { Internet, Machine } from '../../support/networks/internet.ts';
+import { programFile } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 import { ADMIN_PORT } from './world.ts';
-
-const FILE = new URL('../../../cli/edge-admin.ts', import.meta.url).pathname;
 
 /** Serves one file, read anew each time; none is 404. */
 const MAP_SERVER = `require('node:http').createServer((_, answer) => {
@@ -27,7 +26,7 @@ export async function serveRelays(internet: Internet, host: Machine, regions: re
   const parts: Record<string, unknown>[] = [];
   for (const region of regions) {
     const machine = await internet.host(`relay-${region}`);
-    const relay = machine.spawn(process.execPath, [FILE, 'relay'], {
+    const relay = machine.spawn(process.execPath, [programFile('edge-admin'), 'relay'], {
       RELAY_HOSTNAME: machine.address, RELAY_ADMISSION_URL: `http://${host.address}:${ADMIN_PORT}/api/v1/relays/admission`, RELAY_REGION_ID: `${region}`, RELAY_REGION_CODE: `r${region}`, DATA_DIR: machine.directory,
     });
     relays.set(region, relay);

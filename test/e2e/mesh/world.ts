@@ -11,6 +11,7 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import { openDoor } from '../../support/networks/door.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { startInternet, type Internet, type Machine } from '../../support/networks/internet.ts';
+import { programFile } from '../../support/programs.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
@@ -68,8 +69,6 @@ export interface World {
   pathTo(from: Member, to: Member): Promise<SeenPeer | undefined>;
 }
 
-const FILES = { admin: new URL('../../../cli/edge-admin.ts', import.meta.url).pathname, agent: new URL('../../../cli/edge-agent.ts', import.meta.url).pathname };
-
 /** Settings of programs. */
 type Env = Readonly<Record<string, string>>;
 
@@ -87,7 +86,7 @@ export async function startWorld(scope: Scope, env: Env | ((host: Machine) => En
     ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...typeof env === 'function' ? env(host) : env,
   };
   const startAdmin = async (): Promise<void> => {
-    const program = host.spawn(process.execPath, [FILES.admin, 'serve'], settings);
+    const program = host.spawn(process.execPath, [programFile('edge-admin'), 'serve'], settings);
     adminRuns.push(program);
     await program.logged('edge-admin is ready');
   };
@@ -120,7 +119,7 @@ async function freshDatabase(scope: Scope): Promise<TestConnection> {
 function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more: Readonly<Record<string, string>>): Member {
   const runs: Program[] = [];
   const env = { AGENT_DATA_DIR: join(machine.directory, 'data'), ENROLLMENT_KEY: enrollmentKey, LOG_LEVEL: 'debug', ...more };
-  const start = (): void => void runs.push(machine.spawn(process.execPath, [FILES.agent, 'up'], env));
+  const start = (): void => void runs.push(machine.spawn(process.execPath, [programFile('edge-agent'), 'up'], env));
   const node = (): string => {
     try {
       return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string }).node_id;
@@ -147,7 +146,7 @@ function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more
     get program() {
       return runs.at(-1) as Program;
     },
-    command: async (...words) => (await machine.run(process.execPath, [FILES.agent, ...words], env)).stdout,
+    command: async (...words) => (await machine.run(process.execPath, [programFile('edge-agent'), ...words], env)).stdout,
     async peers() {
       const { stdout } = await machine.run('wg', ['show', interfaceName(), 'dump']);
       return stdout.trim().split('\n').slice(1).map((line) => {

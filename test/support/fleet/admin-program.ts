@@ -5,8 +5,6 @@ import { createServer } from 'node:net';
 import type { Scope } from '../scope.ts';
 import { Program } from './program.ts';
 
-const FILE = new URL('../../../cli/edge-admin.ts', import.meta.url);
-
 /** An admin on a machine that is busy with many others may take this long to start, in ms. */
 const READY_MS_MAX = 90_000;
 
@@ -56,7 +54,7 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
       return current();
     },
     async start() {
-      const program = Program.start(scope, FILE, ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_NAME: name, ADMIN_URLS: door, ...env });
+      const program = Program.start(scope, 'edge-admin', ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_NAME: name, ADMIN_URLS: door, ...env });
       runs.push(program);
       await program.logged('edge-admin is ready', 0, READY_MS_MAX);
     },

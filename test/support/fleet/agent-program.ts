@@ -5,8 +5,6 @@ import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { Program } from './program.ts';
 
-const FILE = new URL('../../../cli/edge-agent.ts', import.meta.url);
-
 /** Agents of tests share a machine: each takes ports that are free, none makes a network interface, and users of a test are no accounts of the machine. */
 export const FREE_PORTS = { AGENT_API_PORT: '0', AGENT_SSH_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', VPN_ENABLED: 'false', AGENT_SSH_UNKNOWN_USERS: 'agent' } as const;
 
@@ -49,7 +47,7 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
       return current();
     },
     start(more = {}) {
-      runs.push(Program.start(scope, FILE, ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }));
+      runs.push(Program.start(scope, 'edge-agent', ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }));
     },
     async live() {
       await current().logged('Connected');

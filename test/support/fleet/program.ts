@@ -1,7 +1,8 @@
 /** A real program as a process of its own: what it says, how it ends, and signals to it. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { until } from '../until.ts';
+import { compileCache, programFile, withSourcePlaces, type ProgramName } from '../programs.ts';
 import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
 
 /** How a process ended. */
 export interface Exit {
@@ -9,8 +10,8 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Variables that a started program gets besides those that are given: enough to find the commands of the system, and code that was compiled before. */
-const INHERITED = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'];
+/** Variables that a started program gets besides those that are given, and code that was compiled before: enough to find the commands of the system. */
+const INHERITED = ['PATH', 'HOME'];
 
 /** One run of a program. */
 export class Program {
@@ -27,7 +28,7 @@ export class Program {
   private constructor(child: ChildProcess) {
     this.#child = child;
     this.pid = child.pid ?? 0;
-    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => { this.output += text; });
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => { this.output += withSourcePlaces(text); });
     this.exited = new Promise((resolve) => {
       child.on('close', (code, signal) => {
         this.exit = { code, signal };
@@ -36,15 +37,15 @@ export class Program {
     });
   }
 
-  /** Starts a program of this repository with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
-  static start(scope: Scope, file: URL, args: readonly string[], env: Readonly<Record<string, string>>): Program {
-    return Program.run(scope, process.execPath, [file.pathname, ...args], env);
+  /** Starts a program of this repository, or one of another place by its file, with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
+  static start(scope: Scope, program: ProgramName | URL, args: readonly string[], env: Readonly<Record<string, string>>): Program {
+    return Program.run(scope, process.execPath, [program instanceof URL ? program.pathname : programFile(program), ...args], env);
   }
 
   /** The same with any command. */
   static run(scope: Scope, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
     const inherited = Object.fromEntries(INHERITED.flatMap((name) => process.env[name] === undefined ? [] : [[name, process.env[name]]]));
-    const program = new Program(spawn(command, args, { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    const program = new Program(spawn(command, args, { env: { ...inherited, ...compileCache(args), ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
     scope.teardown(async () => {
       program.resume();
       program.kill();
