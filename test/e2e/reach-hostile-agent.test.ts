@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { MESSAGE_HEADER } from '../../transport/protocol/tunnel.ts';
+import { BUSY_MS } from '../support/busy.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { until } from '../support/until.ts';
 import { target } from '../transport/reach/rig.ts';
@@ -11,8 +12,8 @@ import { adminOf, agentOf, connectThrough, streamThrough } from './reach-rig.ts'
 
 const fleet = sharedFleet(test, { agents: 1 });
 
-/** A flood is cut within this, in ms. Source: invariants.md, L1 (2 s), and a second for a busy machine. */
-const CUT_MS_MAX = 3_000;
+/** A flood is cut within this, in ms. Source: invariants.md, L1. */
+const CUT_MS_MAX = 2_000 + BUSY_MS;
 
 /** What the admin may hold more than before after all of this, in MB. Source: its own limits of one tunnel and one stream, with room for the heap that Node keeps. */
 const GROWTH_MB_MAX = 192;

@@ -1,7 +1,7 @@
 /** How checks are run: in order, within their time, and whatever they do. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { diagnose, failed, passed, warned, type Check } from '../../../agent/doctor/check.ts';
+import { CHECK_MS_MAX, diagnose, failed, passed, warned, type Check } from '../../../agent/doctor/check.ts';
 
 const well = (name: string, ms = 0): Check => ({ name, look: async () => { await sleep(ms); return passed('Well.'); } });
 const hanging = (name: string): Check => ({ name, look: () => new Promise(() => {}) });
@@ -34,7 +34,7 @@ test('a check that hangs is over in its time, and is told to stop', async (t) =>
   const startedMs = performance.now();
   const report = await diagnose([{ name: 'hangs', look: (signal) => new Promise(() => { signal.addEventListener('abort', () => { isStopped = true; }); }) }, well('other')], { checkMsMax: 60 });
 
-  t.true(performance.now() - startedMs < 2_000);
+  t.true(performance.now() - startedMs < CHECK_MS_MAX);
   t.deepEqual([report.checks.map(({ status }) => status), isStopped], [['fail', 'pass'], true]);
   t.regex(report.checks[0]?.summary ?? '', /no answer within/u);
 });
@@ -44,7 +44,7 @@ test('however many hang, the whole is over in its time, and every check has its 
   const startedMs = performance.now();
   const report = await diagnose(names.map(hanging), { checkMsMax: 60, totalMsMax: 150 });
 
-  t.true(performance.now() - startedMs < 2_000);
+  t.true(performance.now() - startedMs < CHECK_MS_MAX);
   t.deepEqual(report.checks.map(({ name }) => name), names);
   t.true(report.checks.every(({ status }) => status === 'fail'));
   t.regex(report.checks[39]?.summary ?? '', /no time left/u);
