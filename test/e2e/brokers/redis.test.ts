@@ -12,7 +12,7 @@ import { openGate } from '../../support/gate.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 
-const { serial: test } = await peerTest('redis-server'); // serial: an admin each
+const test = await peerTest('redis-server');
 
 function trust(certificates: Certificates | null): void {
   if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
@@ -120,7 +120,7 @@ test('wrong settings stop the start, with a line that names each', async (t) => 
   t.regex(problem({ EVENT_BROKER_REDIS_URLS: 'redis://edge:word@127.0.0.1:6379' }), /^EVENT_BROKER_REDIS_URLS holds credentials: they should be in EVENT_BROKER_REDIS_USERNAME and EVENT_BROKER_REDIS_PASSWORD$/u);
   t.regex(problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'sentinel' }), /^EVENT_BROKER_REDIS_SENTINEL_GROUP is not set: /u);
   t.regex(problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'swarm' }), /^EVENT_BROKER_REDIS_MODE is "swarm": it should be /u);
-  const admin = Program.start(t, new URL('../../../cli/edge-admin.ts', import.meta.url), ['serve'], { MASTER_KEY: 'master-key-of-the-tests-1234', EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'redis' });
+  const admin = Program.start(t, 'edge-admin', ['serve'], { MASTER_KEY: 'master-key-of-the-tests-1234', EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'redis' });
   t.not((await admin.exited).code, 0);
   t.regex(admin.output, /^.*EVENT_BROKER_REDIS_URLS is not set: for redis it should be a list like redis:\/\/host:6379$/mu);
 });
