@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { randomBytes, randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { catalogue } from '../../api/catalogue.ts';
 import type { AnyOperation } from '../../api/operation.ts';
 import { inputSchema } from '../../api/schemas.ts';
@@ -11,7 +11,8 @@ import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
 import { enrollment, enrollRaw, type RawSession } from '../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 
-const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } }, {
+const { serial: test } = ava; // a hundred at once would measure how the admin bears a crowd
+const fleet = sharedFleet(ava, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } }, {
   title: 'no request and no frame was a bug, and the admin still serves',
   check: async (t) => {
     const { program, url } = fleet().admins[0] ?? {};
