@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { WebhookDeliveryResource, WebhookResource } from '../../actors/resources.ts';
 import { FLEET_KEYS } from '../support/fleet.ts';
-import { freePort } from '../support/fleet/admin-program.ts';
+import { freePort } from '../support/free-ports.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { until } from '../support/until.ts';
 import { startEdge, type Ended, type RunningEdge } from './edge-program.ts';

@@ -9,7 +9,7 @@ import type { CommandResource, EnrollmentKeyResource, ExecutionResource, NodeRes
 import { openDatabase } from '../../persistence/database.ts';
 import { createDatabase } from '../support/database.ts';
 import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
-import { freePort } from '../support/fleet/admin-program.ts';
+import { freePort } from '../support/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../support/fleet/agent-program.ts';
 import { Program } from '../support/fleet/program.ts';
 import { restClient } from '../support/fleet/rest.ts';

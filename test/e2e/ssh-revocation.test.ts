@@ -10,7 +10,7 @@ import { forgedAgent } from '../agent/ssh/raw-client.ts';
 import { askpass } from '../agent/ssh/ssh-rig.ts';
 import { DRAIN_MS_MAX } from '../../transport/proxies/limits.ts';
 import { BUSY_MS } from '../support/busy.ts';
-import { freePort } from '../support/fleet/admin-program.ts';
+import { freePort } from '../support/free-ports.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { createScope } from '../support/scope.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../actors/resources.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { freePort } from '../support/fleet/admin-program.ts';
+import { freePort } from '../support/free-ports.ts';
 import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import { answers, isSilent, openReceiver, type Receiver } from '../support/receiver.ts';
 import { createScope } from '../support/scope.ts';

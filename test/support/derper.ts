@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from './fleet/admin-program.ts';
+import { freePort } from './free-ports.ts';
 import { peerPath } from './peers.ts';
 import { mapOf } from './relay.ts';
 import type { Scope } from './scope.ts';

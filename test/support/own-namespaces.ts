@@ -22,12 +22,17 @@ const INIT = [
 
 const UNSHARE = ['unshare', '--pid', '--mount', '--fork', '--kill-child=KILL', '--mount-proc'];
 
+/** Whether this process is in the namespaces of a run. */
+export function isInOwnNamespaces(): boolean {
+  return process.env[INSIDE_VARIABLE] === 'yes';
+}
+
 /**
  * Goes on in such namespaces: this very process becomes their parent, so whoever ends it ends all. Returns why it could not, in one line,
  * or null when it is inside already. The environment inside is this one and `env`. Needs root, Linux and unshare.
  */
 export function enterOwnNamespaces(env: Readonly<Record<string, string>>): string | null {
-  if (process.env[INSIDE_VARIABLE] === 'yes') return null;
+  if (isInOwnNamespaces()) return null;
   if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined) return 'only root on Linux can make namespaces';
   const tried = spawnSync('unshare', [...UNSHARE.slice(1), 'sh', '-c', INIT], { encoding: 'utf8' });
   if (tried.status !== 0) return tried.error?.message ?? tried.stderr.trim().split('\n')[0] ?? 'unshare failed';

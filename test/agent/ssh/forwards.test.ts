@@ -11,7 +11,7 @@ import type { ExecutionContext } from 'ava';
 import type { ClientChannel } from 'ssh2';
 import { accountsOfMachine } from '../../../agent/ssh/accounts.ts';
 import { notDialled } from '../../../transport/streams/dialled.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectRaw } from './raw-client.ts';

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectRaw, execRaw } from './raw-client.ts';

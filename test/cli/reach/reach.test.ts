@@ -12,7 +12,7 @@ import test, { type ExecutionContext } from 'ava';
 import { certificates } from '../../support/certificates.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';

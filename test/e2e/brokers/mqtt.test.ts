@@ -8,7 +8,7 @@ import { consumeMqtt, startMosquitto, type Mosquitto, type MosquittoOptions } fr
 import { COMMAND_EVENT_TYPES, startPublishingAdmin } from '../../support/brokers/publishing-admin.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { certificates, type Certificates } from '../../support/certificates.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 

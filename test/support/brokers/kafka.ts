@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Admin } from '@platformatic/kafka';
 import { TOPICS } from '../../../actors/event-topics.ts';
 import { certificates, type Certificates } from '../certificates.ts';
-import { freePort } from '../fleet/admin-program.ts';
+import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CreateTopicCommand, SNSClient, SubscribeCommand } from '@aws-sdk/client-sns';
 import { CreateQueueCommand, DeleteMessageBatchCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import { freePort } from '../fleet/admin-program.ts';
+import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';

@@ -1,7 +1,7 @@
 /** Pub/Sub for tests: a server on a port of its own, and an independent reader, which speaks HTTP to it where the library speaks gRPC. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import { freePort } from '../fleet/admin-program.ts';
+import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';

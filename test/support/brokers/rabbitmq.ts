@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, type Channel, type ConsumeMessage } from 'amqplib';
 import { certificates, type Certificates } from '../certificates.ts';
-import { freePort } from '../fleet/admin-program.ts';
+import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';

@@ -1,8 +1,6 @@
 /** A real `edge-admin serve` that can be killed and started again on its port. */
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { Scope } from '../scope.ts';
+import { freePort } from '../free-ports.ts';
 import { Program } from './program.ts';
 
 /** An admin on a machine that is busy with many others may take this long to start, in ms. */
@@ -63,28 +61,4 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
       await current().exited;
     },
   };
-}
-
-/** Ports of tests, each end included: below those that Linux, Windows and macOS give away by themselves (32768, 49152), so that no connection takes one that was free a moment ago. */
-const PORTS = { least: 20_000, most: 32_767 } as const;
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORTS.least, PORTS.most + 1);
-    if (await isFree(port)) return port;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
-    throw error;
-  }
-  server.close();
-  await once(server, 'close');
-  return true;
 }

@@ -10,7 +10,7 @@ import type { MqttSettings } from '../../../transport/brokers/settings.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { consumeMqtt, startMosquitto, type Mosquitto } from '../../support/brokers/mosquitto.ts';
 import { certificates, type Certificates } from '../../support/certificates.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';

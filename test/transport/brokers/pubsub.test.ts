@@ -6,7 +6,7 @@ import { openPubSub } from '../../../transport/brokers/pubsub.ts';
 import type { Broker } from '../../../transport/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { consumePubSub, mindsFilters, providePubSub, PUBSUB_PROJECT, startPubSub, type PubSubServer } from '../../support/brokers/pubsub.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';

@@ -4,7 +4,7 @@ import { openSns } from '../../../transport/brokers/sns.ts';
 import type { Broker } from '../../../transport/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { arnPrefix, consumeSns, provideSns, SNS_REGION, startMoto, type AccessKey, type Moto } from '../../support/brokers/moto.ts';
-import { freePort } from '../../support/fleet/admin-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
