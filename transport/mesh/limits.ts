@@ -5,6 +5,9 @@ export const READ_EAGER_MS = 1_000;
 export const READ_BUSY_MS = 1_000;
 export const READ_IDLE_MS = 5_000;
 
+/** What was read so long ago, in ms, is read again before somebody is greeted. Not each time: a gateway greets thousands. */
+export const READ_GREETING_MS = 250;
+
 /** How often what is compared with what should be, without an input, in ms. */
 export const REPAIR_MS = 30_000;
 
@@ -29,8 +32,8 @@ export const KNOCKS = [
 /** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */
 export const TRY_MS_MAX = 5_000;
 
-/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement; the first is short, since a busy machine may miss the moment of a try. */
-export const TRY_AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
+/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement; two are short, since a busy machine may miss the moment of a try. */
+export const TRY_AGAIN_MS = [10_000, 10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 
 /** How soon a path that was lost is tried again, in ms, and how soon one whose ends moved. */
 export const TRY_LOST_MS = 5_000;
@@ -73,8 +76,11 @@ export const SILENCE_MS_MAX = 12_000;
 /** The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries again after 6 and after 13 s. Source: RFC 6298. */
 export const SILENCE_TALKING_MS_MAX = 5_000;
 
-/** A peer that sent data so long before it fell silent, in ms, was talking: two readings of a busy path, and one that was held up. */
-export const TALKED_MS_MAX = 3_000;
+/**
+ * A peer that sent data so long before it fell silent, in ms, was talking. An idle path is read so seldom that its talk may be seen only up to 5 s after it was cut;
+ * by then TCP waits up to 3.2 s before it sends again, and a reading may come 1 s after that. Source: RFC 6298, with 0.2 s at first as in Linux.
+ */
+export const TALKED_MS_MAX = 5_000;
 
 /** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
 export const SESSION_MS_MAX = 200_000;

@@ -42,8 +42,11 @@ interface None extends Known { readonly path: 'none'; readonly attempt: number }
 interface Relayed extends Known { readonly path: 'relayed'; readonly askedAtMs: number | null }
 /** Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this side. */
 interface Trying extends Known { readonly path: 'trying'; readonly startMs: number; readonly knock: number; readonly heardAt: string | null; readonly isHeard: boolean }
-/** `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent data last. */
-interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly talkedAtMs: number }
+/**
+ * `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent data last. `isAsked`: the peer, which lost the
+ * path, asked for a try sooner than it may.
+ */
+interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly talkedAtMs: number; readonly isAsked: boolean }
 
 /** The path to one peer. */
 export type PathState = None | Relayed | Trying | Direct;
@@ -97,8 +100,7 @@ export interface Met {
 /** A path to a peer that was just met. One that an earlier run left direct and alive stays as it is. */
 export function meet({ candidates, hasRelay, isFirst, reading }: Met, nowMs: number): PathStep {
   const known: Known = { candidates, hasRelay, isFirst, sinceMs: nowMs, dueMs: Infinity, last: reading, failures: 0, triedAtMs: null };
-  const isAlive = reading?.handshakeAgeMs != null && reading.handshakeAgeMs < SESSION_MS_MAX;
-  if (isAlive && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity });
+  if (reading !== null && hasSession(reading) && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, isAsked: false });
   return begin(known, isFirst, nowMs);
 }
 
@@ -157,7 +159,7 @@ function waitAfter(failures: number): number {
 }
 
 function becomeDirect(known: Known, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, sinceMs: nowMs, dueMs: Infinity }, ...effects);
+  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, isAsked: false, sinceMs: nowMs, dueMs: Infinity }, ...effects);
 }
 
 function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
@@ -167,8 +169,8 @@ function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
   const isHeard = receivedBytes > 0;
   const next = { ...state, last: reading };
   switch (next.path) {
-    case 'none': return isHeard ? found(next, reading, nowMs) : step(next);
-    case 'relayed': return readRelayed(next, reading, nowMs);
+    case 'none': return isHeard || isNewSession(reading, state.last) ? found(next, reading, nowMs) : step(next);
+    case 'relayed': return readRelayed(next, { reading, isHeard }, nowMs);
     case 'trying': return reading.way?.kind === 'direct' ? hearing(next, reading.way.endpoint, nowMs) : step(next);
     case 'direct': return readDirect(next, { reading, receivedBytes, sentBytes: reading.sentBytes - (before?.sentBytes ?? 0) }, nowMs);
     default: return unreachable(next);
@@ -179,12 +181,24 @@ function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
 function found(state: None, reading: PathReading, nowMs: number): PathStep {
   const known = { ...knownOf(state), failures: 0 };
   if (reading.way === null) return step(state);
+  // It greets, and its handshake is not done: a word of this side would cross it. Should it lead nowhere, this side goes on.
+  if (!hasSession(reading)) return step({ ...state, dueMs: Math.max(state.dueMs, nowMs + ATTEMPT_MS) });
   if (reading.way.kind === 'direct') return becomeDirect(known, reading.way.endpoint, nowMs, use(reading.way, true));
   return state.hasRelay ? relayed(known, 0, nowMs) : step(state);
 }
 
-function readRelayed(state: Relayed, reading: PathReading, nowMs: number): PathStep {
-  if (reading.handshakeAgeMs === null || reading.handshakeAgeMs >= SESSION_MS_MAX) return begin(knownOf(state), true, nowMs);
+function hasSession({ handshakeAgeMs }: PathReading): boolean {
+  return handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
+}
+
+/** The bytes of a handshake may have been read before it was done. */
+function isNewSession(reading: PathReading, last: PathReading | null): boolean {
+  return hasSession(reading) && last !== null && (last.handshakeAgeMs === null || last.handshakeAgeMs > (reading.handshakeAgeMs ?? 0));
+}
+
+function readRelayed(state: Relayed, { reading, isHeard }: { readonly reading: PathReading; readonly isHeard: boolean }, nowMs: number): PathStep {
+  // Both see at about the same time that their session is over: as everywhere the first one speaks, unless the peer did already.
+  if (!hasSession(reading)) return begin(knownOf(state), state.isFirst && !isHeard, nowMs);
   if (reading.way?.kind === 'relay') return step(state);
   // Packets came directly although nothing was agreed. Whether this side's would arrive is not known: over the relay they do, until both know.
   const isSoon = nowMs >= (state.triedAtMs ?? -Infinity) + TRY_MS_MIN && reading.way !== null;
@@ -214,7 +228,8 @@ function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { read
   // While it is silent it is judged by how it was before: not by the last moment, in which nothing may have been said.
   const talkedAtMs = receivedBytes > KEEPALIVE_BYTES ? nowMs : state.talkedAtMs;
   const isTalking = silentSinceMs !== null && silentSinceMs - talkedAtMs <= TALKED_MS_MAX;
-  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking, talkedAtMs };
+  // Who was talking is read often for a while: what TCP sends again into a path that was cut comes seconds apart.
+  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking || nowMs - talkedAtMs < TALKED_MS_MAX, talkedAtMs };
   if (silentSinceMs === null || nowMs - silentSinceMs < (isTalking ? SILENCE_TALKING_MS_MAX : SILENCE_MS_MAX)) return step(next);
   return next.hasRelay ? leave(next, nowMs, use(RELAY, true)) : begin(knownOf(next), true, nowMs);
 }
@@ -222,7 +237,8 @@ function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { read
 /** Back to the relay. */
 function leave(state: Direct, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
   const failures = nowMs - state.sinceMs >= STEADY_MS ? 0 : state.failures + 1;
-  return relayed({ ...knownOf(state), failures }, failures === 0 ? TRY_LOST_MS : waitAfter(failures), nowMs, ...effects);
+  const afterMs = state.isAsked ? Math.max(0, mayTryAtMs(state) - nowMs) : failures === 0 ? TRY_LOST_MS : waitAfter(failures);
+  return relayed({ ...knownOf(state), failures }, afterMs, nowMs, ...effects);
 }
 
 function relayOpened(state: PathState, nowMs: number): PathStep {
@@ -255,14 +271,24 @@ function soon(state: PathState, nowMs: number): PathStep {
 }
 
 function asked(state: PathState, nowMs: number): PathStep {
-  if (!mayTry(state, nowMs)) return step(state);
+  if (!mayTry(state, nowMs)) return askedTooSoon(state, nowMs);
   return tryAt(state, nowMs + AGREED_IN_MS, nowMs, { type: 'say-agreed', inMs: AGREED_IN_MS });
 }
 
 /** Nobody can make a path change faster than this. */
 function mayTry(state: PathState, nowMs: number): boolean {
-  if (state.path === 'trying' || !state.hasRelay) return false;
-  return nowMs >= (state.triedAtMs ?? -Infinity) + TRY_MS_MIN && (state.path !== 'direct' || nowMs >= state.sinceMs + TRY_MS_MIN);
+  return state.path !== 'trying' && state.hasRelay && nowMs >= mayTryAtMs(state);
+}
+
+function mayTryAtMs(state: PathState): number {
+  return Math.max(state.triedAtMs ?? -Infinity, state.path === 'direct' ? state.sinceMs : -Infinity) + TRY_MS_MIN;
+}
+
+/** The peer hears no answer, and asks again only after longer and longer: this side asks as soon as it may. */
+function askedTooSoon(state: PathState, nowMs: number): PathStep {
+  if (state.path === 'direct') return step({ ...state, isAsked: true });
+  if (state.path !== 'relayed' || state.askedAtMs !== null) return step(state);
+  return step({ ...state, dueMs: Math.min(state.dueMs, Math.max(nowMs, mayTryAtMs(state))) });
 }
 
 function answered(state: PathState, inMs: number, nowMs: number): PathStep {

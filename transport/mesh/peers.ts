@@ -6,7 +6,7 @@ import { publicKeyOf } from '../wireguard/keys.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
 import { perform, type Wish } from './deeds.ts';
 import {
-  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPLACED_MS, ROTATED_MS, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
+  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_GREETING_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPLACED_MS, ROTATED_MS, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
 } from './limits.ts';
 import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
@@ -65,6 +65,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   let told: { readonly privateKey: string; readonly addresses: string; readonly mtu: number } | null = null;
   let isWantedNew = true;
   let readAtMs = 0;
+  let heededAtMs = 0;
   let repairAtMs = 0;
   let lookAtMs = 0;
   let lastTurnMs = startedAtMs;
@@ -173,7 +174,8 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       return;
     }
     if (isWantedNew || nowMs >= repairAtMs) await repair(using, nowMs);
-    else if (nowMs >= readAtMs) await readAll(using);
+    // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added anew forgets the one under way.
+    else if (nowMs >= readAtMs || nowMs >= heededAtMs + READ_GREETING_MS && [...peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs)) await readAll(using);
     for (const { publicKey, message } of inbox.splice(0)) tell(publicKey, message);
     for (const { publicKey, wanted: { relay_region: region }, state } of peers.values()) {
       const carries = relays.carries(region);
@@ -335,6 +337,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   }
 
   function heed(readings: readonly PeerReading[]): void {
+    heededAtMs = performance.now();
     for (const reading of readings) {
       const peer = peers.get(reading.publicKey);
       if (peer === undefined) continue;

@@ -203,16 +203,3 @@ export async function untilPath(one: TestMember, other: TestMember, path: 'direc
     return there?.path === path && back?.path === path;
   });
 }
-
-/** Sends so many packets and says how many were answered. */
-export async function pinged(one: TestMember, other: TestMember, count: number, intervalSeconds = 0.05): Promise<{ readonly sent: number; readonly received: number; readonly gapMs: number }> {
-  const { stdout } = await one.machine.run('ping', ['-n', '-D', '-c', `${count}`, '-i', `${intervalSeconds}`, '-W', '2', other.ipv4]).catch((error: { stdout: string }) => error);
-  return readPing(stdout);
-}
-
-/** What `ping -D` said. `gapMs`: the longest time between two answers. */
-export function readPing(stdout: string): { readonly sent: number; readonly received: number; readonly gapMs: number } {
-  const times = [...stdout.matchAll(/^\[([\d.]+)\] \d+ bytes from/gmu)].map(([, seconds]) => Number(seconds) * 1_000);
-  const [, sent = '0', received = '0'] = /(\d+) packets transmitted, (\d+) received/u.exec(stdout) ?? [];
-  return { sent: Number(sent), received: Number(received), gapMs: Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time))) };
-}

@@ -1,6 +1,7 @@
 /** What a relay sees of two machines that talk through it. */
 import { peerTest } from '../../support/peer-test.ts';
 import { mapOfRelays, startMesh, untilPath, type TestRelay } from '../../support/mesh/members.ts';
+import { lostEchoes } from '../../support/networks/echoes.ts';
 import { startInternet } from '../../support/networks/internet.ts';
 import { until } from '../../support/until.ts';
 
@@ -19,9 +20,9 @@ test('a relay sees what two machines say only as ciphertext', async (t) => {
   const [one, other] = [await mesh.join(await left.machine('one')), await mesh.join(await right.machine('other'))];
   await untilPath(one, other, 'relayed');
 
-  const { stdout } = await one.machine.run('ping', ['-n', '-c', '20', '-i', '0.05', '-s', '1000', '-p', MARKER, other.ipv4]);
+  const lost = await lostEchoes(one.machine, other.ipv4, 20, { words: ['-s', '1000', '-p', MARKER] });
   await until('what the relay saw', () => program.lines().some(({ msg, bytes }) => msg === 'seen' && Number(bytes) > 40_000)); // there and back
 
-  t.regex(stdout, / 0% packet loss/u);
+  t.is(lost, 0);
   t.deepEqual([...new Set(program.lines().filter(({ msg }) => msg === 'seen').map(({ markers }) => markers))], [0]);
 });
