@@ -83,7 +83,7 @@ const storage = {
   DATABASE_URL: secret().refine((value) => URL.canParse(value) && ['postgres:', 'postgresql:'].includes(new URL(value).protocol))
     .meta({ expected: 'a URL like postgresql://user:password@host:5432/database' })
     .optional().meta({ defaultText: 'an embedded PostgreSQL', description: 'PostgreSQL to use.' }),
-  DATABASE_POOL_MAX: integer({ min: 2, max: 200 }).default(10).describe('Most connections to the database.'),
+  DATABASE_POOL_MAX: integer({ min: 2, max: 200 }).default(12).describe('Most connections to the database. From 8, four of them are for writes and leases alone.'),
   DATABASE_WAIT_MS: durationMs({ min: 0, max: 86_400_000 }).default(60_000).describe('How long a start waits for a database that is away or still starting.'),
   DATA_DIR: text().default('.data').describe('Directory of the embedded PostgreSQL and the generated key.'),
   ENCRYPTION_KEY: secret().transform(keyBytes).pipe(z.instanceof(Uint8Array))

@@ -161,7 +161,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const bus = createBus(log);
   const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
   const loader = createLoader(pool);
-  const leases = { ...createLeases(pool), checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
+  const leases = { ...createLeases(database.writes), checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
   const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
   const vpnRows = createVpnRows(pool, adminId);
   const vpn = openVpn(config, { hosts: vpnRows, embedded: createEmbeddedVpnRows(database) });
@@ -223,7 +223,7 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const reach = createReach({ tunnels, nodeByName: nodeNameLookUp(pool), domain: config.EDGE_VPN_DEFAULT_DOMAIN });
   const scrapes = createScrapeCounters();
   const adminMetrics = createAdminMetrics(metricSources({
-    version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, pool,
+    version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, database,
     totals: () => readTotals(pool, publishing.broker !== null), tunnels, gateway, observer, relay, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
   }));
   const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
@@ -333,7 +333,7 @@ interface Publishing {
 function createPublishing(config: AdminConfig, database: Database, committer: GroupCommitter, adminId: string, { directory }: Tree, leaseClockMs: () => number, log: Log): Publishing {
   const { pool } = database;
   const clock = systemClock;
-  const leases = channelLeases(pool, adminId);
+  const leases = channelLeases(database.writes, adminId);
   const channelPorts = (name: string) => ({
     lease: { claim: () => leases.claim(name), renew: (epoch: number) => leases.renew(name, epoch), release: (epoch: number) => leases.release(name, epoch) },
     leaseMs: CHANNEL_LEASE_MS, clock, leaseClockMs, random: Math.random, log,

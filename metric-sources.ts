@@ -26,7 +26,7 @@ export interface MeasuredParts {
   readonly tree: Tree;
   families(): readonly FamilySight[];
   readonly committer: GroupCommitter;
-  readonly pool: Database['pool'];
+  readonly database: Pick<Database, 'connections'>;
   totals(): Promise<Totals>;
   readonly tunnels: Tunnels;
   readonly gateway: Pick<Gateway, 'readings'>;
@@ -46,7 +46,7 @@ export interface MeasuredParts {
 
 /** The sources of an admin made of these parts. */
 export function metricSources(parts: MeasuredParts): MetricSources {
-  const { version, name, sessions, tree, committer, pool, tunnels, ssh, posts, broker, scrapes } = parts;
+  const { version, name, sessions, tree, committer, tunnels, ssh, posts, broker, scrapes } = parts;
   return {
     version, name,
     totals: () => parts.totals(),
@@ -62,7 +62,7 @@ export function metricSources(parts: MeasuredParts): MetricSources {
         deadLetters, crashes, escalations,
         commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
         ended: tree.ended,
-        database: { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount },
+        database: parts.database.connections(),
         tunnels: { open: tunnels.count(), opened: { ...tunnels.counters.opened } },
         mesh: parts.gateway.readings(),
         observer: parts.observer.readings(),

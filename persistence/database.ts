@@ -28,6 +28,13 @@ const IDLE_CONNECTION_MS_MAX = 30_000;
 /** Connections of MikroORM, beside those of the pool: only cold writes use them, each when it is its turn. */
 export const ORM_CONNECTIONS_MAX = 2;
 
+/**
+ * Connections that only the group commit and the leases use: however many reads wait for each other, none of them keeps a write or a renewal waiting (L1, L4).
+ * One for a batch, one for leases, two for what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN in all, everybody shares.
+ */
+const WRITE_CONNECTIONS = 4;
+const POOL_DIVIDED_MIN = 8;
+
 /** Where the database is. `host` may be the directory of a Unix socket. */
 export type Connection =
   | { readonly host: string; readonly port?: number; readonly user: string; readonly database: string; readonly password?: string }
@@ -45,6 +52,10 @@ export interface Database {
   readonly orm: MikroORM;
   /** For hot paths. Times come as Date, bigint as text. */
   readonly pool: Pool;
+  /** The same for the group commit and the leases, and for nobody else. */
+  readonly writes: Pool;
+  /** Connections in use and spare, and callers that wait for one. Without those of MikroORM. */
+  connections(): { readonly busy: number; readonly idle: number; readonly waiting: number };
   /** Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by a newer version. */
   migrate(): Promise<void>;
   /** Hears what is notified on these channels, on a connection of its own. */
@@ -55,15 +66,27 @@ export interface Database {
 
 /** Opens the database lazily: nothing is dialled before the first call. */
 export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
-  const pool = new Pool({ ...timed(connection), max: Math.max(1, poolMax - ORM_CONNECTIONS_MAX), idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
-  pool.on('error', lost);
-  pool.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
+  const opened = (max: number): Pool => {
+    const made = new Pool({ ...timed(connection), max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
+    made.on('error', lost);
+    made.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
+    return made;
+  };
+  const isDivided = poolMax >= POOL_DIVIDED_MIN;
+  const pool = opened(Math.max(1, poolMax - ORM_CONNECTIONS_MAX - (isDivided ? WRITE_CONNECTIONS : 0)));
+  const writes = isDivided ? opened(WRITE_CONNECTIONS) : pool;
   const orm = await openOrm(timed(connection), databaseName(connection), log);
 
   return {
     orm,
     pool,
+    writes,
+    connections: () => {
+      const pools = isDivided ? [pool, writes] : [pool];
+      const sum = (count: (one: Pool) => number): number => pools.reduce((total, one) => total + count(one), 0);
+      return { busy: sum((one) => one.totalCount - one.idleCount), idle: sum((one) => one.idleCount), waiting: sum((one) => one.waitingCount) };
+    },
     migrate: async () => {
       try {
         await bringUpToDate(untimed(connection), databaseName(connection), log);
@@ -73,7 +96,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
     },
     listen: (channels, clock) => startListener(untimed(connection), channels, clock, log),
     close: async () => {
-      await Promise.all([pool.end(), orm.close(true)]);
+      await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },
   };
 }

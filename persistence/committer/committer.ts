@@ -83,7 +83,7 @@ export interface CommitterPorts extends ColdPorts {
 /** A committer on this database. `committed` hears the notices of each batch after its commit, in commit order. */
 export function createCommitter(ports: CommitterPorts): GroupCommitter {
   const { vault, log, committed } = ports;
-  const { pool } = ports.database;
+  const { writes: pool } = ports.database;
   const durations = createHistogram(DURATION_BOUNDS_S);
   const sizes = createHistogram(SIZE_BOUNDS);
   /** Cold changes wait here and not at the pool: there, a wait behind others looks like a database that is away (L4). */

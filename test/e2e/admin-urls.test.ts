@@ -29,7 +29,7 @@ async function startAdmins(scope: Scope) {
   const directory = await mkdtemp(join(tmpdir(), 'edge-admin-urls-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const env: Record<string, string> = {
-    ...FLEET_KEYS, DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`, DATABASE_POOL_MAX: '6', ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ...FLEET_KEYS, DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`, DATABASE_POOL_MAX: '10', ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   };
   const envs = [{ ...env }, { ...env }] as const;
   const first = await prepareAdmin(scope, 'first', envs[0]);

@@ -138,7 +138,7 @@ function furnish(): void {
 
 async function startAdmin({ user, host, port, database }: TestConnection): Promise<void> {
   const admin = Program.run(scope, 'edge-admin', ['serve'], {
-    ...env, ...FLEET_KEYS, DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`, DATABASE_POOL_MAX: '6',
+    ...env, ...FLEET_KEYS, DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`, DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_URLS: ADMIN_URL, WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
   });
   await admin.logged('edge-admin is ready');

@@ -1,9 +1,10 @@
-/** Lists that are slow or locked out: no write waits for them (L4). */
+/** Reads that are slow or locked out: no write and no lease waits for them (L1, L4). */
 import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { createCommitter } from '../../persistence/committer/committer.ts';
+import { createLeases } from '../../persistence/leases.ts';
 import { CONNECT_MS_MAX, LOCK_MS_MAX } from '../../persistence/database.ts';
 import { commandRecord } from '../actors/world.ts';
 import { change } from './committer/rig.ts';
@@ -12,6 +13,9 @@ import { openedDatabase } from '../support/opened.ts';
 
 /** Far more than there are connections. */
 const LISTS = 60;
+
+/** More than there are connections for reads. */
+const READS = 20;
 
 /** A call ends within this, in ms: it waits for its turn or a connection, and then for the lock. Source: invariants, L3. */
 const ENDED_MS_MAX = 5_000;
@@ -36,4 +40,23 @@ test('lists of a table that somebody has locked, however many are asked for, tak
   t.true((await Promise.all(lists)).every((error) => error instanceof DatabaseUnavailable));
   t.true(endedMs < ENDED_MS_MAX, `${Math.round(endedMs)} ms`);
   t.deepEqual(log.lines, []);
+});
+
+test('reads that take every connection of theirs, each for long, keep neither a write nor a renewal waiting', async (t) => {
+  const opened = await openedDatabase(t);
+  const adminId = v7();
+  const committer = createCommitter({ database: opened, vault: opened.vault, adminId, log: recordingLog(), committed: () => {} });
+  const leases = createLeases(opened.writes);
+  const beganMs = performance.now();
+
+  const reads = Array.from({ length: READS }, () => opened.pool.query('select pg_sleep(2)').catch((error: unknown) => error));
+  const [refused] = await Promise.all([
+    committer.commit(null, [change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] })]),
+    leases.renew(adminId, []),
+  ]);
+  const tookMs = performance.now() - beganMs;
+
+  t.deepEqual(refused, []);
+  t.true(tookMs < CONNECT_MS_MAX, `${Math.round(tookMs)} ms`);
+  await Promise.all(reads);
 });

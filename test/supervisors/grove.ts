@@ -120,7 +120,7 @@ let groves = 0;
 export async function plantGrove(scope: Scope, options: GroveOptions = {}): Promise<Grove> {
   const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
-  const database = await openDatabase({ connection, poolMax: 6, log });
+  const database = await openDatabase({ connection, poolMax: 10, log });
   const vault = createVault(Buffer.alloc(32, 7));
   const reads = createReads({ ...database, vault, domain: 'edge.test', ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
   groves += 1;
@@ -134,7 +134,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     stirred.emit('told');
   });
   const committer = createCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
-  const leases = createLeases(database.pool);
+  const leases = createLeases(database.writes);
   const sessions = recordedSessions();
   const posts = recordedPosts();
   const loader = createLoader(database.pool);

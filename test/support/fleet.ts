@@ -82,7 +82,7 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
 
   const password = options.databasePassword === undefined ? '' : `:${options.databasePassword}`;
   const url = `postgresql://${connection.user}${password}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
-  const env = { ...FLEET_KEYS, DATABASE_URL: url, DATABASE_POOL_MAX: '6', ENCRYPTION_KEY: randomBytes(32).toString('base64'), ...options.env };
+  const env = { ...FLEET_KEYS, DATABASE_URL: url, DATABASE_POOL_MAX: '10', ENCRYPTION_KEY: randomBytes(32).toString('base64'), ...options.env };
   const admins: AdminProgram[] = [];
   for (let index = 1; index <= (options.admins ?? 1); index += 1) admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));
   await Promise.all(admins.map((admin) => admin.start()));

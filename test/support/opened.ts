@@ -18,7 +18,7 @@ export const DOMAIN = 'edge.test';
 /** A database of the test's own, closed and dropped at its end. */
 export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<Opened> {
   const connection = await createDatabase(t);
-  const database = await openDatabase({ connection, poolMax: 6, log: silentLog });
+  const database = await openDatabase({ connection, poolMax: 10, log: silentLog });
   t.teardown(() => database.close());
   const vault = createVault(Buffer.alloc(32, 7));
   const reads = createReads({ ...database, vault, domain: DOMAIN, ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });

@@ -82,7 +82,7 @@ export async function startWorld(scope: Scope, env: Env | ((host: Machine) => En
   const host = await internet.host('admin');
   const adminRuns: Program[] = [];
   const settings = {
-    ...FLEET_KEYS, DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`, DATABASE_POOL_MAX: '6',
+    ...FLEET_KEYS, DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`, DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...typeof env === 'function' ? env(host) : env,
   };
   const startAdmin = async (): Promise<void> => {

@@ -39,7 +39,7 @@ export interface Rig {
 export async function openRig(t: ExecutionContext, beside?: TestConnection): Promise<Rig> {
   const connection = beside ?? (await createDatabase(t));
   const log = recordingLog();
-  const database = await openDatabase({ connection, poolMax: 6, log });
+  const database = await openDatabase({ connection, poolMax: 10, log });
   t.teardown(() => database.close());
   const notices: Notice[] = [];
   const adminId = v7();
@@ -47,7 +47,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
   const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> => (await database.pool.query<R>(text, values)).rows;
   const rig: Rig = {
     connection, committer, adminId, notices, log, rows,
-    leases: createLeases(database.pool),
+    leases: createLeases(database.writes),
     async commit(lease, writes) {
       const changes = writes.map((write) => ('write' in write ? write : change(write)));
       const refused = await committer.commit(lease, changes);
