@@ -1,6 +1,5 @@
 /** Recordings of SSH sessions, through a whole admin: brought by nodes, read on every surface, and deleted. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { request as send, type ClientRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
@@ -117,14 +116,12 @@ test('the longest recording that the settings allow comes in', async (t) => {
 
 test('a node sends one at a time, and whoever is too slow does not keep another one out', async (t) => {
   const { admin, upload: put, one, two } = await world(t);
-  const slow = send(`${admin.url}${RECORDING_PATH}${randomUUID()}`, { method: 'PUT', headers: { authorization: `Bearer ${one.token}`, 'content-type': 'application/gzip', 'content-length': '1000', expect: '100-continue' } });
-  slow.flushHeaders();
-  await once(slow, 'continue');
+  const slow = drip(t, admin.url, one.token);
 
   let busy = await put();
   await until('the slow one to be inside', async () => (busy = await put()).status === 503);
   const other = await put({}, two.token);
-  slow.on('error', () => {}).destroy();
+  slow.end();
   await until('its place to be free', async () => (await put()).status === 201);
 
   t.deepEqual([busy.error?.code, busy.headers.get('retry-after'), other.status], ['service_unavailable', '2', 201]);
@@ -194,7 +191,7 @@ test('a node stores no recording under the user of another node, and one under i
 });
 
 /** Begins an upload that goes no further, again while there is no place for it: the honest one may have had the last. */
-function drip(t: ExecutionContext, url: string, token: string): { isCut(): boolean } {
+function drip(t: ExecutionContext, url: string, token: string): { isCut(): boolean; end(): void } {
   let sent: ClientRequest;
   const begin = (): void => {
     sent = send(`${url}${RECORDING_PATH}${randomUUID()}`, { method: 'PUT', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/gzip', 'content-length': 60_000 } });
@@ -204,8 +201,9 @@ function drip(t: ExecutionContext, url: string, token: string): { isCut(): boole
     }).write('x');
   };
   begin();
-  t.teardown(() => { sent.destroy(); });
-  return { isCut: () => sent.destroyed || sent.socket?.destroyed === true };
+  const end = (): void => void sent.destroy();
+  t.teardown(end);
+  return { isCut: () => sent.destroyed || sent.socket?.destroyed === true, end };
 }
 
 test('uploads that drip make room for the next node when all places are taken', async (t) => {
