@@ -101,10 +101,15 @@ function scraped({ operationId, summary, tag, pathFields, queryFields, type, sch
   };
 }
 
-/** Lists are written with commas, as the filters take them. */
+/** Lists are written with commas, as the filters take them: no value has one. */
 function queryParameter(name: string, { description, ...schema }: JsonSchema, required: boolean): Json {
   const style = schema.type === 'array' ? { style: 'form', explode: false } : {};
-  return { name, in: 'query', required, ...(description === undefined ? {} : { description }), ...style, schema };
+  return { name, in: 'query', required, ...(description === undefined ? {} : { description }), ...style, schema: { ...schema, ...commaFree(schema) } };
+}
+
+function commaFree({ items }: JsonSchema): Json {
+  const isText = typeof items === 'object' && 'type' in items && items.type === 'string' && items.enum === undefined && items.format === undefined;
+  return isText ? { items: { ...items, not: { pattern: String.raw`[\u0000,]` } } } : {};
 }
 
 function reference(name: string): Json {
