@@ -1,12 +1,12 @@
 import { relative } from 'node:path';
 import durations from './test/durations.json' with { type: 'json' };
 
-/** Tests run as processes of their own (native addons and signals want that), two at a time: machines of two cores stay usable. The longest come first. */
+/** Tests run as processes of their own (native addons and signals want that), three at a time, as many of them wait for other programs most of the time. The longest come first. */
 export default {
   files: ['test/**/*.test.ts'],
   extensions: ['ts'],
   workerThreads: false,
-  concurrency: 2,
+  concurrency: 3,
   timeout: '2m',
   require: ['./test/support/duration-recorder.ts'],
   sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),
