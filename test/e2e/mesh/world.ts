@@ -9,6 +9,7 @@ import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { openDoor } from '../../support/networks/door.ts';
+import { lostEchoes as lostEchoesOf } from '../../support/networks/echoes.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { startInternet, type Internet, type Machine } from '../../support/networks/internet.ts';
 import { programFile } from '../../support/programs.ts';
@@ -177,10 +178,8 @@ export function pings(from: Member, name: string, { packets = 1 } = {}): Promise
 }
 
 /** How many of so many echoes, five a second, got lost. */
-export async function lostEchoes(from: Member, name: string, packets: number): Promise<number> {
-  const { stdout } = await from.machine.run('ping', ['-q', '-c', `${packets}`, '-i', '0.2', '-W', '5', name]).catch((error: Error & { readonly stdout?: string }) => ({ stdout: error.stdout ?? '' }));
-  const [, received] = /(\d+) received/u.exec(stdout) ?? [];
-  return packets - Number(received ?? 0);
+export function lostEchoes(from: Member, name: string, packets: number): Promise<number> {
+  return lostEchoesOf(from.machine, name, packets, { intervalSeconds: 0.2 });
 }
 
 /** Resolves when a name answers from there. */
