@@ -63,7 +63,7 @@ export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: 
 type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
-export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, reading }: Said<'mesh-read'>, domain: string, nowMs: number): Step<ClusterState> {
+export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, number, reading }: Said<'mesh-read'>, domain: string): Step<ClusterState> {
   const { mesh } = state;
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
@@ -74,8 +74,8 @@ export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, re
   const removed = [...mesh.peers.keys()].filter((key) => !peers.has(key));
   if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut)) return refused.length === 0 ? unchanged(state) : step(state, [], refused);
 
-  // The first number of an actor is above all that an earlier one of the same epoch can have told.
-  const revision = { epoch, number: mesh.revision?.epoch === epoch ? mesh.revision.number + 1 : nowMs };
+  // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it left, and is told all.
+  const revision = { epoch, number };
   const changes = mesh.revision?.epoch === epoch ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX) : [];
   const ofNode = new Map([...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])));
   const listeners = new Set([...mesh.listeners].filter((node) => ofNode.has(node) || !mesh.ofNode.has(node)));

@@ -28,8 +28,8 @@ export type ClusterMessage =
   | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: EnrolledBefore | null; readonly recoveryKeyHash: Uint8Array | null; readonly machineSecretHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
-  /** The rows of its network, read under this epoch of the ownership. */
-  | { readonly type: 'mesh-read'; readonly epoch: number; readonly reading: MeshReading }
+  /** The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an admin, ever higher. */
+  | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: MeshReading }
   /** A member is connected and holds this state of the network; null: none. */
   | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: MeshRevision | null }
   /** A member wants a direct path to the peer with this key. */

@@ -44,7 +44,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'count-changed':
         return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
       case 'mesh-read':
-        return meshRead(state, record, message, settings.vpnDomain, nowMs);
+        return meshRead(state, record, message, settings.vpnDomain);
       case 'mesh-wanted':
         return meshWanted(state, record, message, settings.vpnDomain);
       case 'direct-wanted':

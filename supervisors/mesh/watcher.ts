@@ -46,6 +46,8 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
   let isStopped = false;
   let cancelLook = (): void => {};
   let looksLeft = 0;
+  /** Of the last reading: above all that an earlier run of this admin can have told. */
+  let number = 0;
 
   function want(cluster: ClusterId): void {
     if (isStopped || !held.holds(cluster)) return;
@@ -75,7 +77,8 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
         const epoch = epochs.get(reading.cluster);
         if (epoch === undefined || still.get(reading.cluster) !== epoch) continue; // somebody else tells its members now (O1)
         known.set(reading.cluster, epoch);
-        tell(reading.cluster, { type: 'mesh-read', epoch, reading });
+        number = Math.max(number + 1, clock.nowMs());
+        tell(reading.cluster, { type: 'mesh-read', epoch, number, reading });
       }
     } catch (error) {
       log.warn({ error }, 'the networks of clusters could not be read: they are read again');

@@ -85,7 +85,7 @@ const CLUSTER: Cases<'cluster'> = {
     existing: null, recoveryKeyHash: null, machineSecretHash: null, credentials, aliasIds: [],
   }),
   'count-changed': () => ({ by: 0 }),
-  'mesh-read': ({ cluster }) => ({ epoch: 1, reading: { cluster, members: [], gateway: null } }),
+  'mesh-read': ({ cluster }) => ({ epoch: 1, number: 1, reading: { cluster, members: [], gateway: null } }),
   'mesh-wanted': ({ node }) => ({ node, revision: null }),
   'direct-wanted': ({ node }) => ({ node, publicKey: 'x' }),
   refused: () => REFUSED,

@@ -23,7 +23,7 @@ export const MESH_TRY_IN_MS_MAX = 5_000;
 /** Region of a relay map. Source: DERPMap. */
 export const RelayRegion = z.int().min(1).max(65_535);
 
-/** One state of a network, as its owner counts: the epoch of the ownership, and a number that rises by one with each change. */
+/** One state of a network, as its owner counts: the epoch of the ownership, and a number that rises with each change and is no other network's of the same admin. */
 export const MeshRevision = z.object({ epoch: z.int().min(1), number: z.int().min(0) });
 export type MeshRevision = z.infer<typeof MeshRevision>;
 

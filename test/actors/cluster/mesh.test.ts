@@ -36,6 +36,7 @@ class Listening {
   state: ClusterState = { id: CLUSTER, record: clusterRecord(), mesh: NO_MESH };
   effects: Effect[] = [];
   nowMs = NOW_MS;
+  number = 0;
 
   say(message: ClusterMessage): this {
     const { state, effects } = behaviour.transition(this.state, message, this.nowMs);
@@ -45,7 +46,8 @@ class Listening {
   }
 
   read(members: readonly MeshMemberRecord[], gateway: typeof GATEWAY | null = null, epoch = EPOCH): this {
-    return this.say({ type: 'mesh-read', epoch, reading: { cluster: CLUSTER, members, gateway } });
+    this.number = Math.max(this.number + 1, this.nowMs);
+    return this.say({ type: 'mesh-read', epoch, number: this.number, reading: { cluster: CLUSTER, members, gateway } });
   }
 
   wants(number: number, revision: MeshRevision | null = null): this {

@@ -40,12 +40,12 @@ function rig(owned: Map<ClusterId, number>) {
 }
 
 test('what is owned is read when it starts, and told under its epoch', async (t) => {
-  const { watcher, told, pass } = rig(new Map([[cluster(1), 4]]));
+  const { watcher, clock, told, pass } = rig(new Map([[cluster(1), 4]]));
 
   watcher.start();
   await pass(GATHER_MS);
 
-  t.deepEqual(told, [[cluster(1), { type: 'mesh-read', epoch: 4, reading: { cluster: cluster(1), members: [], gateway: null } }]]);
+  t.deepEqual(told, [[cluster(1), { type: 'mesh-read', epoch: 4, number: clock.nowMs(), reading: { cluster: cluster(1), members: [], gateway: null } }]]);
 });
 
 test('changes that come together are one read, those of others are none', async (t) => {
@@ -58,6 +58,18 @@ test('changes that come together are one read, those of others are none', async 
   await pass(GATHER_MS);
 
   t.deepEqual(reads, [[cluster(1), cluster(2)]]);
+});
+
+test('no two networks have a state of the same number, also those read in one moment and after the clock was set back', async (t) => {
+  const { watcher, clock, told, time, pass } = rig(new Map([[cluster(1), 1], [cluster(2), 1]]));
+  const startMs = clock.nowMs();
+  watcher.start();
+  await pass(GATHER_MS);
+  time.setBackMs = 3_600_000;
+  watcher.changed(cluster(1));
+  await pass(GATHER_MS);
+
+  t.deepEqual(told.map(([, message]) => message.type === 'mesh-read' && message.number - startMs), [GATHER_MS, GATHER_MS + 1, GATHER_MS + 2]);
 });
 
 test('a cluster that became ours, or ours again, is read', async (t) => {

@@ -12,6 +12,9 @@ const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'w
 /** What a direct path may take to be noticed as dead and replaced, in ms. Source: the promise of at most 20 s. */
 const CUT_MS_MAX = 20_000;
 
+/** Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by it. Source: docs/decisions/mesh-paths.md, measured. */
+const KNOCK_LOST_MAX = 1;
+
 /** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
 interface World {
   readonly near: TestMember;
@@ -44,12 +47,12 @@ test.before(async () => {
 ava.after.always(() => scope.end());
 
 /**
- * Sends so many packets and waits for the answers: none may be missing. The first one has time for a handshake, which WireGuard tries again only after 5 s
+ * Sends so many packets and waits for the answers: no more than `lostMax` may be missing. The first one has time for a handshake, which WireGuard tries again only after 5 s
  * where two crossed or one was lost.
  */
-async function answered(one: TestMember, other: TestMember, count = 10): Promise<boolean> {
+async function answered(one: TestMember, other: TestMember, count = 10, lostMax = 0): Promise<boolean> {
   await until(`${one.machine.name} hears ${other.machine.name}`, () => one.machine.run('ping', ['-n', '-c', '1', '-W', '2', other.ipv4]).then(() => true));
-  return await lostEchoes(one.machine, other.ipv4, count) === 0;
+  return await lostEchoes(one.machine, other.ipv4, count) <= lostMax;
 }
 
 /** A TCP connection through the mesh that carries a line each 100 ms, both ways. */
@@ -79,7 +82,8 @@ test.serial('packets go directly wherever one of two can be reached, and over th
     untilPath(near, hard, 'relayed'), untilPath(easy, blocked, 'relayed'), untilPath(hard, blocked, 'relayed'), untilPath(open, blocked, 'relayed'),
   ]);
 
-  for (const [one, other] of [[near, neighbour], [near, easy], [open, hard], [near, hard], [hard, blocked], [open, blocked]] as const) t.true(await answered(one, other, 5), `${one.machine.name} ${other.machine.name}`);
+  for (const [one, other] of [[near, neighbour], [near, easy], [open, hard]] as const) t.true(await answered(one, other, 5), `${one.machine.name} ${other.machine.name}`);
+  for (const [one, other] of [[near, hard], [hard, blocked], [open, blocked]] as const) t.true(await answered(one, other, 5, KNOCK_LOST_MAX), `${one.machine.name} ${other.machine.name}`);
   // On one LAN by its own addresses.
   t.true((await near.machine.run('wg', ['show', near.interfaceName, 'endpoints'])).stdout.includes(`${neighbour.machine.address}:`));
 });
