@@ -1,5 +1,6 @@
 /** SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some tens of ms of a processor, and 19 MiB. */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 import type { Passwords } from '../../actors/kit/ports.ts';
 import { createFairQueue } from './fair-queue.ts';
@@ -16,8 +17,11 @@ const HASH_BYTES = 32;
 /** The version of Argon2 that is 1.3, as a hash names it. */
 const VERSION = 19;
 
-/** Hashes at a time: two of the four threads that Node also resolves names and reads files with. */
-export const HASHING_MAX = 2;
+/**
+ * Hashes at a time: at most two of the four threads that Node also resolves names and reads files with, and never the last core. Where two hashes had both
+ * cores of a machine, three nodes that guess passwords tripled the p99 of everybody's commands (L1, `npm run bench -- liars`).
+ */
+export const HASHING_MAX = Math.min(2, Math.max(1, availableParallelism() - 1));
 
 /** Hashes that wait for those, at most: some two seconds of work. Beyond, who asks is turned away. */
 export const HASHES_WAITING_MAX = 64;
