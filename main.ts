@@ -39,7 +39,7 @@ import { MESH_CHANGES, readMeshes, storeGateway } from './persistence/mesh/readi
 import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './persistence/mesh/vpn-rows.ts';
 import { relayClustersLookUp } from './persistence/mesh/relay-admission.ts';
 import { hearPeers } from './persistence/peer-listener.ts';
-import { tellEnded, tellPeers, wantTunnel } from './persistence/peers.ts';
+import { tellPeers, wantTunnel } from './persistence/peers.ts';
 import { announcePresence } from './persistence/peer-presence.ts';
 import { storePresence } from './persistence/presence.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './persistence/publishing/broker-rows.ts';
@@ -283,9 +283,9 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
   unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
-  const sweeps = createSweeps(pool, { executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
+  const sweeps = createSweeps(pool, { adminId, executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
   const goneAfterMs = config.RANDOM_NODE_FORGET_AFTER_MS;
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, findGone: async () => (goneAfterMs === 0 ? [] : findGone(pool, tree.ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, GONE_NODES_MAX)), storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() }, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, tellOwners: (ended) => tellEnded(pool, adminId, ended), isClockRight: () => !clock.isSkewed() }));
+  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, findGone: async () => (goneAfterMs === 0 ? [] : findGone(pool, tree.ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, GONE_NODES_MAX)), storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() }, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }

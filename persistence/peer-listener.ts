@@ -3,7 +3,7 @@ import type { Clock, Log } from '../actors/kit/ports.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
-import { deletedNodes, PEER_WORDS, readPeerWord, tellPeers } from './peers.ts';
+import { deletedNodes, expiredLately, PEER_WORDS, readPeerWord, tellPeers } from './peers.ts';
 import type { Listener } from './publishing/listener.ts';
 
 /** What it is done with. */
@@ -23,11 +23,11 @@ export interface PeerListenerPorts {
 export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, heard, ended, clock, log }: PeerListenerPorts): Listener {
   const listener = database.listen([PEER_WORDS], clock);
   listener.onNotice((_channel, payload) => {
-    if (payload === null) void endDeleted();
+    if (payload === null) void catchUp();
     const word = payload === null ? null : readPeerWord(payload);
     if (word === null) return;
     if (word.type === 'here') heard(word.from);
-    if (word.type === 'executions-ended' && word.from !== adminId) for (const [node, pairs] of Map.groupBy(word.ended, ([id]) => id)) ended(node, pairs.map(([, execution]) => execution));
+    if (word.type === 'executions-ended' && word.from !== adminId) endExecutions(word.ended);
     if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
     if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
     if (word.type !== 'tunnel-wanted' || word.to !== adminId || sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
@@ -35,12 +35,17 @@ export function hearPeers(database: Database, adminId: string, { sendToNode, tun
   });
   return listener;
 
-  /** What was said while nobody listened is worth nothing any more, but that a node is gone. */
-  async function endDeleted(): Promise<void> {
+  function endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
+    for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id)) ended(node, ofNode.map(([, execution]) => execution));
+  }
+
+  /** What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended. */
+  async function catchUp(): Promise<void> {
     try {
+      endExecutions((await expiredLately(database.pool, adminId)).map(({ node, execution }) => [node, execution]));
       for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
     } catch (error) {
-      log.warn({ error }, 'tunnels to nodes that were deleted meanwhile may still be open');
+      log.warn({ error }, 'what other admins ended meanwhile may still be open or run here');
     }
   }
 }

@@ -1,5 +1,5 @@
 /** What admins say to each other through the database: a few words that are worth nothing later, and are lost when nobody listens. */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { rowsOf, sql } from './reads/sql.ts';
@@ -32,17 +32,28 @@ export function readPeerWord(payload: string): PeerWord | null {
   }
 }
 
-/** Tells all admins. Rejects with DatabaseUnavailable when the database is away. */
-export async function tellPeers(pool: Pool, word: PeerWord): Promise<void> {
-  await rowsOf(pool, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
+/** Tells all admins, in a transaction once it is committed. Rejects with DatabaseUnavailable when the database is away. */
+export async function tellPeers(client: Pool | PoolClient, word: PeerWord): Promise<void> {
+  await rowsOf(client, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
 }
 
 /** Pairs of ids in one word: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL, NOTIFY. */
 const ENDED_PAIRS_MAX = 90;
 
-/** Tells the other admins which executions a sweep of this one ended. Rejects with DatabaseUnavailable when the database is away. */
-export async function tellEnded(pool: Pool, from: string, ended: readonly (readonly [NodeId, ExecutionId])[]): Promise<void> {
-  for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX) await tellPeers(pool, { type: 'executions-ended', from, ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]) });
+/** Tells the other admins which executions a sweep of this one ended, in its transaction: no crash comes between (C7). Rejects with DatabaseUnavailable when the database is away. */
+export async function tellEnded(client: PoolClient, from: string, ended: readonly (readonly [NodeId, ExecutionId])[]): Promise<void> {
+  for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX) await tellPeers(client, { type: 'executions-ended', from, ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]) });
+}
+
+/** How far back an admin looks for what ended while it did not listen, in ms: a connection that is gone is noticed after 10 s and dialled again within 5. And how much it looks at. */
+const MISSED_MS_MAX = 60_000;
+const MISSED_ENDS_MAX = 10_000;
+
+/** Executions on nodes of this admin that expired lately: what it asks when it may have missed that it was told. */
+export async function expiredLately(pool: Pool, adminId: string): Promise<readonly { readonly node: NodeId; readonly execution: ExecutionId }[]> {
+  return rowsOf(pool, 'looking for executions that expired meanwhile', sql`
+    select e.node_id as node, e.id as execution from command_execution e join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
+    where e.finished_at > clock_timestamp() - ${MISSED_MS_MAX}::int * interval '1 ms' and e.status = 'expired' order by e.finished_at desc limit ${MISSED_ENDS_MAX}::int`);
 }
 
 /** Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now. */

@@ -66,14 +66,12 @@ export interface SweeperPorts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
-  /** Tells the other admins of what ended on nodes that are theirs. */
-  readonly tellOwners: (ended: readonly (readonly [NodeId, ExecutionId])[]) => Promise<void>;
   /** Whether the clock of this machine agrees with the database's: where it does not, one of them is wrong, and nothing is deleted by it (O2). */
   readonly isClockRight: () => boolean;
 }
 
 /** Starts all sweeps. The returned function stops them and resolves when the last batch is over. */
-export function startSweeper({ sweeps, directory, bus, clock, log, tellOwners, isClockRight }: SweeperPorts): () => Promise<void> {
+export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight }: SweeperPorts): () => Promise<void> {
   let stopped = false;
   const running = new Set<Promise<void>>();
 
@@ -103,14 +101,12 @@ export function startSweeper({ sweeps, directory, bus, clock, log, tellOwners, i
     else log.error({ error, what }, 'a sweep failed');
   }
 
-  /** Only their owners have the sessions by which their processes are ended. */
-  async function ended(executions: readonly Ended[]): Promise<boolean> {
+  /** The owners of nodes that are not here were told with the commit. */
+  function ended(executions: readonly Ended[]): boolean {
     const notices: Notice[] = executions.map((one) => ({ type: 'execution-changed', execution: one.execution, command: one.command, node: one.node, clusterName: one.clusterName, status: one.status, exitCode: null }));
     if (notices.length > 0) bus.publish([...notices, { type: 'events-stored' }]);
     const byNode = Map.groupBy(executions, (one) => one.node);
     for (const [id, ofNode] of byNode) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) } });
-    const elsewhere = executions.filter(({ node, status }) => status === 'expired' && !directory.isResident({ kind: 'node', id: node }));
-    if (elsewhere.length > 0) await tellOwners(elsewhere.map(({ node, execution }) => [node, execution] as const));
     return executions.length >= sweeps.batchRows;
   }
 

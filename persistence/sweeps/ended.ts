@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
+import { tellEnded } from '../peers.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
@@ -21,8 +22,9 @@ export interface EndedExecution {
  * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one transaction.
  * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that a transaction with a
  * higher id changed and committed before this one came to them: its event would be read after ours, though it came first (V2). Its output parts go with it.
+ * The other admins are told by `adminId`: only the owner of a node has the session by which its process is ended (C7).
  */
-export async function expireDue(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
+export async function expireDue(pool: Pool, now: Sql, adminId: string, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'expiring executions', async (client) => {
     const rows = await rowsOf<ExecutionRow>(client, 'expiring executions', sql`
       with due as (
@@ -34,6 +36,7 @@ export async function expireDue(pool: Pool, now: Sql, limit: number): Promise<re
       select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`);
     await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.expired', row, row.updated_at)));
     await dropParts(client, rows);
+    await tellEnded(client, adminId, rows.map(({ id, node_id }) => [node_id, id]));
     return rows.map((row) => ended(row, 'expired'));
   });
 }

@@ -36,6 +36,12 @@ export interface Pruned {
   readonly publicKeys: number;
 }
 
+/** Who sweeps, and what is kept. */
+export interface SweepOptions extends Retention {
+  /** The admin whose sweeps these are. */
+  readonly adminId: string;
+}
+
 export interface Sweeps {
   /** Ends executions past their expiry, at most `limit` in one transaction. As many as the limit: there may be more. */
   expireDue(limit?: number): Promise<readonly EndedExecution[]>;
@@ -51,9 +57,9 @@ export interface Sweeps {
  * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken from the database's
  * clock inside the statement (O2); `now` is for tests.
  */
-export function createSweeps(pool: Pool, { executionDays, eventDays, deliveryDays, recordingDays }: Retention, now = DATABASE_NOW): Sweeps {
+export function createSweeps(pool: Pool, { adminId, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions, now = DATABASE_NOW): Sweeps {
   return {
-    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, limit),
+    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, adminId, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
     dropOf: (node, limit = SWEEP_ROWS_MAX) => dropOf(pool, now, node, limit),
     prune: async (limit = SWEEP_ROWS_MAX) => {

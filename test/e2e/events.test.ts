@@ -1,6 +1,7 @@
 /** Every event that the product emits, as a subscriber of a running admin gets it from real changes: exact, a CloudEvent, free of secrets, and told at the time of the change. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { v7 } from 'uuid';
 import { CloudEvent } from 'cloudevents';
 import { Pool } from 'pg';
 import { envelopeOf } from '../../actors/event-catalogue.ts';
@@ -169,7 +170,7 @@ test('a finished execution that is pruned is told of as it was', async (t) => {
   await fleet.sql(`update command_execution set finished_at = finished_at - interval '31 days' where command_id = $1`, [command.id]);
   const beganMs = Date.now();
 
-  await createSweeps(pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).prune(); // as the admin does each minute
+  await createSweeps(pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).prune(); // as the admin does each minute
 
   const pruned = await toldOnce('edge.command_execution.pruned', { command_id: command.id });
   t.deepEqual(pruned.data, data);

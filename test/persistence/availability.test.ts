@@ -39,7 +39,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
   const reads = createReads({ orm, pool, vault, domain: 'x', ranges: { v4Ranges: ['10.0.0.0/8'], v4Prefix: 24 } });
   const loader = createLoader(pool);
   const records = createRecords(pool);
-  const sweeps = createSweeps(pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
   const registry = createAdminRegistry(orm, { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 }, { nowMs: () => Date.now() });
   const id = v7();
   const query = { filters: [], sort: [], page: 1, pageSize: 20 };

@@ -1,5 +1,6 @@
 /** Time as the database tells it, beside a machine whose clock is wrong (O2). */
 import test from 'ava';
+import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { SKEW_MS_MAX, startDatabaseClock } from '../../persistence/database-clock.ts';
 import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
@@ -66,7 +67,7 @@ test('sweeps take every cutoff from the database: what is due and old by its clo
   await pool.query(`update command_execution set finished_at = now() - interval '29 days 23 hours' where finished_at is not null`);
   const [due] = world.command_executions.filter(({ status }) => status === 'pending' || status === 'sent');
   await pool.query(`update command_execution set expired_at = now() - interval '1 second' where id = $1`, [due?.id]);
-  const sweeps = createSweeps(pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
 
   t.deepEqual<readonly string[], readonly (string | undefined)[]>((await sweeps.expireDue()).map(({ execution }) => execution), [due?.id]);
   t.deepEqual((await sweeps.prune()).executions, []);
@@ -78,7 +79,7 @@ test('events stamped in the future do not stop retention', async (t) => {
   await store(3_000, '-1 day'); // of an admin whose clock was a day ahead
   await store(40, '8 days');
   await store(5, '1 day');
-  const sweeps = createSweeps(pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
 
   t.is((await sweeps.prune()).events, 40);
 });

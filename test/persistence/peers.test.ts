@@ -3,7 +3,8 @@ import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../persistence/peer-presence.ts';
-import { deletedNodes, PEER_WORDS, readPeerWord } from '../../persistence/peers.ts';
+import { deletedNodes, expiredLately, PEER_WORDS, readPeerWord } from '../../persistence/peers.ts';
+import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recordingLog } from '../support/log.ts';
 import { until } from '../support/until.ts';
@@ -20,6 +21,27 @@ test('of some nodes, those are named that are there no more', async (t) => {
 
   t.deepEqual(named.toSorted(), gone.toSorted());
   t.deepEqual(await deletedNodes(opened.pool, []), []);
+});
+
+test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {
+  const opened = await openedDatabase(t);
+  await storeWorld(opened);
+  const [sweeping, owner] = [v7(), v7()];
+  await opened.pool.query(`insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'owner', 'http://x', 'x', '1', 1, now(), now())`, [owner]);
+  await opened.pool.query(`insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, $1, 1, now() + interval '1 minute' from cluster on conflict (cluster_id) do update set admin_id = $1`, [owner]);
+  await opened.pool.query(`update command_execution set expired_at = null where finished_at is null`);
+  await opened.pool.query(`update command_execution set expired_at = clock_timestamp() where id = (select e.id from command_execution e join node n on n.id = e.node_id where e.finished_at is null limit 1)`);
+  const listener = await opened.pool.connect();
+  t.teardown(() => listener.release(true));
+  await listener.query(`listen ${PEER_WORDS}`);
+  const heard = once(listener, 'notification') as Promise<[Notification]>;
+
+  const [ended, ...others] = await createSweeps(opened.pool, { adminId: sweeping, executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).expireDue();
+
+  t.deepEqual(others, []);
+  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), { type: 'executions-ended', from: sweeping, ended: [[ended?.node, ended?.execution]] } as never);
+  t.deepEqual(await expiredLately(opened.pool, owner), [{ node: ended?.node, execution: ended?.execution }] as never);
+  t.deepEqual(await expiredLately(opened.pool, sweeping), []);
 });
 
 test('what is no word of admins is left aside', (t) => {

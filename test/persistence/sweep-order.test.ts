@@ -1,5 +1,6 @@
 /** The event of an expiry stands behind those of what came before it, whatever else is stored at the same moment (V2). */
 import test from 'ava';
+import { v7 } from 'uuid';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../actors/resources.ts';
 import { sql } from '../../persistence/reads/sql.ts';
@@ -10,7 +11,7 @@ import { storeWorld } from './world/world.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 const NOW = sql`${new Date(NOW_MS)}::timestamptz`;
-const RETENTION = { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
+const RETENTION = { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
 const ANY_LOCK = 4_712;
 
 /** So many executions that are pending and due, in the order in which a sweep takes them; nothing else is. */

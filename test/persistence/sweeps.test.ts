@@ -1,4 +1,5 @@
 import test from 'ava';
+import { v7 } from 'uuid';
 import type { StoredEvent } from '../../actors/events.ts';
 import type { ExecutionResource } from '../../actors/resources.ts';
 import { sql } from '../../persistence/reads/sql.ts';
@@ -18,7 +19,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS): Promise<{ opened: Opened; world: World; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
   const opened = await openedDatabase(t);
   const world = await storeWorld(opened);
-  const sweeps = createSweeps(opened.pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }, sql`${new Date(nowMs)}::timestamptz`);
+  const sweeps = createSweeps(opened.pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }, sql`${new Date(nowMs)}::timestamptz`);
   const { cursor } = await opened.reads.eventsAfter(null, 1);
   return { opened, world, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
 }

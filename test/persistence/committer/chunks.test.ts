@@ -38,7 +38,7 @@ test('a node with very many waiting executions is deleted; what is beyond a chun
 
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
-  const sweeps = createSweeps(database.pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(database.pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
   let dropped = 0;
   for (let batch = SWEEP_ROWS_MAX; batch === SWEEP_ROWS_MAX; dropped += batch) batch = (await sweeps.dropOf(node)).length;
   t.is(dropped, EXECUTIONS - CHUNK_EXECUTIONS_MAX);
@@ -52,7 +52,7 @@ test('executions of a node that is there are dropped by nobody', async (t) => {
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
 
-  t.deepEqual(await createSweeps(database.pool, { executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).dropOf(node), []);
+  t.deepEqual(await createSweeps(database.pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).dropOf(node), []);
   t.deepEqual(await statuses(rig), { pending: 1 });
 });
 
