@@ -10,6 +10,9 @@ import { bringUpToDate } from './schema-version.ts';
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
 export const CONNECT_MS_MAX = 2_000;
 
+/** The same for migrations and for an operator's backup or restore, in ms: nobody is kept waiting by them, and a busy machine takes its time. */
+const PATIENT_CONNECT_MS_MAX = 30_000;
+
 /** The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot cancel anything itself. */
 export const QUERY_MS_MAX = 2_800;
 
@@ -94,7 +97,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (channels, clock) => startListener(untimed(connection), channels, clock, log),
+    listen: (channels, clock) => startListener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
     close: async () => {
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },
@@ -117,6 +120,7 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): Promise<MikroOR
 function timed(connection: Connection): PoolConfig {
   return {
     ...untimed(connection),
+    connectionTimeoutMillis: CONNECT_MS_MAX,
     query_timeout: QUERY_MS_MAX,
     statement_timeout: STATEMENT_MS_MAX,
     lock_timeout: LOCK_MS_MAX,
@@ -128,7 +132,7 @@ function timed(connection: Connection): PoolConfig {
 /** For migrations, which may take their time once they have begun. */
 function untimed(connection: Connection): PoolConfig {
   const place: PoolConfig = 'url' in connection ? { connectionString: connection.url } : { ...connection };
-  return { ...place, connectionTimeoutMillis: CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
+  return { ...place, connectionTimeoutMillis: PATIENT_CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
 }
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */

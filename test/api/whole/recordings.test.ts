@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { request as send, type ClientRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { SshRecordingView } from '../../../api/views/ssh.ts';
 import { RECORDING_SLACK_BYTES } from '../../../transport/protocol/recording.ts';
@@ -11,6 +11,8 @@ import { ADMIN_KEYS } from '../../support/admin.ts';
 import { castOf, descriptionOf, upload, type Upload } from '../../support/casts.ts';
 import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
+
+const { serial: test } = ava; // an admin each
 
 const BYTES_MAX = 65_536;
 
