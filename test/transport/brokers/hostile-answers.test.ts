@@ -1,10 +1,9 @@
 /** Brokers that say anything: opening one ends in a value or a rejection, and no byte of theirs ends the program. */
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
 import { openBroker } from '../../../transport/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
+import { rawBroker } from '../../support/brokers/raw-broker.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -24,23 +23,13 @@ const ANSWERS = 200;
 const AT_ONCE = 100;
 
 /** A server that says so to its n-th client, at once, and hangs up on its first word. */
-async function brokerThatSays(t: ExecutionContext, answers: readonly Buffer[]): Promise<number> {
+function brokerThatSays(t: ExecutionContext, answers: readonly Buffer[]): Promise<number> {
   let clients = 0;
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+  return rawBroker(t, (socket) => {
     const said = answers[clients % answers.length] ?? Buffer.alloc(0);
     clients += 1;
-    socket.on('error', () => {}).once('data', () => socket.end()).write(said);
+    socket.once('data', () => socket.end()).write(said);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 for (const [adapter, { env, begins }] of Object.entries(BROKERS)) {

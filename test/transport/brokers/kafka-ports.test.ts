@@ -1,10 +1,9 @@
 /** A Kafka that sends its clients to a port that is none: an answer like any other, which must not end the program. */
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { TOPICS } from '../../../actors/event-topics.ts';
 import { openBroker } from '../../../transport/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
+import { rawBroker } from '../../support/brokers/raw-broker.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -28,10 +27,8 @@ function metadataOf(port: number): Buffer {
 }
 
 /** Answers what every client asks first. */
-async function kafkaAt(t: ExecutionContext, brokerPort: number): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}));
+function kafkaAt(t: ExecutionContext, brokerPort: number): Promise<number> {
+  return rawBroker(t, (socket) => {
     let held = Buffer.alloc(0);
     socket.on('data', (chunk) => {
       held = Buffer.concat([held, chunk]);
@@ -43,13 +40,6 @@ async function kafkaAt(t: ExecutionContext, brokerPort: number): Promise<number>
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 for (const port of [70_000, -1, 0]) {
