@@ -10,11 +10,12 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { DURATIONS_VARIABLE, durationsIn, KEEP_VARIABLE, keepDurations, longestOf } from './support/durations.ts';
+import { begunIn, DURATIONS_VARIABLE, durationsIn, KEEP_VARIABLE, keepDurations, longestOf } from './support/durations.ts';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
 import { preparePeers, selectedFiles } from './support/peers.ts';
@@ -45,6 +46,9 @@ interface Counts {
   /** Titles of the tests that failed. What failed besides (files that crashed, hooks) is counted and not named. */
   readonly failures: string[];
 }
+
+/** A run in which no test passes or fails for so long stands still: it is ended, and says which files are at fault. In ms. */
+const SILENT_MS_MAX = 600_000;
 
 /** From so many files on, making the bundle of our programs takes less than it saves. */
 const BUNDLED_FILES_MIN = 12;
@@ -111,12 +115,24 @@ async function runAva(words: readonly string[], env: Readonly<Record<string, str
   const onSignal = (signal: NodeJS.Signals) => { ava.kill(signal); };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
 
+  const silence = setTimeout(() => {
+    process.stdout.write(`Ended after ${SILENT_MS_MAX / 60_000} minutes without a sign. Not done: ${unfinished(env).join(', ')}\n`);
+    ava.kill('SIGTERM');
+  }, SILENT_MS_MAX);
+  ava.stdout.on('data', () => silence.refresh());
   const counted = count(ava.stdout);
   const [code] = await once(ava, 'close') as [number | null];
   process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  clearTimeout(silence);
   const counts = await counted;
   if (code !== 0 && counts.failed === 0) counts.failed = 1; // a file that crashed, hung, or could not be loaded
   return counts;
+}
+
+/** The files that began and did not end, where that is written down. */
+function unfinished(env: Readonly<Record<string, string>>): readonly string[] {
+  const path = env[DURATIONS_VARIABLE];
+  return path === undefined ? [] : begunIn(readFileSync(path, 'utf8'));
 }
 
 /** The files of these tests; none when one of them cannot be told. Ava names a test by its file's path, without what all files share. */

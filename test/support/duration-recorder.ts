@@ -1,9 +1,27 @@
-/** Ava loads this in the process of each test file: it says how long that took, where somebody asked. */
+/**
+ * Ava loads this in the process of each test file. It says how long that took, where somebody asked, and ends a process that stays after its
+ * tests: ava's own limit counts from the last sign of any file, and is passed over once where a test has asked for more time.
+ */
 import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
-import { DURATIONS_VARIABLE, durationLine } from './durations.ts';
+import test, { registerCompletionHandler } from 'ava';
+import { beginLine, DURATIONS_VARIABLE, durationLine } from './durations.ts';
+import { openHandles } from './open-handles.ts';
 
+/** A process that has run its tests closes what it opened within this, in ms. */
+const ENDING_MS_MAX = 30_000;
+
+const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 const path = process.env[DURATIONS_VARIABLE];
-if (path !== undefined) process.once('exit', () => appendFileSync(path, durationLine(relative(process.cwd(), fileURLToPath(test.meta.file)), performance.now())));
+if (path !== undefined) {
+  appendFileSync(path, beginLine(file));
+  process.once('exit', () => appendFileSync(path, durationLine(file, performance.now())));
+}
+
+registerCompletionHandler(() => {
+  setTimeout(() => {
+    process.stderr.write(`${file} has run its tests and does not end, as these are open: ${openHandles().join(', ')}\n`);
+    process.exit(1);
+  }, ENDING_MS_MAX).unref();
+});

@@ -16,6 +16,9 @@ const KEPT_SECONDS_MIN = 3;
 /** So many are named at the end. */
 const NAMED_FILES = 20;
 
+/** Before the name of a file that begins. */
+const BEGIN = 'begin ';
+
 /** A file and what it took, in s. */
 export type Duration = readonly [file: string, seconds: number];
 
@@ -24,9 +27,21 @@ export function durationLine(file: string, tookMs: number): string {
   return `${file} ${(tookMs / 1_000).toFixed(1)}\n`;
 }
 
+/** The line that says that a file began. */
+export function beginLine(file: string): string {
+  return `${BEGIN}${file}\n`;
+}
+
+/** Of what processes of test files wrote: those that began and did not end. */
+export function begunIn(text: string): readonly string[] {
+  const lines = text.split('\n');
+  const ended = new Set(lines.filter((line) => !line.startsWith(BEGIN)).map((line) => line.slice(0, line.lastIndexOf(' '))));
+  return lines.filter((line) => line.startsWith(BEGIN)).map((line) => line.slice(BEGIN.length)).filter((file) => !ended.has(file));
+}
+
 /** What the files of a run took, longest first. */
 export async function durationsIn(path: string): Promise<readonly Duration[]> {
-  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '' && !line.startsWith(BEGIN));
   return lines.map((line): Duration => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]).toSorted(([, one], [, other]) => other - one);
 }
 
