@@ -160,6 +160,7 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
 async function inTime<T>(making: Promise<T>, msMax: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`it took longer than ${msMax} ms`)), msMax);
+  timer.unref(); // what is made for nobody any more keeps no process
   try {
     return await Promise.race([making, late.promise]);
   } finally {

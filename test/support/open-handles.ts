@@ -3,9 +3,13 @@ interface Report {
   readonly libuv: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Each a few words: the kind, and what tells it from others of its kind. */
+/** Each a few words: first the kinds of all that is open, requests and timers among them, then what tells handles of one kind apart. */
 export function openHandles(): readonly string[] {
   Object.assign(process.report, { excludeNetwork: true }); // no look-up of names: that blocks
   const { libuv } = process.report.getReport() as unknown as Report;
-  return libuv.filter((handle) => handle['is_active'] === true && handle['is_referenced'] === true).map(({ type, pid, fd, localEndpoint, remoteEndpoint, filename, firesInMsFromNow }) => JSON.stringify({ type, pid, fd, localEndpoint, remoteEndpoint, filename, firesInMsFromNow }));
+  const handles = libuv.filter((handle) => handle['is_active'] === true && handle['is_referenced'] === true && handle['type'] !== 'loop');
+  return [
+    ...process.getActiveResourcesInfo(),
+    ...handles.map(({ type, pid, fd, localEndpoint, remoteEndpoint, filename }) => JSON.stringify({ type, pid, fd, localEndpoint, remoteEndpoint, filename })),
+  ];
 }
