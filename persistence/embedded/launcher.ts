@@ -65,6 +65,10 @@ export async function startEmbeddedPostgres(options: { readonly dataDir: string;
       const again = await restarted(place, binaries, closing.signal, log);
       if (again === undefined) return;
       keeper = again;
+      if (closing.signal.aborted) { // it answered just when it was no longer wanted: nobody else knows of this connection
+        await keeper.client.end().catch(() => undefined);
+        return;
+      }
       log.info({ pid: await runningPid(place) }, 'PostgreSQL is ready again');
     }
   }

@@ -1,9 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
@@ -193,6 +195,25 @@ test.serial('a server whose process for one client is killed recovers by itself'
 
   t.is(await server.pid(), before);
   t.deepEqual(await query(server, 'SELECT 1 AS one'), [{ one: 1 }]);
+});
+
+test.serial('an end that meets a server on its way back ends that server too', async (t) => {
+  for (let waitMs = 0; waitMs < 30; waitMs += 3) {
+    const server = await start(t, made);
+    const pid = await server.pid();
+    if (pid === undefined) throw new Error('the server runs no more');
+    process.kill(pid, 'SIGQUIT');
+    await until('the next server to be ready', () => {
+      const lines = readFileSync(join(made, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
+      return Number(lines[0]) !== pid && lines[7]?.startsWith('ready');
+    });
+    await delay(waitMs);
+
+    const ended = await Promise.race([server.stop().then(() => true), delay(20_000, false, { ref: false })]);
+
+    t.true(ended, `${waitMs} ms after it was ready`);
+    t.is(await server.pid(), undefined);
+  }
 });
 
 test.serial('two admins on one directory share the server, and the last to leave ends it', async (t) => {
