@@ -17,6 +17,10 @@ const REFUSAL_BYTES_MAX = 4_096;
 /** Longest text of a refusal that is told, in characters. */
 const REFUSAL_CHARS_MAX = 500;
 
+/** What is taken out of a refusal, as anybody may have answered. */
+// eslint-disable-next-line no-control-regex -- these are what is looked for
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\s]+/gu;
+
 /** What the proxy answered: its status line and headers, and what it sent after them. */
 interface Answer {
   readonly status: number;
@@ -105,8 +109,7 @@ async function refusalText(socket: Socket, { head, rest }: Answer): Promise<stri
     if (chunk === null) break;
     body = Buffer.concat([body, chunk]);
   }
-  // eslint-disable-next-line no-control-regex -- these are what is taken out: what answers may be anybody
-  return body.toString().replaceAll(/[\u0000-\u001f\u007f-\u009f\s]+/gu, ' ').trim().slice(0, REFUSAL_CHARS_MAX);
+  return body.toString().replaceAll(UNPRINTABLE, ' ').trim().slice(0, REFUSAL_CHARS_MAX);
 }
 
 function refusal({ status, head }: Answer, text: string, { url, key }: Proxy): Problem {

@@ -4,8 +4,9 @@
 const ON_AT_FIRST: ReadonlySet<string> = new Set(['7', '25']);
 
 /** `CSI ? modes h|l`; `ESC =`, the keypad's other meaning; margins; more of the keys told; a stack of keyboard modes (kitty). */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
-const SWITCHES = /\u001B(?:\[\?(?<modes>[\d;]{1,64})(?<on>[hl])|(?<keypad>[=>])|\[(?<margins>\d*;?\d*)r|\[>4(?<keys>;\d+)?m|\[(?<pushed>[><])\d*u)/gu;
+const SWITCHES =
+  // eslint-disable-next-line no-control-regex -- these are what is looked for
+  /\u001B(?:\[\?(?<modes>[\d;]{1,64})(?<on>[hl])|(?<keypad>[=>])|\[(?<margins>\d*;?\d*)r|\[>4(?<keys>;\d+)?m|\[(?<pushed>[><])\d*u)/gu;
 
 /** Longest beginning of a sequence that is kept until its end comes with the next piece, in characters. */
 const SEQUENCE_CHARS_MAX = 80;
