@@ -7,9 +7,33 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** Fields that may hold a secret, in lower case with `-` as `_`. Blanked wherever they stand. */
 const SECRET_NAMES = new Set([
-  'authorization', 'proxy_authorization', 'cookie', 'set_cookie', 'headers', 'password', 'proxy_password', 'passphrase', 'secret', 'token', 'api_token',
-  'key', 'enrollment_key', 'recovery_key', 'private_key', 'encryption_key', 'master_key', 'api_key', 'metrics_key', 'proxy_key', 'mcp_key',
-  'database_url', 'nonce', 'command_text', 'output', 'body', 'env',
+  'authorization',
+  'proxy_authorization',
+  'cookie',
+  'set_cookie',
+  'headers',
+  'password',
+  'proxy_password',
+  'passphrase',
+  'secret',
+  'token',
+  'api_token',
+  'key',
+  'enrollment_key',
+  'recovery_key',
+  'private_key',
+  'encryption_key',
+  'master_key',
+  'api_key',
+  'metrics_key',
+  'proxy_key',
+  'mcp_key',
+  'database_url',
+  'nonce',
+  'command_text',
+  'output',
+  'body',
+  'env',
 ]);
 
 /** Bounds of what one line takes from its fields: objects deep, entries of one object or array, characters of one text. */
@@ -21,14 +45,24 @@ const CHARACTERS_MAX = 4_096;
  * A log that writes one JSON object a line: `level`, `time` (ISO 8601), `name`, the fields, `msg`. Secrets among the
  * fields are blanked by name, and credentials in URLs; a message must hold none. `destination` is stderr unless given.
  */
-export function createLog(name: string, level: LogLevel, destination: DestinationStream = pino.destination({ dest: 2, sync: true })): Log {
-  return pino({
-    level,
-    base: { name },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    // Not pino's `redact`: its wildcard paths, one per name and depth, cost 80 µs a line (measured); this walk costs 4.
-    formatters: { level: (label) => ({ level: label }), log: (fields) => clean(fields, 0) as Record<string, unknown> },
-  }, destination);
+export function createLog(
+  name: string,
+  level: LogLevel,
+  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
+): Log {
+  return pino(
+    {
+      level,
+      base: { name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Not pino's `redact`: its wildcard paths, one per name and depth, cost 80 µs a line (measured); this walk costs 4.
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => clean(fields, 0) as Record<string, unknown>,
+      },
+    },
+    destination,
+  );
 }
 
 function clean(value: unknown, depth: number): unknown {
@@ -39,8 +73,14 @@ function clean(value: unknown, depth: number): unknown {
   if (value instanceof Error) return cleanError(value, depth);
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map((entry) => clean(entry, depth + 1));
-  return Object.fromEntries(Object.entries(value).slice(0, ENTRIES_MAX)
-    .map(([name, entry]) => [name, isSecret(name) && entry !== null && entry !== undefined ? '[redacted]' : clean(entry, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, ENTRIES_MAX)
+      .map(([name, entry]) => [
+        name,
+        isSecret(name) && entry !== null && entry !== undefined ? '[redacted]' : clean(entry, depth + 1),
+      ]),
+  );
 }
 
 /** Type, message, code, stack and cause; not what a library hung on it (the database adds the row that offended). */

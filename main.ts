@@ -136,15 +136,25 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
 async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<RunningAdmin> {
   const leaseClockMs = createLeaseClock();
 
-  const tracing = await createTracing({ variables: config.tracing, version: packageFile.version, instance: config.ADMIN_NAME, log });
+  const tracing = await createTracing({
+    variables: config.tracing,
+    version: packageFile.version,
+    instance: config.ADMIN_NAME,
+    log,
+  });
   unwind.add('traces', () => tracing.close());
   const { tracer } = tracing;
 
   // Rows: a database, up to date, whose secrets this admin can open.
-  const postgres = config.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log }) : null;
+  const postgres =
+    config.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log }) : null;
   if (postgres !== null) unwind.add('PostgreSQL', () => postgres.stop());
   const vault = createVault(config.ENCRYPTION_KEY ?? (await encryptionKeyIn(config.DATA_DIR)));
-  const database = await openDatabase({ connection: postgres?.connection ?? { url: config.DATABASE_URL ?? '' }, poolMax: config.DATABASE_POOL_MAX, log });
+  const database = await openDatabase({
+    connection: postgres?.connection ?? { url: config.DATABASE_URL ?? '' },
+    poolMax: config.DATABASE_POOL_MAX,
+    log,
+  });
   unwind.add('database connections', () => database.close());
   const { orm, pool } = database;
   await awaitDatabase(pool, config.DATABASE_WAIT_MS, log);
@@ -153,7 +163,17 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const clock = await startDatabaseClock(pool, { clock: systemClock, monotonicMs, log });
   unwind.add('the clock', () => clock.stop());
   await checkEncryptionKey(orm, vault);
-  const registry = createAdminRegistry(orm, { name: config.ADMIN_NAME, url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '', adminClusterName: config.ADMIN_CLUSTER_NAME, version: packageFile.version, maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS }, clock);
+  const registry = createAdminRegistry(
+    orm,
+    {
+      name: config.ADMIN_NAME,
+      url: config.ADMIN_OWN_URL ?? config.ADMIN_URLS[0] ?? '',
+      adminClusterName: config.ADMIN_CLUSTER_NAME,
+      version: packageFile.version,
+      maxWireguardPeers: config.ADMIN_MAX_WIREGUARD_PEERS,
+    },
+    clock,
+  );
   await registry.checkGroup();
   const adminId = await registry.checkIn();
   unwind.add('registration', () => registry.checkOut());
@@ -161,55 +181,150 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   const bus = createBus(log);
   const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
   const loader = createLoader(pool);
-  const leases = { ...createLeases(database.writes), checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
-  const reads = createReads({ orm, pool, vault, domain: config.EDGE_VPN_DEFAULT_DOMAIN, ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX } });
+  const leases = {
+    ...createLeases(database.writes),
+    checkIn: () => incarnation.compared().then(() => registry.checkIn()),
+  };
+  const reads = createReads({
+    orm,
+    pool,
+    vault,
+    domain: config.EDGE_VPN_DEFAULT_DOMAIN,
+    ranges: { v4Ranges: config.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: config.CLUSTER_V4_SUBNET_PREFIX },
+  });
   const vpnRows = createVpnRows(pool, adminId);
   const vpn = openVpn(config, { hosts: vpnRows, embedded: createEmbeddedVpnRows(database) });
   unwind.add('the manager of networks', () => vpn.close());
 
   // Actors and the sessions that feed them. The port that was got decides the URLs when none are set.
   const urls: string[] = [...config.ADMIN_URLS];
-  const agentSettings: AgentSettings = { admin_urls: urls, derp_map_urls: [...config.CORE_DERP_MAP_URLS], refresh_ms: SETTINGS_REFRESH_MS, ssh_recording: { mode: config.SSH_RECORDING, bytes_max: config.SSH_RECORDING_MAX_BYTES, ms_max: config.SSH_RECORDING_MAX_MS }, mesh: { mode: 'embedded', observers: [] } };
-  const sessions = createSessions({ clock, log, settings: agentSettings, tell: (addressed) => tree.directory.tell(addressed), revoked: (node) => nodeRevoked(node) });
+  const agentSettings: AgentSettings = {
+    admin_urls: urls,
+    derp_map_urls: [...config.CORE_DERP_MAP_URLS],
+    refresh_ms: SETTINGS_REFRESH_MS,
+    ssh_recording: {
+      mode: config.SSH_RECORDING,
+      bytes_max: config.SSH_RECORDING_MAX_BYTES,
+      ms_max: config.SSH_RECORDING_MAX_MS,
+    },
+    mesh: { mode: 'embedded', observers: [] },
+  };
+  const sessions = createSessions({
+    clock,
+    log,
+    settings: agentSettings,
+    tell: (addressed) => tree.directory.tell(addressed),
+    revoked: (node) => nodeRevoked(node),
+  });
   const tunnels = createTunnels({
-    clock, log, monotonicMs,
+    clock,
+    log,
+    monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
-    askOwner: (node, token) => wantTunnel(pool, adminId, node, token, config.ADMIN_OWN_URL ?? urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
+    askOwner: (node, token) =>
+      wantTunnel(pool, adminId, node, token, config.ADMIN_OWN_URL ?? urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
     meshUrl: (node) => gateway.urlFor(node),
   });
-  const gateway = openGateway(adminId, { isEnabled: config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded', port: config.ADMIN_WIREGUARD_PORT, host: config.ADMIN_WIREGUARD_HOST ?? null, peersMax: config.ADMIN_MAX_WIREGUARD_PEERS }, {
-    clock, log, monotonicMs, relayMapUrls: () => agentSettings.derp_map_urls, adminUrls: () => urls, upgrade: createTunnelGate(tunnels, 'mesh'), send: (node, frame) => void sessions.sendToNode(node, frame),
-    epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null), isFresh: (cluster) => tree.held.isFresh(cluster), store: (...said) => storeGateway(pool, adminId, ...said),
+  const gateway = openGateway(
+    adminId,
+    {
+      isEnabled: config.ADMIN_GATEWAY_ENABLED && vpn.kind === 'embedded',
+      port: config.ADMIN_WIREGUARD_PORT,
+      host: config.ADMIN_WIREGUARD_HOST ?? null,
+      peersMax: config.ADMIN_MAX_WIREGUARD_PEERS,
+    },
+    {
+      clock,
+      log,
+      monotonicMs,
+      relayMapUrls: () => agentSettings.derp_map_urls,
+      adminUrls: () => urls,
+      upgrade: createTunnelGate(tunnels, 'mesh'),
+      send: (node, frame) => void sessions.sendToNode(node, frame),
+      epochOf: (cluster) => (tree.held.holds(cluster) ? tree.held.leaseOf(cluster).epoch : null),
+      isFresh: (cluster) => tree.held.isFresh(cluster),
+      store: (...said) => storeGateway(pool, adminId, ...said),
+    },
+  );
+  bus.subscribe((notices) => {
+    for (const notice of notices)
+      if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node);
   });
-  bus.subscribe((notices) => { for (const notice of notices) if (notice.type === 'node-removed' || notice.type === 'node-revoked') nodeRevoked(notice.node); });
   const presence = announcePresence(pool, adminId, { clock: systemClock, monotonicMs, log });
   unwind.add('words to other admins', () => presence.stop());
-  const peers = hearPeers(database, adminId, { sendToNode: (node, frame) => sessions.sendToNode(node, frame), tunnels, heard: (id) => presence.heard(id), ended: (id, executions) => tree.directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }), clock: systemClock, log });
+  const peers = hearPeers(database, adminId, {
+    sendToNode: (node, frame) => sessions.sendToNode(node, frame),
+    tunnels,
+    heard: (id) => presence.heard(id),
+    ended: (id, executions) =>
+      tree.directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }),
+    clock: systemClock,
+    log,
+  });
   unwind.add('words of other admins', () => peers.stop());
 
   /** Here, and at whichever admin has a tunnel to it (E5). */
   function nodeRevoked(node: NodeId): void {
     tunnels.end(node);
-    tellPeers(pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) => log.warn({ error, node }, 'the other admins were not told that a node was revoked'));
+    tellPeers(pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) =>
+      log.warn({ error, node }, 'the other admins were not told that a node was revoked'),
+    );
   }
 
   const requests = tracedRequests(createAgentRequests({ tunnels, doorOf: nodeDoorLookUp(pool) }), tracer);
   const guard = createGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE_IPS });
   const posts = createWebhookPosts({
-    vault, connect: guard.connector(), bodyOf: createEventBodies(pool, config.CORE_NAME), mayDeliver: () => publishing.webhooks.holds(),
-    timeoutMs: config.WEBHOOK_TIMEOUT_MS, connectionsMax: config.WEBHOOK_CONCURRENCY, version: packageFile.version, monotonicMs, nowMs: () => clock.nowMs(), log,
+    vault,
+    connect: guard.connector(),
+    bodyOf: createEventBodies(pool, config.CORE_NAME),
+    mayDeliver: () => publishing.webhooks.holds(),
+    timeoutMs: config.WEBHOOK_TIMEOUT_MS,
+    connectionsMax: config.WEBHOOK_CONCURRENCY,
+    version: packageFile.version,
+    monotonicMs,
+    nowMs: () => clock.nowMs(),
+    log,
   });
   const passwords = createPasswords();
   const ssh = createSshLogins({ pool, passwords, log });
   const tree = createTree({
-    adminId, committer, loader, leases, leaseMs: LEASE_MS, sessions, posts, ssh, tracer, meshRows: { read: (clusters) => readMeshes(pool, clusters) }, gateway, bus, clock, log, leaseClockMs,
+    adminId,
+    committer,
+    loader,
+    leases,
+    leaseMs: LEASE_MS,
+    sessions,
+    posts,
+    ssh,
+    tracer,
+    meshRows: { read: (clusters) => readMeshes(pool, clusters) },
+    gateway,
+    bus,
+    clock,
+    log,
+    leaseClockMs,
     settings: {
-      unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, dampingMs: config.NODE_STATUS_DAMPING_MS, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, agent: agentSettings,
-      concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR, retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
+      unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS,
+      dampingMs: config.NODE_STATUS_DAMPING_MS,
+      vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN,
+      agent: agentSettings,
+      concurrency: config.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR,
+      retryBaseMs: config.WEBHOOK_RETRY_BASE_MS,
     },
   });
-  const observer = await startMeshObserver({ ...config, ADMIN_OBSERVER_ENABLED: config.ADMIN_OBSERVER_ENABLED && vpn.kind === 'embedded' }, { memberOf: meshMemberLookUp(pool, monotonicMs), owns: (cluster) => tree.held.holds(cluster), tell: (addressed) => void tree.directory.tell(addressed), clock, monotonicMs, log });
-  agentSettings.mesh = vpn.kind === 'netmaker' ? { mode: 'netmaker' } : { mode: 'embedded', observers: [...observer.observers] };
+  const observer = await startMeshObserver(
+    { ...config, ADMIN_OBSERVER_ENABLED: config.ADMIN_OBSERVER_ENABLED && vpn.kind === 'embedded' },
+    {
+      memberOf: meshMemberLookUp(pool, monotonicMs),
+      owns: (cluster) => tree.held.holds(cluster),
+      tell: (addressed) => void tree.directory.tell(addressed),
+      clock,
+      monotonicMs,
+      log,
+    },
+  );
+  agentSettings.mesh =
+    vpn.kind === 'netmaker' ? { mode: 'netmaker' } : { mode: 'embedded', observers: [...observer.observers] };
   unwind.add('the observer', () => observer.close());
   const publishing = createPublishing(config, database, committer, adminId, tree, leaseClockMs, log);
   unwind.add('leases', () => tree.ownership.stop());
@@ -222,40 +337,147 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   let proxies: Proxies | null = null;
   const reach = createReach({ tunnels, nodeByName: nodeNameLookUp(pool), domain: config.EDGE_VPN_DEFAULT_DOMAIN });
   const scrapes = createScrapeCounters();
-  const adminMetrics = createAdminMetrics(metricSources({
-    version: packageFile.version, name: config.ADMIN_NAME, sessions, tree, families: createInspection(tree.directory).families, committer, database,
-    totals: () => readTotals(pool, publishing.broker !== null), tunnels, gateway, observer, relay, proxies: () => proxies, reach: reach.counters, ssh, posts, broker: publishing.broker, scrapes, traces: tracing.counters,
-  }));
-  const feeds = createFeeds({ bus, reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) }, tails: sessions.tails, clock, log, coreName: config.CORE_NAME });
+  const adminMetrics = createAdminMetrics(
+    metricSources({
+      version: packageFile.version,
+      name: config.ADMIN_NAME,
+      sessions,
+      tree,
+      families: createInspection(tree.directory).families,
+      committer,
+      database,
+      totals: () => readTotals(pool, publishing.broker !== null),
+      tunnels,
+      gateway,
+      observer,
+      relay,
+      proxies: () => proxies,
+      reach: reach.counters,
+      ssh,
+      posts,
+      broker: publishing.broker,
+      scrapes,
+      traces: tracing.counters,
+    }),
+  );
+  const feeds = createFeeds({
+    bus,
+    reads: { ...reads, executionsOf: (command, limit) => executionsOf(pool, command, limit) },
+    tails: sessions.tails,
+    clock,
+    log,
+    coreName: config.CORE_NAME,
+  });
   const { broker } = publishing;
   const probe = createWriteProbe(pool, monotonicMs);
   const health: HealthPorts = {
-    rows: { ...healthCounts(pool, adminId), write: () => probe.write() }, peers: presence, clock, leasesQuietMs: () => tree.ownership.quietMs(), isDegraded: () => tree.ownership.isDegraded(), vpnManager: vpn, vpnClient: gateway,
-    proxies: config.ADMIN_PROXY_ENABLED ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true }) : null,
-    broker: broker === null ? null : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
+    rows: { ...healthCounts(pool, adminId), write: () => probe.write() },
+    peers: presence,
+    clock,
+    leasesQuietMs: () => tree.ownership.quietMs(),
+    isDegraded: () => tree.ownership.isDegraded(),
+    vpnManager: vpn,
+    vpnClient: gateway,
+    proxies: config.ADMIN_PROXY_ENABLED
+      ? () => ({ http: proxies?.http.isListening() === true, socks5: proxies?.socks5.isListening() === true })
+      : null,
+    broker:
+      broker === null
+        ? null
+        : { isReached: () => broker.problem() === null, backlog: (max) => backlogOf(pool, BROKER_CHANNEL, max) },
   };
   const api = createApi({
-    log, tracer,
+    log,
+    tracer,
     ports: {
-      ask: tree.ask, reads, records: createRecords(pool), vault, passwords, admin: registry, adminTopology: createAdminTopology(pool, { adminClusterName: config.ADMIN_CLUSTER_NAME, domain: config.EDGE_VPN_DEFAULT_DOMAIN }), nodeMetrics: createScrapes({ requests, msMax: config.METRICS_SCRAPE_TIMEOUT_MS, scraped: (...one) => scrapes.scraped(...one) }), discovery: createDiscovery(pool), adminMetrics, clock, newId: createIds(() => clock.nowMs()),
-      nodeDiagnoses: createDiagnoses({ requests, tunnels, hasSession: (node) => sessions.has(node), rows: diagnosisRows(pool), adminId, version: packageFile.version, clock, log }),
-      checkHealth: sharedChecks(subsystems(health)), checkClusterHealth: sharedChecks(adminCluster(health)),
-      urlGuard: { problem: async (url) => { const verdict = await guard.check(url); return verdict.ok ? null : verdict.reason; } },
+      ask: tree.ask,
+      reads,
+      records: createRecords(pool),
+      vault,
+      passwords,
+      admin: registry,
+      adminTopology: createAdminTopology(pool, {
+        adminClusterName: config.ADMIN_CLUSTER_NAME,
+        domain: config.EDGE_VPN_DEFAULT_DOMAIN,
+      }),
+      nodeMetrics: createScrapes({
+        requests,
+        msMax: config.METRICS_SCRAPE_TIMEOUT_MS,
+        scraped: (...one) => scrapes.scraped(...one),
+      }),
+      discovery: createDiscovery(pool),
+      adminMetrics,
+      clock,
+      newId: createIds(() => clock.nowMs()),
+      nodeDiagnoses: createDiagnoses({
+        requests,
+        tunnels,
+        hasSession: (node) => sessions.has(node),
+        rows: diagnosisRows(pool),
+        adminId,
+        version: packageFile.version,
+        clock,
+        log,
+      }),
+      checkHealth: sharedChecks(subsystems(health)),
+      checkClusterHealth: sharedChecks(adminCluster(health)),
+      urlGuard: {
+        problem: async (url) => {
+          const verdict = await guard.check(url);
+          return verdict.ok ? null : verdict.reason;
+        },
+      },
       deliversWebhooks: () => publishing.webhooks.holds(),
-      isDegraded: () => tree.ownership.isDegraded(), orphans: () => tree.ownership.orphans(),
-      settings: { adminUrls: urls, metricsBaseUrl: config.METRICS_BASE_URL ?? null, vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN, coreName: config.CORE_NAME, defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null, publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED },
+      isDegraded: () => tree.ownership.isDegraded(),
+      orphans: () => tree.ownership.orphans(),
+      settings: {
+        adminUrls: urls,
+        metricsBaseUrl: config.METRICS_BASE_URL ?? null,
+        vpnDomain: config.EDGE_VPN_DEFAULT_DOMAIN,
+        coreName: config.CORE_NAME,
+        defaultClusterName: config.DEFAULT_CLUSTER_NAME ?? null,
+        publicEnrollmentKeyEnabled: config.PUBLIC_ENROLLMENT_KEY_ENABLED,
+      },
     },
-    settings: { bodyBytesMax: config.MAX_BODY_BYTES, recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES }, docsEnabled: config.API_DOCS_ENABLED, proxyPorts: () => portsOf(proxies), version: packageFile.version, gate: gateSettings(config), ownNames: ownNames(config) },
-    mounts: [mountTrpc(feeds, clock), mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }), mountMcp({ offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined }), ...debugMount(config, { tree, sessions, pool })],
+    settings: {
+      bodyBytesMax: config.MAX_BODY_BYTES,
+      recordings: { bytesMax: config.SSH_RECORDING_MAX_BYTES },
+      docsEnabled: config.API_DOCS_ENABLED,
+      proxyPorts: () => portsOf(proxies),
+      version: packageFile.version,
+      gate: gateSettings(config),
+      ownNames: ownNames(config),
+    },
+    mounts: [
+      mountTrpc(feeds, clock),
+      mountRelays({ map: () => relay.derpMap(), clustersOf: relayed, clock }),
+      mountMcp({
+        offersPublicTools: config.PUBLIC_ENROLLMENT_KEY_ENABLED && config.DEFAULT_CLUSTER_NAME !== undefined,
+      }),
+      ...debugMount(config, { tree, sessions, pool }),
+    ],
   });
-  api.onUpgrade(SESSION_PATH, createSessionGate({
-    monotonicMs,
-    sessions, log, wrongTokens: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, clock),
-    nodeByToken: (hash) => reads.nodeByToken(hash),
-    deletedByToken: (hash) => reads.deletedByToken(hash),
-    owns: (cluster) => tree.held.holds(cluster) && !tree.ownership.isBorrowed(cluster),
-    ownerUrl: async (cluster) => (tree.ownership.isBorrowed(cluster) ? null : (await leases.ownerOf(cluster))?.url ?? null),
-  }));
+  api.onUpgrade(
+    SESSION_PATH,
+    createSessionGate({
+      monotonicMs,
+      sessions,
+      log,
+      wrongTokens: createTally(
+        {
+          perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
+          windowMs: FAILURES_WINDOW_MS,
+          entriesMax: FAILURES_ADDRESSES_MAX,
+        },
+        clock,
+      ),
+      nodeByToken: (hash) => reads.nodeByToken(hash),
+      deletedByToken: (hash) => reads.deletedByToken(hash),
+      owns: (cluster) => tree.held.holds(cluster) && !tree.ownership.isBorrowed(cluster),
+      ownerUrl: async (cluster) =>
+        tree.ownership.isBorrowed(cluster) ? null : ((await leases.ownerOf(cluster))?.url ?? null),
+    }),
+  );
   api.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels, 'url'));
   unwind.add('the API', () => api.close());
   unwind.add('sessions', () => sessions.close());
@@ -269,23 +491,82 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
   if (proxies !== null) unwind.add('the proxies', () => proxies.close());
 
   unwind.add('the relay', () => relay.close());
-  if (await relay.open(config.ADMIN_OWN_URL ?? urls[0] ?? url) && agentSettings.derp_map_urls.length === 0) agentSettings.derp_map_urls.push(`${config.ADMIN_OWN_URL ?? urls[0] ?? url}${RELAY_MAP_PATH}`);
+  if ((await relay.open(config.ADMIN_OWN_URL ?? urls[0] ?? url)) && agentSettings.derp_map_urls.length === 0)
+    agentSettings.derp_map_urls.push(`${config.ADMIN_OWN_URL ?? urls[0] ?? url}${RELAY_MAP_PATH}`);
 
   // Life.
   await tree.ownership.start();
-  unwind.add('coordination of networks', startCoordination({
-    manager: vpn, rows: vpnRows, leaseMs: VPN_LEASE_MS, clock, monotonicMs, leaseClockMs, random: Math.random, log, listen: () => database.listen(vpn.kind === 'netmaker' ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], clock),
-    sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
-  }));
+  unwind.add(
+    'coordination of networks',
+    startCoordination({
+      manager: vpn,
+      rows: vpnRows,
+      leaseMs: VPN_LEASE_MS,
+      clock,
+      monotonicMs,
+      leaseClockMs,
+      random: Math.random,
+      log,
+      listen: () => database.listen(vpn.kind === 'netmaker' ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], clock),
+      sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
+    }),
+  );
   const meshChanges = watchMeshes(database, tree, relay);
   unwind.add('networks', () => meshChanges.stop());
   unwind.add('requests to webhooks', () => posts.close());
   unwind.add('publishing', () => publishing.stop());
   await publishing.start();
-  unwind.add('executions of other admins', watchElsewhere({ changed: (awaited) => changedExecutions(pool, awaited), watched: () => feeds.open(), directory: tree.directory, bus, clock, log }));
-  const sweeps = createSweeps(pool, { adminId, executionDays: config.EXECUTION_RETENTION_DAYS, eventDays: config.EVENT_RETENTION_DAYS, deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS, recordingDays: config.SSH_RECORDING_RETENTION_DAYS });
+  unwind.add(
+    'executions of other admins',
+    watchElsewhere({
+      changed: (awaited) => changedExecutions(pool, awaited),
+      watched: () => feeds.open(),
+      directory: tree.directory,
+      bus,
+      clock,
+      log,
+    }),
+  );
+  const sweeps = createSweeps(pool, {
+    adminId,
+    executionDays: config.EXECUTION_RETENTION_DAYS,
+    eventDays: config.EVENT_RETENTION_DAYS,
+    deliveryDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
+    recordingDays: config.SSH_RECORDING_RETENTION_DAYS,
+  });
   const goneAfterMs = config.RANDOM_NODE_FORGET_AFTER_MS;
-  unwind.add('sweeps', startSweeper({ sweeps: { ...sweeps, findGone: async () => (goneAfterMs === 0 ? [] : findGone(pool, tree.ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, GONE_NODES_MAX)), storePresence: () => storePresence(pool, sessions.heard()), findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX), markOwnerless: () => markOwnerless(pool, { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() }, SWEEP_ROWS_MAX), forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS), batchRows: SWEEP_ROWS_MAX }, directory: tree.directory, bus, clock, log, isClockRight: () => !clock.isSkewed() }));
+  unwind.add(
+    'sweeps',
+    startSweeper({
+      sweeps: {
+        ...sweeps,
+        findGone: async () =>
+          goneAfterMs === 0
+            ? []
+            : findGone(
+                pool,
+                tree.ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)),
+                goneAfterMs,
+                GONE_NODES_MAX,
+              ),
+        storePresence: () => storePresence(pool, sessions.heard()),
+        findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX),
+        markOwnerless: () =>
+          markOwnerless(
+            pool,
+            { unreachableAfterMs: config.NODE_UNREACHABLE_AFTER_MS, watchedMs: tree.ownership.watchedMs() },
+            SWEEP_ROWS_MAX,
+          ),
+        forgetAdmins: () => registry.forgetGone(config.ADMIN_FORGET_AFTER_MS),
+        batchRows: SWEEP_ROWS_MAX,
+      },
+      directory: tree.directory,
+      bus,
+      clock,
+      log,
+      isClockRight: () => !clock.isSkewed(),
+    }),
+  );
 
   return { url, tree, proxies, setBack: incarnation.isOver, stop: () => unwind.run() };
 }
@@ -307,18 +588,28 @@ function watchMeshes(database: Database, { mesh }: Tree, relay: EmbeddedRelay): 
 }
 
 /** The debug dashboard, where it is switched on. */
-function debugMount(config: AdminConfig, { tree, sessions, pool }: { readonly tree: Tree; readonly sessions: Sessions; readonly pool: Database['pool'] }): readonly Mount[] {
+function debugMount(
+  config: AdminConfig,
+  { tree, sessions, pool }: { readonly tree: Tree; readonly sessions: Sessions; readonly pool: Database['pool'] },
+): readonly Mount[] {
   if (!config.ADMIN_DEBUG_DASHBOARD_ENABLED) return [];
-  const credentials = config.ADMIN_DEBUG_AUTH_ENABLED ? { username: config.ADMIN_DEBUG_DASHBOARD_USERNAME, password: config.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' } : null;
-  return [mountDebug({
-    admin: { name: config.ADMIN_NAME, version: packageFile.version }, credentials, failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX, clock: systemClock,
-    sights: {
-      ...createInspection(tree.directory),
-      counters: () => tree.directory.counters,
-      sessions: (limit) => ({ sessions: sessions.sights(limit), total: sessions.count() }),
-      database: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
-    },
-  })];
+  const credentials = config.ADMIN_DEBUG_AUTH_ENABLED
+    ? { username: config.ADMIN_DEBUG_DASHBOARD_USERNAME, password: config.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' }
+    : null;
+  return [
+    mountDebug({
+      admin: { name: config.ADMIN_NAME, version: packageFile.version },
+      credentials,
+      failuresPerMinuteMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
+      clock: systemClock,
+      sights: {
+        ...createInspection(tree.directory),
+        counters: () => tree.directory.counters,
+        sessions: (limit) => ({ sessions: sessions.sights(limit), total: sessions.count() }),
+        database: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
+      },
+    }),
+  ];
 }
 
 interface Publishing {
@@ -330,26 +621,52 @@ interface Publishing {
 }
 
 /** The channels by which events leave, and the ear that wakes them. */
-function createPublishing(config: AdminConfig, database: Database, committer: GroupCommitter, adminId: string, { directory }: Tree, leaseClockMs: () => number, log: Log): Publishing {
+function createPublishing(
+  config: AdminConfig,
+  database: Database,
+  committer: GroupCommitter,
+  adminId: string,
+  { directory }: Tree,
+  leaseClockMs: () => number,
+  log: Log,
+): Publishing {
   const { pool } = database;
   const clock = systemClock;
   const leases = channelLeases(database.writes, adminId);
   const channelPorts = (name: string) => ({
-    lease: { claim: () => leases.claim(name), renew: (epoch: number) => leases.renew(name, epoch), release: (epoch: number) => leases.release(name, epoch) },
-    leaseMs: CHANNEL_LEASE_MS, clock, leaseClockMs, random: Math.random, log,
+    lease: {
+      claim: () => leases.claim(name),
+      renew: (epoch: number) => leases.renew(name, epoch),
+      release: (epoch: number) => leases.release(name, epoch),
+    },
+    leaseMs: CHANNEL_LEASE_MS,
+    clock,
+    leaseClockMs,
+    random: Math.random,
+    log,
   });
   const webhooks = createWebhooksChannel({
-    ...channelPorts(WEBHOOKS_CHANNEL), directory,
-    routing: { route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS), caughtUp: () => committer.caughtUp(), waiting: () => webhooksWithDeliveries(pool) },
-  });
-  const settings = config.broker;
-  const broker = settings === null ? null : createBrokerChannel({
-    ...channelPorts(BROKER_CHANNEL), open: () => openBroker(settings, log),
-    rows: {
-      next: (epoch, after, limit) => nextForBroker(pool, epoch, after, limit, config.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000, config.CORE_NAME),
-      advance: (epoch, to) => advanceBroker(pool, epoch, to),
+    ...channelPorts(WEBHOOKS_CHANNEL),
+    directory,
+    routing: {
+      route: (epoch) => routeEvents(pool, epoch, config.WEBHOOK_MAX_ATTEMPTS),
+      caughtUp: () => committer.caughtUp(),
+      waiting: () => webhooksWithDeliveries(pool),
     },
   });
+  const settings = config.broker;
+  const broker =
+    settings === null
+      ? null
+      : createBrokerChannel({
+          ...channelPorts(BROKER_CHANNEL),
+          open: () => openBroker(settings, log),
+          rows: {
+            next: (epoch, after, limit) =>
+              nextForBroker(pool, epoch, after, limit, config.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000, config.CORE_NAME),
+            advance: (epoch, to) => advanceBroker(pool, epoch, to),
+          },
+        });
   const listener = database.listen([EVENTS_STORED, WEBHOOK_CHANGES], clock);
   let hasListened = false;
   listener.onNotice((channel, payload) => {
@@ -364,9 +681,14 @@ function createPublishing(config: AdminConfig, database: Database, committer: Gr
     broker?.poke();
   });
   return {
-    webhooks, broker,
-    start: async () => { await Promise.all([webhooks.start(), broker?.start()]); },
-    stop: async () => { await Promise.all([listener.stop(), webhooks.stop(), broker?.stop()]); },
+    webhooks,
+    broker,
+    start: async () => {
+      await Promise.all([webhooks.start(), broker?.start()]);
+    },
+    stop: async () => {
+      await Promise.all([listener.stop(), webhooks.stop(), broker?.stop()]);
+    },
   };
 }
 
@@ -377,8 +699,17 @@ async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Pr
     log,
     ports: {
       admit: createAdmission({
-        passwords: [config.PROXY_KEY, config.MASTER_KEY], isEnforced: config.PROXY_AUTH_ENABLED, username: null,
-        failures: createTally({ perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX, windowMs: FAILURES_WINDOW_MS, entriesMax: FAILURES_ADDRESSES_MAX }, systemClock),
+        passwords: [config.PROXY_KEY, config.MASTER_KEY],
+        isEnforced: config.PROXY_AUTH_ENABLED,
+        username: null,
+        failures: createTally(
+          {
+            perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
+            windowMs: FAILURES_WINDOW_MS,
+            entriesMax: FAILURES_ADDRESSES_MAX,
+          },
+          systemClock,
+        ),
       }),
       dial: reach.dial,
     },

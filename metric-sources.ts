@@ -48,7 +48,8 @@ export interface MeasuredParts {
 export function metricSources(parts: MeasuredParts): MetricSources {
   const { version, name, sessions, tree, committer, tunnels, ssh, posts, broker, scrapes } = parts;
   return {
-    version, name,
+    version,
+    name,
     totals: () => parts.totals(),
     live() {
       const { directory, ownership, held } = tree;
@@ -59,7 +60,9 @@ export function metricSources(parts: MeasuredParts): MetricSources {
       return {
         sessions: { open: sessions.count(), opened, cut, frames },
         actors: actorsOf(parts.families()),
-        deadLetters, crashes, escalations,
+        deadLetters,
+        crashes,
+        escalations,
         commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
         ended: tree.ended,
         database: parts.database.connections(),
@@ -70,7 +73,8 @@ export function metricSources(parts: MeasuredParts): MetricSources {
         proxies: proxies === null ? null : proxiesOf(proxies, parts.reach),
         sshLogins: { ...ssh.counters },
         webhookDeliveries: deliveriesOf(posts.counters),
-        broker: broker === null ? null : { ...broker.counters, isUp: broker.holds() ? broker.problem() === null : null },
+        broker:
+          broker === null ? null : { ...broker.counters, isUp: broker.holds() ? broker.problem() === null : null },
         scrapes: scrapes.by,
         traces: parts.traces,
         ownership: { clusters: held.all().length, leaseAgeMs: ownership.quietMs(), isDegraded: ownership.isDegraded() },
@@ -88,16 +92,38 @@ function relayOf(relay: Pick<EmbeddedRelay, 'readings'>): RelayReadings | null {
 type Actors = ReturnType<MetricSources['live']>['actors'];
 
 function actorsOf(families: readonly FamilySight[]): Actors {
-  return Object.fromEntries(families.map(({ kind, actors, mailboxMessages, mailboxMessagesMax }) => [kind, { count: actors, messages: mailboxMessages, messagesMax: mailboxMessagesMax }])) as Actors;
+  return Object.fromEntries(
+    families.map(({ kind, actors, mailboxMessages, mailboxMessagesMax }) => [
+      kind,
+      { count: actors, messages: mailboxMessages, messagesMax: mailboxMessagesMax },
+    ]),
+  ) as Actors;
 }
 
 function proxiesOf(proxies: Proxies, reach: ReachCounters): ProxyReadings {
   const { http, socks5, tunnels } = proxies;
-  return { http: http.counters, socks5: socks5.counters, bytes: proxies.bytes(), open: tunnels.open, closed: tunnels.ends, reach };
+  return {
+    http: http.counters,
+    socks5: socks5.counters,
+    bytes: proxies.bytes(),
+    open: tunnels.open,
+    closed: tunnels.ends,
+    reach,
+  };
 }
 
 /** Statuses and failures in one list: a try comes to one of them. Those that were cut count for nobody, and are told all the same. */
-function deliveriesOf({ answers: { other, ...answers }, failures, cut }: WebhookCounters): Readonly<Record<string, number>> {
+function deliveriesOf({
+  answers: { other, ...answers },
+  failures,
+  cut,
+}: WebhookCounters): Readonly<Record<string, number>> {
   const { other: otherFailure, ...named } = failures;
-  return { ...answers, other_status: other, ...Object.fromEntries(Object.entries(named).map(([kind, count]) => [kind.replaceAll('-', '_'), count])), other_failure: otherFailure, cut };
+  return {
+    ...answers,
+    other_status: other,
+    ...Object.fromEntries(Object.entries(named).map(([kind, count]) => [kind.replaceAll('-', '_'), count])),
+    other_failure: otherFailure,
+    cut,
+  };
 }

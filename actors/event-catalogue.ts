@@ -17,13 +17,23 @@ export interface EventTypeResource {
 }
 
 /** Every definition, by type. */
-export const EVENT_DEFINITIONS = { ...NODE_EVENTS, ...COMMAND_EXECUTION_EVENTS, ...SELF_UPDATE_REQUEST_EVENTS, ...CREDENTIAL_EVENTS, ...CORE_EVENTS } as const satisfies Record<EventType, EventDefinition>;
+export const EVENT_DEFINITIONS = {
+  ...NODE_EVENTS,
+  ...COMMAND_EXECUTION_EVENTS,
+  ...SELF_UPDATE_REQUEST_EVENTS,
+  ...CREDENTIAL_EVENTS,
+  ...CORE_EVENTS,
+} as const satisfies Record<EventType, EventDefinition>;
 
 /**
  * `data` of each type, as what emits it must word it. Of executions any snapshot is taken: what each of their types fixes is certain only
  * at run time, and held by tests.
  */
-export type EventData = { readonly [T in EventType]: T extends `edge.command_execution.${string}` ? ExecutionSnapshot : Readonly<z.output<(typeof EVENT_DEFINITIONS)[T]['data']>> };
+export type EventData = {
+  readonly [T in EventType]: T extends `edge.command_execution.${string}`
+    ? ExecutionSnapshot
+    : Readonly<z.output<(typeof EVENT_DEFINITIONS)[T]['data']>>;
+};
 
 /** Id of every example envelope: a UUID v4, as real ones are. */
 const EXAMPLE_ID = '7f3d2c1a-9b8e-4f6d-8a5b-1c2d3e4f5a6b';
@@ -35,8 +45,15 @@ export function eventCatalogue(coreName: string): readonly EventTypeResource[] {
 
 /** One entry of the catalogue. */
 export function explainEventType(type: EventType, coreName: string): EventTypeResource {
-  const { description, example: { time, data } } = EVENT_DEFINITIONS[type];
-  return { type, description, example: envelope({ cursor: '', id: EXAMPLE_ID, type, subject: '', time, data }, coreName) };
+  const {
+    description,
+    example: { time, data },
+  } = EVENT_DEFINITIONS[type];
+  return {
+    type,
+    description,
+    example: envelope({ cursor: '', id: EXAMPLE_ID, type, subject: '', time, data }, coreName),
+  };
 }
 
 /** The envelope of any event, `data` unread: what clients get that take every type. Source: spec.md, envelope. */

@@ -2,7 +2,13 @@
 import type { EventType } from './events.ts';
 
 /** Names of the topics, in the order of the spec. Managed brokers must have them provisioned. Source: spec.md, topics of the log and managed adapters. */
-export const TOPICS = ['edge-nodes-events', 'edge-commands-events', 'edge-self-updates-events', 'edge-ssh-events', 'edge-core-events'] as const;
+export const TOPICS = [
+  'edge-nodes-events',
+  'edge-commands-events',
+  'edge-self-updates-events',
+  'edge-ssh-events',
+  'edge-core-events',
+] as const;
 /** One of them. */
 export type Topic = (typeof TOPICS)[number];
 

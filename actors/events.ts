@@ -24,7 +24,14 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs` when the change happened. */
-export type DomainEvent<T extends EventType = EventType> = { readonly [Type in T]: { readonly type: Type; readonly subject: string; readonly atMs: number; readonly data: EventData[Type] } }[T];
+export type DomainEvent<T extends EventType = EventType> = {
+  readonly [Type in T]: {
+    readonly type: Type;
+    readonly subject: string;
+    readonly atMs: number;
+    readonly data: EventData[Type];
+  };
+}[T];
 
 /** An event as stored: what feeds, webhooks and brokers publish. `cursor` orders events by commit. */
 export interface StoredEvent {
@@ -53,10 +60,23 @@ export const EVENT_SOURCE = '/edge-fleet-control';
 
 /** Wraps a stored event for the world. */
 export function envelope(event: StoredEvent, coreName: string): Envelope {
-  return { specversion: '1.0', id: event.id, source: EVENT_SOURCE, type: event.type, time: event.time, datacontenttype: 'application/json', corename: coreName, data: event.data };
+  return {
+    specversion: '1.0',
+    id: event.id,
+    source: EVENT_SOURCE,
+    type: event.type,
+    time: event.time,
+    datacontenttype: 'application/json',
+    corename: coreName,
+    data: event.data,
+  };
 }
 
 /** The envelope as JSON text around data that is JSON text already: what webhooks and brokers send. Equal to the JSON of `envelope`. */
-export function envelopeText(event: Pick<StoredEvent, 'id' | 'type' | 'time'>, dataText: string, coreName: string): string {
+export function envelopeText(
+  event: Pick<StoredEvent, 'id' | 'type' | 'time'>,
+  dataText: string,
+  coreName: string,
+): string {
   return `{"specversion":"1.0","id":"${event.id}","source":"${EVENT_SOURCE}","type":"${event.type}","time":"${event.time}","datacontenttype":"application/json","corename":${JSON.stringify(coreName)},"data":${dataText}}`;
 }

@@ -53,15 +53,49 @@ const dates = { inserted_at: range, updated_at: range };
 /** Filters of every list operation. Source: contract.md, 2, and spec.md, node list filters. */
 export const LISTS = {
   clusters: {
-    fields: { name: text, node_id: ids, ipv4_range: cidr, ipv6_range: cidr, node_count: count, node_limit: count, has_node_limit: flag, ...dates },
+    fields: {
+      name: text,
+      node_id: ids,
+      ipv4_range: cidr,
+      ipv6_range: cidr,
+      node_count: count,
+      node_limit: count,
+      has_node_limit: flag,
+      ...dates,
+    },
     sortable: ['name', 'node_count', 'node_limit', 'inserted_at', 'updated_at'],
   },
   enrollment_keys: {
-    fields: { key: exact, cluster_name: text, name: textOnly, has_name: flag, is_unlimited: flag, is_spent: flag, is_expired: flag, is_never_used: flag, has_expiry: flag, uses_remaining: count, expired_at: range, last_used_at: range, ...dates },
+    fields: {
+      key: exact,
+      cluster_name: text,
+      name: textOnly,
+      has_name: flag,
+      is_unlimited: flag,
+      is_spent: flag,
+      is_expired: flag,
+      is_never_used: flag,
+      has_expiry: flag,
+      uses_remaining: count,
+      expired_at: range,
+      last_used_at: range,
+      ...dates,
+    },
     sortable: ['name', 'cluster_name', 'uses_remaining', 'expired_at', 'last_used_at', 'inserted_at', 'updated_at'],
   },
   nodes: {
-    fields: { node_id: ids, enrollment_key_id: ids, has_enrollment_key: flag, status: { kind: NODE_STATUSES, ops: ['in'] }, version: textOnly, id_type: { kind: ['persistent', 'random'], ops: ['eq'] }, self_update_enabled: flag, cluster_name: text, last_seen_at: range, ...dates },
+    fields: {
+      node_id: ids,
+      enrollment_key_id: ids,
+      has_enrollment_key: flag,
+      status: { kind: NODE_STATUSES, ops: ['in'] },
+      version: textOnly,
+      id_type: { kind: ['persistent', 'random'], ops: ['eq'] },
+      self_update_enabled: flag,
+      cluster_name: text,
+      last_seen_at: range,
+      ...dates,
+    },
     sortable: ['cluster_name', 'status', 'version', 'last_seen_at', 'inserted_at', 'updated_at'],
   },
   aliases: {
@@ -69,23 +103,73 @@ export const LISTS = {
     sortable: ['name', 'cluster_name', 'inserted_at', 'updated_at'],
   },
   commands: {
-    fields: { command_text: textOnly, has_timeout: flag, has_expired_at: flag, timeout: countRange, expired_at: range, ...dates },
+    fields: {
+      command_text: textOnly,
+      has_timeout: flag,
+      has_expired_at: flag,
+      timeout: countRange,
+      expired_at: range,
+      ...dates,
+    },
     sortable: ['timeout', 'expired_at', 'inserted_at', 'updated_at'],
   },
   command_executions: {
-    fields: { status: { kind: EXECUTION_STATUSES, ops: ['in'] }, command_id: ids, node_id: ids, cluster_name: text, has_cluster: flag, target_all: flag, exit_code: count, has_output: flag, output: textOnly, expired_at: range, sent_at: range, completed_at: range, cancelled_at: range, ...dates },
-    sortable: ['status', 'exit_code', 'cluster_name', 'sent_at', 'completed_at', 'cancelled_at', 'expired_at', 'inserted_at', 'updated_at'],
+    fields: {
+      status: { kind: EXECUTION_STATUSES, ops: ['in'] },
+      command_id: ids,
+      node_id: ids,
+      cluster_name: text,
+      has_cluster: flag,
+      target_all: flag,
+      exit_code: count,
+      has_output: flag,
+      output: textOnly,
+      expired_at: range,
+      sent_at: range,
+      completed_at: range,
+      cancelled_at: range,
+      ...dates,
+    },
+    sortable: [
+      'status',
+      'exit_code',
+      'cluster_name',
+      'sent_at',
+      'completed_at',
+      'cancelled_at',
+      'expired_at',
+      'inserted_at',
+      'updated_at',
+    ],
   },
   ssh_usernames: {
     fields: { username: text, node_id: ids, has_password: flag, cluster_name: text, key_name: text, ...dates },
     sortable: ['username', 'cluster_name', 'inserted_at', 'updated_at'],
   },
   ssh_public_keys: {
-    fields: { key_name: text, ssh_username_id: ids, username: text, node_id: ids, cluster_name: text, fingerprint: textOnly, ...dates },
+    fields: {
+      key_name: text,
+      ssh_username_id: ids,
+      username: text,
+      node_id: ids,
+      cluster_name: text,
+      fingerprint: textOnly,
+      ...dates,
+    },
     sortable: ['key_name', 'inserted_at', 'updated_at'],
   },
   ssh_recordings: {
-    fields: { node_id: ids, cluster_name: text, ssh_username_id: ids, username: text, has_command: flag, truncated: flag, duration_ms: countRange, started_at: range, inserted_at: range },
+    fields: {
+      node_id: ids,
+      cluster_name: text,
+      ssh_username_id: ids,
+      username: text,
+      has_command: flag,
+      truncated: flag,
+      duration_ms: countRange,
+      started_at: range,
+      inserted_at: range,
+    },
     sortable: ['username', 'cluster_name', 'duration_ms', 'started_at', 'inserted_at'],
   },
   webhooks: {
@@ -93,7 +177,15 @@ export const LISTS = {
     sortable: ['url', 'inserted_at', 'updated_at'],
   },
   webhook_deliveries: {
-    fields: { webhook_id: ids, event_id: ids, event_type: { kind: EVENT_TYPES, ops: ['eq', 'in'] }, status: { kind: DELIVERY_STATUSES, ops: ['in'] }, attempt_count: count, last_status_code: count, ...dates },
+    fields: {
+      webhook_id: ids,
+      event_id: ids,
+      event_type: { kind: EVENT_TYPES, ops: ['eq', 'in'] },
+      status: { kind: DELIVERY_STATUSES, ops: ['in'] },
+      attempt_count: count,
+      last_status_code: count,
+      ...dates,
+    },
     sortable: ['status', 'attempt_count', 'inserted_at', 'updated_at'],
   },
 } as const satisfies Record<string, ListSpec>;
@@ -104,7 +196,15 @@ export type ListName = keyof typeof LISTS;
 /** What targeting may filter nodes and clusters by. Source: spec.md, targeting object. */
 export const TARGET_FILTERS = {
   cluster_filters: { name: textOnly, node_count: count, has_node_limit: flag, ipv4_range: cidr, ...dates },
-  node_filters: { cluster_name: textOnly, id_type: { kind: ['persistent', 'random'], ops: ['eq'] }, status: { kind: NODE_STATUSES, ops: ['eq'] }, version: textOnly, self_update_enabled: flag, last_seen_at: range, ...dates },
+  node_filters: {
+    cluster_name: textOnly,
+    id_type: { kind: ['persistent', 'random'], ops: ['eq'] },
+    status: { kind: NODE_STATUSES, ops: ['eq'] },
+    version: textOnly,
+    self_update_enabled: flag,
+    last_seen_at: range,
+    ...dates,
+  },
 } as const satisfies Record<string, Readonly<Record<string, FilterField>>>;
 
 /** Parameter name of a field and operator: `status__in`, `name`. */

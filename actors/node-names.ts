@@ -18,8 +18,13 @@ export function nodeNames(hostName: string, domain: string): readonly NodeName[]
   if (!name.endsWith(`.${domain}`)) return [];
   const labels = name.slice(0, -domain.length - 1).split('.');
   const [host, cluster] = labels;
-  if (labels.length !== 2 || host === undefined || cluster === undefined || !LABEL.test(host) || !LABEL.test(cluster)) return [];
+  if (labels.length !== 2 || host === undefined || cluster === undefined || !LABEL.test(host) || !LABEL.test(cluster))
+    return [];
   const clusters = cluster.startsWith(CLUSTER_PREFIX) ? [cluster, cluster.slice(CLUSTER_PREFIX.length)] : [cluster];
   const node = host.startsWith(NODE_PREFIX) ? NodeId.safeParse(host.slice(NODE_PREFIX.length)) : undefined;
-  return clusters.map((named) => (node?.success === true ? { kind: 'node', node: node.data, cluster: named } : { kind: 'alias', alias: host, cluster: named }));
+  return clusters.map((named) =>
+    node?.success === true
+      ? { kind: 'node', node: node.data, cluster: named }
+      : { kind: 'alias', alias: host, cluster: named },
+  );
 }

@@ -39,12 +39,20 @@ export function ok<T>(value: T): Result<T> {
 }
 
 /** Failure with its reason. */
-export function refuse(code: RefusalCode, message: string, details?: Refusal['details']): { readonly ok: false; readonly refusal: Refusal } {
+export function refuse(
+  code: RefusalCode,
+  message: string,
+  details?: Refusal['details'],
+): { readonly ok: false; readonly refusal: Refusal } {
   return { ok: false, refusal: details === undefined ? { code, message } : { code, message, details } };
 }
 
 /** The database, an owner or a node can't be reached just now. */
-export const UNAVAILABLE: Refusal = { code: 'service_unavailable', message: 'The service cannot do this right now. Try again shortly.', retryAfterSeconds: 1 };
+export const UNAVAILABLE: Refusal = {
+  code: 'service_unavailable',
+  message: 'The service cannot do this right now. Try again shortly.',
+  retryAfterSeconds: 1,
+};
 
 /** What passes by itself, and so carries a time after which to try again, always. Source: contract.md, 1. */
 const PASSING: ReadonlySet<RefusalCode> = new Set(['rate_limited', 'service_unavailable', 'degraded_mode']);

@@ -279,7 +279,10 @@ export interface AdminResource {
 }
 
 /** An admin as one of many. `vpn_host_id` is its id; it has no name in the networks of clusters. Source: spec.md, AdminTopologyEntry. */
-export type AdminTopologyEntry = Pick<AdminResource, 'name' | 'max_wireguard_peers' | 'admin_peer_count' | 'edge_node_capacity' | 'erlang_node_name' | 'vpn_hostname'> & { readonly vpn_host_id: string };
+export type AdminTopologyEntry = Pick<
+  AdminResource,
+  'name' | 'max_wireguard_peers' | 'admin_peer_count' | 'edge_node_capacity' | 'erlang_node_name' | 'vpn_hostname'
+> & { readonly vpn_host_id: string };
 
 /** The admins of one group that are alive, and the clusters that they own: name of the cluster to name of the admin. */
 export interface MyAdminClusterResource {

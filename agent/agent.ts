@@ -64,7 +64,7 @@ export interface AgentOptions {
 
 /** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
 export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
-  const options = { ...given, ...await withFreePorts(given.config) };
+  const options = { ...given, ...(await withFreePorts(given.config)) };
   const { config, log, signal } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
   try {
@@ -102,14 +102,34 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   journal.close();
   ledger.close();
   if (identity !== null) await leaveMesh(directory, identity.node_id, log);
-  for (const path of [directory.identity, directory.apiPort, directory.keepers, directory.sshHostKey, pipesDirectory(directory.sshHostKey), directory.sshRecordings, directory.sshUnanswered, directory.meshKeys, directory.meshPicture, directory.relayMap]) rmSync(path, { recursive: true, force: true });
+  for (const path of [
+    directory.identity,
+    directory.apiPort,
+    directory.keepers,
+    directory.sshHostKey,
+    pipesDirectory(directory.sshHostKey),
+    directory.sshRecordings,
+    directory.sshUnanswered,
+    directory.meshKeys,
+    directory.meshPicture,
+    directory.relayMap,
+  ])
+    rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
   directory.release();
-  log.info(identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well', { ...(identity !== null && { node: identity.node_id }) });
+  log.info(
+    identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well',
+    { ...(identity !== null && { node: identity.node_id }) },
+  );
   return EXIT_STATUS.ok;
 }
 
-async function serve(options: AgentOptions & { readonly picked: PickedPorts }, directory: DataDirectory, identity: Enrolled, journal: Journal): Promise<ExitStatus | Rejoined> {
+async function serve(
+  options: AgentOptions & { readonly picked: PickedPorts },
+  directory: DataDirectory,
+  identity: Enrolled,
+  journal: Journal,
+): Promise<ExitStatus | Rejoined> {
   const { config, picked, log, signal, version } = options;
   let current = identity;
   let confirmed = () => {};
@@ -118,9 +138,22 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   const over = Promise.withResolvers<ExitStatus | Rejoined>();
   let isRejoining = false;
 
-  const executor = newExecutor(options, directory, journal, identity.node_id, (executions) => session.finished(executions), () => session.askOpen());
+  const executor = newExecutor(
+    options,
+    directory,
+    journal,
+    identity.node_id,
+    (executions) => session.finished(executions),
+    () => session.askOpen(),
+  );
   const reach = await startReach({
-    config, picked, directory, log, token: identity.enrollment.api_token, proxyPassword: identity.enrollment.proxy_password, clock: systemClock(),
+    config,
+    picked,
+    directory,
+    log,
+    token: identity.enrollment.api_token,
+    proxyPassword: identity.enrollment.proxy_password,
+    clock: systemClock(),
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
     meshWay: () => mesh?.wayToGateway() ?? null,
@@ -131,17 +164,48 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     if (found !== null) over.resolve({ rejoined: found });
   };
   const counters = createSessionCounters();
-  const mesh = startMesh({ config, directory, node: identity.node_id, clusterName: () => current.enrollment.cluster_name, adminUrls, clock: systemClock(), log, say: (word) => session.sayOfMesh(word) });
+  const mesh = startMesh({
+    config,
+    directory,
+    node: identity.node_id,
+    clusterName: () => current.enrollment.cluster_name,
+    adminUrls,
+    clock: systemClock(),
+    log,
+    say: (word) => session.sayOfMesh(word),
+  });
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
   const reports = createReports({
-    config, version, directory, token: identity.enrollment.api_token, clock: systemClock(), log, adminUrls, relayMapUrls: () => current.enrollment.settings.derp_map_urls,
-    services: () => services, journal: () => journal.counts(), ports: () => ({ ...reach.ports, ...visibility.ports }), isLive: () => session.isLive, refusal: () => session.refusal,
+    config,
+    version,
+    directory,
+    token: identity.enrollment.api_token,
+    clock: systemClock(),
+    log,
+    adminUrls,
+    relayMapUrls: () => current.enrollment.settings.derp_map_urls,
+    services: () => services,
+    journal: () => journal.counts(),
+    ports: () => ({ ...reach.ports, ...visibility.ports }),
+    isLive: () => session.isLive,
+    refusal: () => session.refusal,
   });
   const visibility = await startVisibility({
-    config, picked, token: identity.enrollment.api_token, log, mesh, diagnose: () => reports.diagnose(),
+    config,
+    picked,
+    token: identity.enrollment.api_token,
+    log,
+    mesh,
+    diagnose: () => reports.diagnose(),
     sources: {
-      version, idType: config.AGENT_ID_TYPE, journal: () => journal.counts(), keepers: () => executor.keepers, session: () => counters, adminUrls: () => adminUrls().length,
-      services: () => services, ...reach.counts,
+      version,
+      idType: config.AGENT_ID_TYPE,
+      journal: () => journal.counts(),
+      keepers: () => executor.keepers,
+      session: () => counters,
+      adminUrls: () => adminUrls().length,
+      services: () => services,
+      ...reach.counts,
     },
   });
   services.push(
@@ -150,37 +214,56 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
     diskService(directory.path),
     ...reach.services,
     ...visibility.services,
-    ...mesh?.services ?? [],
+    ...(mesh?.services ?? []),
   );
-  const session: Session = new Session({
-    node: identity.node_id,
-    token: identity.enrollment.api_token,
-    registration: registrationOf(config, version, { ...reach.ports, ...visibility.ports }),
-    adminUrls,
-    onSettings: (settings, clusterName) => {
-      current = keepSettings(directory, current, settings, clusterName, log);
-      if (clusterName === null) mesh?.configured(settings, adminUrl, false);
+  const session: Session = new Session(
+    {
+      node: identity.node_id,
+      token: identity.enrollment.api_token,
+      registration: registrationOf(config, version, { ...reach.ports, ...visibility.ports }),
+      adminUrls,
+      onSettings: (settings, clusterName) => {
+        current = keepSettings(directory, current, settings, clusterName, log);
+        if (clusterName === null) mesh?.configured(settings, adminUrl, false);
+      },
+      onConfirmed: () => confirmed(),
+      onLive: (url) => {
+        current = noteDeletion(directory, current, false, log);
+        adminUrl = url;
+        mesh?.configured(current.enrollment.settings, url, true);
+        trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
+        reach.connected(url);
+        reports.connected(url);
+      },
+      onRevoked: (reason) => {
+        current = noteDeletion(directory, current, reason === DELETED_REASON, log);
+        over.resolve(EXIT_STATUS.revoked);
+      },
+      onUnknown: (wasDeleted) => {
+        if (wasDeleted) current = noteDeletion(directory, current, true, log);
+        if (wasDeleted || isRejoining) return;
+        isRejoining = true;
+        void joinAgain()
+          .catch((error: unknown) => log.error((error as Error).message))
+          .finally(() => {
+            isRejoining = false;
+          });
+      },
     },
-    onConfirmed: () => confirmed(),
-    onLive: (url) => {
-      current = noteDeletion(directory, current, false, log);
-      adminUrl = url;
-      mesh?.configured(current.enrollment.settings, url, true);
-      trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
-      reach.connected(url);
-      reports.connected(url);
+    {
+      journal,
+      runner: executor,
+      reach: reach.session,
+      ...(mesh !== null && { mesh: mesh.session }),
+      report: () => healthReport(services),
+      counters,
+      dial: webSocketDial(),
+      clock: systemClock(),
+      aliveMs,
+      random: Math.random,
+      log,
     },
-    onRevoked: (reason) => {
-      current = noteDeletion(directory, current, reason === DELETED_REASON, log);
-      over.resolve(EXIT_STATUS.revoked);
-    },
-    onUnknown: (wasDeleted) => {
-      if (wasDeleted) current = noteDeletion(directory, current, true, log);
-      if (wasDeleted || isRejoining) return;
-      isRejoining = true;
-      void joinAgain().catch((error: unknown) => log.error((error as Error).message)).finally(() => { isRejoining = false; });
-    },
-  }, { journal, runner: executor, reach: reach.session, ...(mesh !== null && { mesh: mesh.session }), report: () => healthReport(services), counters, dial: webSocketDial(), clock: systemClock(), aliveMs, random: Math.random, log });
+  );
 
   executor.recover();
   executor.beat();
@@ -195,9 +278,22 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   visibility.close();
   reports.close();
   // Joined again: the next round takes up what runs, as after a restart.
-  await Promise.race([Promise.all([typeof status === 'number' ? executor.close({ keepsWaiting: status === EXIT_STATUS.revoked }) : executor.detach(), reach.close()]), sleep(CLOSE_MS_MAX)]);
+  await Promise.race([
+    Promise.all([
+      typeof status === 'number' ? executor.close({ keepsWaiting: status === EXIT_STATUS.revoked }) : executor.detach(),
+      reach.close(),
+    ]),
+    sleep(CLOSE_MS_MAX),
+  ]);
   if (session.isLive && journal.finished().length > 0) {
-    await Promise.race([deadline, new Promise<void>((resolve) => { confirmed = () => { if (journal.finished().length === 0) resolve(); }; })]);
+    await Promise.race([
+      deadline,
+      new Promise<void>((resolve) => {
+        confirmed = () => {
+          if (journal.finished().length === 0) resolve();
+        };
+      }),
+    ]);
   }
   await mesh?.close({ isKept: status !== EXIT_STATUS.revoked });
   session.stop();
@@ -206,7 +302,14 @@ async function serve(options: AgentOptions & { readonly picked: PickedPorts }, d
   return status;
 }
 
-function newExecutor(options: AgentOptions, directory: DataDirectory, journal: Journal, node: string, onFinished: ExecutorOptions['onFinished'], onHeld: () => void = () => {}): Executor {
+function newExecutor(
+  options: AgentOptions,
+  directory: DataDirectory,
+  journal: Journal,
+  node: string,
+  onFinished: ExecutorOptions['onFinished'],
+  onHeld: () => void = () => {},
+): Executor {
   const { config, log } = options;
   return new Executor({
     journal,
@@ -222,9 +325,20 @@ function newExecutor(options: AgentOptions, directory: DataDirectory, journal: J
 }
 
 /** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */
-function keepSettings(directory: DataDirectory, current: Enrolled, settings: AgentSettings, clusterName: string | null, log: AgentLog): Enrolled {
+function keepSettings(
+  directory: DataDirectory,
+  current: Enrolled,
+  settings: AgentSettings,
+  clusterName: string | null,
+  log: AgentLog,
+): Enrolled {
   const adminUrls = settings.admin_urls.length > 0 ? settings.admin_urls : current.enrollment.admin_urls;
-  const enrollment = { ...current.enrollment, settings, admin_urls: adminUrls, cluster_name: clusterName ?? current.enrollment.cluster_name };
+  const enrollment = {
+    ...current.enrollment,
+    settings,
+    admin_urls: adminUrls,
+    cluster_name: clusterName ?? current.enrollment.cluster_name,
+  };
   if (JSON.stringify(enrollment) === JSON.stringify(current.enrollment)) return current;
   const next = { ...current, enrollment };
   try {
@@ -243,6 +357,9 @@ function systemClock(): SessionClock {
 }
 
 async function aborted(signal: AbortSignal): Promise<ExitStatus> {
-  if (!signal.aborted) await new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
   return EXIT_STATUS.ok;
 }

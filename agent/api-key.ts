@@ -14,6 +14,10 @@ export function apiKeyOf(token: string): string {
 /** The key of the agent of this data directory, running or not. Throws an `AgentProblem` when it is not enrolled, or when the directory is not this user's to read. */
 export function storedApiKey(directory: string): string {
   const token = readIdentity(join(directory, IDENTITY_FILE))?.enrollment?.api_token;
-  if (token === undefined) throw new AgentProblem(`The machine of AGENT_DATA_DIR ${directory} is not enrolled, so there is no key yet: start \`edge-agent up\` with an ENROLLMENT_KEY first`, EXIT_STATUS.failed);
+  if (token === undefined)
+    throw new AgentProblem(
+      `The machine of AGENT_DATA_DIR ${directory} is not enrolled, so there is no key yet: start \`edge-agent up\` with an ENROLLMENT_KEY first`,
+      EXIT_STATUS.failed,
+    );
   return apiKeyOf(token);
 }

@@ -12,7 +12,20 @@ export class Asking {
   readonly #canAsk: boolean;
   readonly #proofs: Proofs;
 
-  constructor(runner: SessionRunner, { aliveMs, send, protocol, helloMs }: { readonly aliveMs: () => number; readonly send: (body: AgentFrameBody) => void; readonly protocol: number; readonly helloMs: number }) {
+  constructor(
+    runner: SessionRunner,
+    {
+      aliveMs,
+      send,
+      protocol,
+      helloMs,
+    }: {
+      readonly aliveMs: () => number;
+      readonly send: (body: AgentFrameBody) => void;
+      readonly protocol: number;
+      readonly helloMs: number;
+    },
+  ) {
     this.#runner = runner;
     this.#aliveMs = aliveMs;
     this.#send = send;
@@ -22,8 +35,9 @@ export class Asking {
 
   /** Asks now about what waits to be asked about. */
   ask(): void {
-    const executions = this.#canAsk ? this.#runner.held?.() ?? [] : [];
-    if (executions.length > 0) this.#send({ type: 'ask-open', ask: this.#proofs.asked(this.#aliveMs()), executions: [...executions] });
+    const executions = this.#canAsk ? (this.#runner.held?.() ?? []) : [];
+    if (executions.length > 0)
+      this.#send({ type: 'ask-open', ask: this.#proofs.asked(this.#aliveMs()), executions: [...executions] });
   }
 
   /** Deliveries have arrived. */
@@ -42,11 +56,19 @@ export class Asking {
     this.#proofs.ponged();
     if (this.#canAsk) return;
     const held = this.#runner.held?.() ?? [];
-    if (held.length > 0) this.#runner.release?.(held.map((execution) => ({ execution, expiresInMs: undefined })), this.#proofs.provenMs);
+    if (held.length > 0)
+      this.#runner.release?.(
+        held.map((execution) => ({ execution, expiresInMs: undefined })),
+        this.#proofs.provenMs,
+      );
   }
 
   answered({ ask, executions }: AdminFrame & { type: 'still-open' }): void {
     const askedMs = this.#proofs.answered(ask);
-    if (askedMs !== null) this.#runner.release?.(executions.map(({ execution, expires_in_ms: expiresInMs }) => ({ execution, expiresInMs })), askedMs);
+    if (askedMs !== null)
+      this.#runner.release?.(
+        executions.map(({ execution, expires_in_ms: expiresInMs }) => ({ execution, expiresInMs })),
+        askedMs,
+      );
   }
 }

@@ -26,7 +26,9 @@ export function takeClaim(directory: string): boolean {
 export function readClaim(directory: string): Claim | null {
   try {
     const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(readFileSync(join(directory, KEEPER_FILES.claim), 'utf8')) ?? [];
-    return pid === undefined || execution === undefined ? null : { pid: Number(pid), execution: execution as ExecutionId };
+    return pid === undefined || execution === undefined
+      ? null
+      : { pid: Number(pid), execution: execution as ExecutionId };
   } catch {
     return null;
   }

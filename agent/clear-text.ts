@@ -2,7 +2,8 @@
 import { originOf } from './doctor/admin-answers.ts';
 
 /** What to do about one. */
-export const CLEAR_TEXT_HINT = 'Put TLS before the admin, and name it by https:// in its ADMIN_URLS, and in that of this machine where it is set.';
+export const CLEAR_TEXT_HINT =
+  'Put TLS before the admin, and name it by https:// in its ADMIN_URLS, and in that of this machine where it is set.';
 
 /** Scheme, host and port of those URLs that are `http://` and lead beyond this machine's loopback, each once. */
 export function clearTextAdmins(urls: readonly string[]): readonly string[] {

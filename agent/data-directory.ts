@@ -48,7 +48,11 @@ export function openDataDirectory(path: string): DataDirectory {
     chmodSync(path, 0o700);
     lock = takeLock(join(path, 'lock'));
   } catch (error) {
-    if (isBusy(error)) throw new AgentProblem(`AGENT_DATA_DIR ${path} is in use by another agent (process ${otherPid(pidFile)}): stop it, or give this one a directory of its own`, EXIT_STATUS.failed);
+    if (isBusy(error))
+      throw new AgentProblem(
+        `AGENT_DATA_DIR ${path} is in use by another agent (process ${otherPid(pidFile)}): stop it, or give this one a directory of its own`,
+        EXIT_STATUS.failed,
+      );
     throw new AgentProblem(`AGENT_DATA_DIR ${path} cannot be used: ${systemProblem(error)}`, EXIT_STATUS.failed);
   }
   try {

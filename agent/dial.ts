@@ -18,7 +18,8 @@ export function webSocketDial(options: ClientOptions = {}): Dial {
   return (adminUrl, token, owner) => {
     try {
       return new WebSocketLink(adminUrl, token, owner, options);
-    } catch (error) { // an admin told of a URL, or gave a token, with which no request can be made
+    } catch (error) {
+      // an admin told of a URL, or gave a token, with which no request can be made
       return neverOpened(owner, networkProblem(error));
     }
   };
@@ -27,8 +28,19 @@ export function webSocketDial(options: ClientOptions = {}): Dial {
 /** A link that ends as soon as its owner has it. */
 function neverOpened(owner: LinkOwner, problem: string): Link {
   let isOver = false;
-  const link: Link = { bufferedBytes: 0, send() {}, close() { isOver = true; }, terminate() { isOver = true; } };
-  setImmediate(() => { if (!isOver) owner.closed(link, NEVER_OPENED, problem); });
+  const link: Link = {
+    bufferedBytes: 0,
+    send() {},
+    close() {
+      isOver = true;
+    },
+    terminate() {
+      isOver = true;
+    },
+  };
+  setImmediate(() => {
+    if (!isOver) owner.closed(link, NEVER_OPENED, problem);
+  });
   return link;
 }
 
@@ -63,11 +75,22 @@ class WebSocketLink implements Link {
     this.#socket = socket;
     socket.on('open', () => owner.opened(this));
     // What throws here is a fault of ours: it costs this session, and the next one begins with what the journal holds.
-    socket.on('message', contained((data, isBinary) => this.#message(data as Buffer, isBinary), (error) => this.#broken(error)));
-    socket.on('error', (error) => { if (this.#status === null) this.#problem = networkProblem(error); });
+    socket.on(
+      'message',
+      contained(
+        (data, isBinary) => this.#message(data as Buffer, isBinary),
+        (error) => this.#broken(error),
+      ),
+    );
+    socket.on('error', (error) => {
+      if (this.#status === null) this.#problem = networkProblem(error);
+    });
     socket.on('unexpected-response', (_request, response) => {
       this.#status = response.statusCode ?? null;
-      this.#problem = this.#status === 401 && response.headers[REFUSAL_HEADER] === NODE_DELETED ? NODE_DELETED : `it answered ${this.#status}`;
+      this.#problem =
+        this.#status === 401 && response.headers[REFUSAL_HEADER] === NODE_DELETED
+          ? NODE_DELETED
+          : `it answered ${this.#status}`;
       response.resume();
       socket.terminate(); // emits the error of an interrupted attempt, and then the close
     });

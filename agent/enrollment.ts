@@ -41,7 +41,8 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
       if (!('problem' in answer)) return answer;
-      if (answer.isFinal) throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
+      if (answer.isFinal)
+        throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
       log.warn('Enrolment did not succeed; it is tried again', { admin: adminUrl, problem: answer.problem });
     }
     await sleep(reconnectDelayMs(round, random()));
@@ -49,7 +50,11 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
 }
 
 /** Asks each admin once. The answer of the first that says yes; else the last problem, as the end of a sentence. */
-export async function enrollOnce({ adminUrls, request, post = postJson }: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
+export async function enrollOnce({
+  adminUrls,
+  request,
+  post = postJson,
+}: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
   let problem = 'no admin is known';
   for (const adminUrl of adminUrls) {
     const answer = await attempt(adminUrl, request, post);
@@ -60,7 +65,11 @@ export async function enrollOnce({ adminUrls, request, post = postJson }: Pick<E
 }
 
 /** The answer, or what was wrong, and whether the same request can never succeed. */
-async function attempt(adminUrl: string, request: unknown, post: NonNullable<EnrollmentOptions['post']>): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
+async function attempt(
+  adminUrl: string,
+  request: unknown,
+  post: NonNullable<EnrollmentOptions['post']>,
+): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
   let answer: HttpAnswer;
   try {
     answer = await post(enrollUrl(adminUrl), request);
@@ -71,7 +80,8 @@ async function attempt(adminUrl: string, request: unknown, post: NonNullable<Enr
     const parsed = Envelope.or(EnrollAnswer.transform((data) => ({ data }))).safeParse(answer.body);
     return parsed.success ? parsed.data.data : { problem: 'the answer is not one of this protocol', isFinal: false };
   }
-  if (answer.status >= 500 || RETRIED.has(answer.status)) return { problem: `it answered ${answer.status}`, isFinal: false };
+  if (answer.status >= 500 || RETRIED.has(answer.status))
+    return { problem: `it answered ${answer.status}`, isFinal: false };
   return { problem: refusalText(answer), isFinal: true };
 }
 

@@ -52,7 +52,11 @@ export class Executor implements SessionRunner {
     mkdirSync(options.directory, { recursive: true, mode: 0o700 });
     this.#gate = new StartGate(() => options.timeline.aliveMs());
     options.journal.planStarts = (fresh) => this.#plan(fresh);
-    this.#keepers = new Keepers({ directory: options.directory, outputBytesMax: options.outputBytesMax, environment: options.environment });
+    this.#keepers = new Keepers({
+      directory: options.directory,
+      outputBytesMax: options.outputBytesMax,
+      environment: options.environment,
+    });
     this.#kit = new StartKit(this.#keepers, options.log);
   }
 
@@ -106,7 +110,10 @@ export class Executor implements SessionRunner {
     return this.#gate.held();
   }
 
-  release(open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[], askedMs: number): void {
+  release(
+    open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[],
+    askedMs: number,
+  ): void {
     if (this.#gate.look()) return this.hold(); // it stood still since: what this says may be old
     for (const { execution, expiresInMs } of open) this.#gate.release(execution, askedMs, expiresInMs);
     this.#startWaiting();
@@ -139,7 +146,9 @@ export class Executor implements SessionRunner {
   tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null {
     const running = this.#running.get(execution);
     if (running === undefined && !this.#queue.has(execution)) {
-      return this.#options.journal.result(execution) === null ? null : storedOutputCursor(this.#options.journal, execution, offset);
+      return this.#options.journal.result(execution) === null
+        ? null
+        : storedOutputCursor(this.#options.journal, execution, offset);
     }
     const cursor = this.#watched.open(execution, offset, wake, running?.captured ?? null);
     this.#arm();
@@ -150,10 +159,15 @@ export class Executor implements SessionRunner {
   async close({ keepsWaiting = false }: { readonly keepsWaiting?: boolean } = {}): Promise<void> {
     this.#isClosing = true;
     this.#queue.clear();
-    if (!keepsWaiting) for (const execution of this.#options.journal.waiting()) if (!isEnding(this.#endings, execution)) this.#end(neverStarted(execution, EXIT_CANCELLED));
+    if (!keepsWaiting)
+      for (const execution of this.#options.journal.waiting())
+        if (!isEnding(this.#endings, execution)) this.#end(neverStarted(execution, EXIT_CANCELLED));
     for (const running of this.#running.values()) running.stop('cancel');
     this.#tick();
-    if (this.#running.size + this.#endings.length > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve; });
+    if (this.#running.size + this.#endings.length > 0)
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
     for (const timer of [this.#timer, this.#parkTimer]) if (timer !== null) clearTimeout(timer);
     this.#keepers.close();
   }
@@ -178,7 +192,11 @@ export class Executor implements SessionRunner {
     if (this.#gate.look()) this.hold();
     const batch = this.#prepare();
     if (batch.length === 0) return;
-    if (!this.#options.journal.start(batch.map(({ waiting, keeper }) => ({ execution: waiting.execution, keeper: keeper.name })))) {
+    if (
+      !this.#options.journal.start(
+        batch.map(({ waiting, keeper }) => ({ execution: waiting.execution, keeper: keeper.name })),
+      )
+    ) {
       for (const { keeper } of batch) this.#keepers.dismiss(keeper);
       this.#arm(); // the tick tries again
       return;
@@ -203,14 +221,22 @@ export class Executor implements SessionRunner {
     for (const { execution, expires_in_ms: expiresInMs } of fresh) this.#gate.arrived(execution, bornMs, expiresInMs);
     const room = this.#isClosing || this.#queue.size > 0 || !this.#gate.isCurrent(bornMs) ? 0 : this.#room();
     for (const delivery of fresh.slice(0, room)) {
-      const waiting = { execution: delivery.execution, commandText: delivery.command_text, timeoutMs: delivery.timeout_ms, isExpired: false, traceparent: delivery.traceparent ?? null };
+      const waiting = {
+        execution: delivery.execution,
+        commandText: delivery.command_text,
+        timeoutMs: delivery.timeout_ms,
+        isExpired: false,
+        traceparent: delivery.traceparent ?? null,
+      };
       const keeper = this.#gate.isOver(delivery.execution) ? null : this.#kit.prepare(waiting.commandText);
       if (keeper === null) break; // the rest waits behind it
       starts.set(delivery.execution, { waiting, keeper });
     }
     return {
       keepers: new Map([...starts].map(([execution, { keeper }]) => [execution, keeper.name])),
-      stored: () => { for (const [execution, start] of starts) this.#planned.set(execution, start); },
+      stored: () => {
+        for (const [execution, start] of starts) this.#planned.set(execution, start);
+      },
       refused: () => {
         for (const { keeper } of starts.values()) this.#keepers.dismiss(keeper);
         for (const { execution } of fresh) this.#gate.forget(execution);
@@ -253,7 +279,12 @@ export class Executor implements SessionRunner {
   #watch(waiting: Waiting, keeper: Keeper): void {
     const { timeline, outputBytesMax } = this.#options;
     const running = new RunningExecution({
-      execution: waiting.execution, keeper: keeper.name, directory: keeper.directory, pid: keeper.pid, outputBytesMax, traceparent: waiting.traceparent,
+      execution: waiting.execution,
+      keeper: keeper.name,
+      directory: keeper.directory,
+      pid: keeper.pid,
+      outputBytesMax,
+      traceparent: waiting.traceparent,
       deadlineMs: waiting.timeoutMs === null ? null : timeline.monotonicMs() + waiting.timeoutMs,
       nowMs: () => timeline.monotonicMs(),
     });
@@ -272,17 +303,28 @@ export class Executor implements SessionRunner {
     const { timeline, outputBytesMax, directory, log } = this.#options;
     const home = join(directory, started.keeper);
     if (takeClaim(home)) {
-      log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', { execution: started.execution, ...traceField(started.traceparent) });
+      log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', {
+        execution: started.execution,
+        ...traceField(started.traceparent),
+      });
       this.#end(neverStarted(started.execution, EXIT_INTERRUPTED));
       removeDirectory(home);
       return;
     }
     const nowMs = timeline.monotonicMs();
-    this.#add(new RunningExecution({
-      execution: started.execution, keeper: started.keeper, directory: home, pid: null, outputBytesMax, traceparent: started.traceparent,
-      deadlineMs: started.timeoutMs === null ? null : nowMs + started.timeoutMs - elapsedMs(started.startedAt, timeline),
-      nowMs: () => timeline.monotonicMs(),
-    }));
+    this.#add(
+      new RunningExecution({
+        execution: started.execution,
+        keeper: started.keeper,
+        directory: home,
+        pid: null,
+        outputBytesMax,
+        traceparent: started.traceparent,
+        deadlineMs:
+          started.timeoutMs === null ? null : nowMs + started.timeoutMs - elapsedMs(started.startedAt, timeline),
+        nowMs: () => timeline.monotonicMs(),
+      }),
+    );
   }
 
   /**
@@ -297,7 +339,13 @@ export class Executor implements SessionRunner {
       const execution = readClaim(home)?.execution ?? null;
       if (execution !== null && journal.restore({ execution, keeper })) {
         log.warn('An execution was found that the journal does not know; it is taken up', { execution });
-        this.#adopt({ execution, keeper, timeoutMs: null, startedAt: stampNow(this.#options.timeline), traceparent: null });
+        this.#adopt({
+          execution,
+          keeper,
+          timeoutMs: null,
+          startedAt: stampNow(this.#options.timeline),
+          traceparent: null,
+        });
       } else {
         takeClaim(home);
         removeDirectory(home);
@@ -380,12 +428,18 @@ export class Executor implements SessionRunner {
   #parkLater(): void {
     if (this.#parkTimer !== null) clearTimeout(this.#parkTimer);
     if (this.#isClosing || this.#running.size > 0) return;
-    this.#parkTimer = setTimeout(() => { if (!this.#isClosing) this.#keepers.park(); }, PARK_AFTER_MS);
+    this.#parkTimer = setTimeout(() => {
+      if (!this.#isClosing) this.#keepers.park();
+    }, PARK_AFTER_MS);
     this.#parkTimer.unref();
   }
 
   #arm(): void {
-    const inMs = nextLookMs(this.#running.values(), { isWatched: this.#watched.isWatched, owes: this.#queue.size + this.#endings.length > 0, nowMs: this.#options.timeline.monotonicMs() });
+    const inMs = nextLookMs(this.#running.values(), {
+      isWatched: this.#watched.isWatched,
+      owes: this.#queue.size + this.#endings.length > 0,
+      nowMs: this.#options.timeline.monotonicMs(),
+    });
     if (inMs === null) return;
     const dueMs = this.#options.timeline.monotonicMs() + inMs;
     if (this.#timer !== null && this.#timerDueMs <= dueMs) return; // never later than planned, however often something happens

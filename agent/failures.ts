@@ -20,7 +20,10 @@ export interface CountedFailures extends Failures {
 }
 
 /** Nothing counted yet. `nowMs` never goes back. */
-export function createFailures({ perMinuteMax, addressesMax }: FailureLimits, nowMs: () => number = () => performance.now()): CountedFailures {
+export function createFailures(
+  { perMinuteMax, addressesMax }: FailureLimits,
+  nowMs: () => number = () => performance.now(),
+): CountedFailures {
   const minutes = new Map<string, { readonly sinceMs: number; count: number }>(); // oldest first
   return {
     add(source) {

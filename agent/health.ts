@@ -32,7 +32,9 @@ export function diskService(directory: string): Service {
       try {
         const { bavail, bsize } = statfsSync(directory);
         const freeBytes = bavail * bsize;
-        return freeBytes >= DISK_FREE_BYTES_MIN ? null : `${Math.floor(freeBytes / 1_048_576)} MiB are free where the agent keeps its data`;
+        return freeBytes >= DISK_FREE_BYTES_MIN
+          ? null
+          : `${Math.floor(freeBytes / 1_048_576)} MiB are free where the agent keeps its data`;
       } catch (error) {
         return `the data directory cannot be looked at: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`;
       }

@@ -53,7 +53,8 @@ export class JournalFile {
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       const problem = `the journal cannot ${what}: ${(error as Error).message}`;
-      if (this.#problem === null) this.#log.error(`The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
+      if (this.#problem === null)
+        this.#log.error(`The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
       this.#problem = problem;
       return false;
     }
@@ -77,14 +78,18 @@ export class JournalFile {
   }
 
   #open(): void {
-    this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024');
+    this.#database.exec(
+      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024',
+    );
     const check = this.get('PRAGMA quick_check');
     if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
     const version = this.get('PRAGMA user_version')?.['user_version'];
-    if (version === 0) this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
+    if (version === 0)
+      this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
     else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
     const columns = new Set(this.all("SELECT name FROM pragma_table_info('execution')").map((row) => row['name']));
-    for (const [name, type] of Object.entries(LATER_COLUMNS)) if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
+    for (const [name, type] of Object.entries(LATER_COLUMNS))
+      if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
     this.#growLog();
   }
 
@@ -92,7 +97,8 @@ export class JournalFile {
     this.#setDurability('soon');
     try {
       this.#database.exec('PRAGMA wal_autocheckpoint = 0');
-      for (let page = 0; page < LOG_PAGES; page += 1) this.run('INSERT INTO probe (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET filler = NULL');
+      for (let page = 0; page < LOG_PAGES; page += 1)
+        this.run('INSERT INTO probe (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET filler = NULL');
       this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
     } catch {
       // A disk that has no room for it may have room for less.

@@ -121,7 +121,8 @@ export class Journal implements SessionJournal {
   }
 
   finished(): readonly ExecutionId[] {
-    return this.#file.all('SELECT id FROM execution WHERE state = \'finished\' ORDER BY finished_order')
+    return this.#file
+      .all("SELECT id FROM execution WHERE state = 'finished' ORDER BY finished_order")
       .map((row) => row['id'] as ExecutionId)
       .filter((execution) => !this.#unwanted.has(execution));
   }
@@ -129,13 +130,23 @@ export class Journal implements SessionJournal {
   receive(deliveries: readonly Delivery[]): Received {
     const known = deliveries.filter((delivery) => this.#states.has(delivery.execution));
     const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
-    const unknown = new Map(deliveries.filter((delivery) => !this.#states.has(delivery.execution)).map((delivery) => [delivery.execution, delivery]));
+    const unknown = new Map(
+      deliveries
+        .filter((delivery) => !this.#states.has(delivery.execution))
+        .map((delivery) => [delivery.execution, delivery]),
+    );
     const fresh = [...unknown.values()].slice(0, Math.max(0, room));
     // What ran before is answered, never run: the database was set back to before it had the result (C3).
-    const { ran = [], unheard = [] } = Object.groupBy(fresh, ({ execution }) => (this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran'));
+    const { ran = [], unheard = [] } = Object.groupBy(fresh, ({ execution }) =>
+      this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran',
+    );
     const answered = this.#recall(ran.map((delivery) => delivery.execution));
     const stored = this.#insert(unheard) ? unheard.map((delivery) => delivery.execution) : [];
-    return { acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored], fresh: stored, ...(answered.length > 0 && { answered }) };
+    return {
+      acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored],
+      fresh: stored,
+      ...(answered.length > 0 && { answered }),
+    };
   }
 
   recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
@@ -149,13 +160,22 @@ export class Journal implements SessionJournal {
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('answer for executions of before', () => {
       for (const execution of executions) {
-        const { outcome, exitCode, text } = this.#ledger?.stateOf(execution) == null ? LOST : answerOf(this.#ledger.tombstone(execution));
+        const { outcome, exitCode, text } =
+          this.#ledger?.stateOf(execution) == null ? LOST : answerOf(this.#ledger.tombstone(execution));
         const output = Buffer.from(text);
         this.#file.run('DELETE FROM execution WHERE id = ?', execution);
         this.#file.run(
           `INSERT INTO execution (id, state, command_text, outcome, exit_code, output, output_bytes, output_truncated, finished_order, boot_id, monotonic_ms, wall_ms)
            VALUES (?, 'finished', '', ?, ?, ?, ?, ?, (SELECT coalesce(max(finished_order), 0) + 1 FROM execution), ?, ?, ?)`,
-          execution, outcome, exitCode, output, output.length, Number(text !== ''), stamp.bootId, stamp.monotonicMs, stamp.wallMs,
+          execution,
+          outcome,
+          exitCode,
+          output,
+          output.length,
+          Number(text !== ''),
+          stamp.bootId,
+          stamp.monotonicMs,
+          stamp.wallMs,
         );
       }
     });
@@ -166,40 +186,75 @@ export class Journal implements SessionJournal {
 
   /** At opening: what one of the two files lost, the other has. */
   #compare(ledger: Ledger): void {
-    for (const { execution, keeper } of ledger.started()) this.restore({ execution, keeper: keeper ?? `none-${execution}` });
+    for (const { execution, keeper } of ledger.started())
+      this.restore({ execution, keeper: keeper ?? `none-${execution}` });
     const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
-    this.#recall(ledger.unconfirmed().filter((execution) => !this.#states.has(execution)).slice(0, room));
-    const inState = (wanted: string) => [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
+    this.#recall(
+      ledger
+        .unconfirmed()
+        .filter((execution) => !this.#states.has(execution))
+        .slice(0, room),
+    );
+    const inState = (wanted: string) =>
+      [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
     const isOver = (execution: ExecutionId) => ['ended', 'confirmed'].includes(ledger.stateOf(execution) ?? '');
     this.#recall([...inState('received'), ...inState('started')].filter(isOver)); // the machine went down before the journal's end was on its disk
     const unknown = this.started().filter(({ execution }) => ledger.stateOf(execution) === null);
     if (unknown.length > 0) ledger.start(unknown);
-    ledger.end(inState('finished').filter((execution) => !isOver(execution)).map((execution) => this.#endingOf(execution)));
+    ledger.end(
+      inState('finished')
+        .filter((execution) => !isOver(execution))
+        .map((execution) => this.#endingOf(execution)),
+    );
   }
 
   #endingOf(execution: ExecutionId): Pick<Ending, 'execution' | 'outcome' | 'exitCode' | 'output'> {
     const row = this.#file.get('SELECT outcome, exit_code, output FROM execution WHERE id = ?', execution);
-    return { execution, outcome: row?.['outcome'] as Ending['outcome'], exitCode: Number(row?.['exit_code']), output: Buffer.from(row?.['output'] as Uint8Array | null ?? []) };
+    return {
+      execution,
+      outcome: row?.['outcome'] as Ending['outcome'],
+      exitCode: Number(row?.['exit_code']),
+      output: Buffer.from((row?.['output'] as Uint8Array | null) ?? []),
+    };
   }
 
   #insert(fresh: readonly Delivery[]): boolean {
     if (fresh.length === 0) return true;
     const plan = this.planStarts?.(fresh);
     const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
-    const starts = [...plan?.keepers ?? []].map(([execution, keeper]) => ({ execution, keeper }));
+    const starts = [...(plan?.keepers ?? [])].map(([execution, keeper]) => ({ execution, keeper }));
     if (!this.#noteStarts(starts)) {
       plan?.refused();
       return false;
     }
-    const isStored = this.#file.write('take in executions', () => {
-      const stamp = stampNow(this.#timeline);
-      for (const { execution, command_text: text, timeout_ms: timeoutMs, expires_in_ms: expiresInMs, traceparent = null } of fresh) {
-        this.#file.run(
-          'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-          execution, stateOf(execution), plan?.keepers.get(execution) ?? null, text, timeoutMs, expiresInMs, traceparent, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
-        );
-      }
-    }, starts.length === fresh.length ? this.#afterLedger() : 'now');
+    const isStored = this.#file.write(
+      'take in executions',
+      () => {
+        const stamp = stampNow(this.#timeline);
+        for (const {
+          execution,
+          command_text: text,
+          timeout_ms: timeoutMs,
+          expires_in_ms: expiresInMs,
+          traceparent = null,
+        } of fresh) {
+          this.#file.run(
+            'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+            execution,
+            stateOf(execution),
+            plan?.keepers.get(execution) ?? null,
+            text,
+            timeoutMs,
+            expiresInMs,
+            traceparent,
+            stamp.bootId,
+            stamp.monotonicMs,
+            stamp.wallMs,
+          );
+        }
+      },
+      starts.length === fresh.length ? this.#afterLedger() : 'now',
+    );
     if (!isStored) {
       this.#ledger?.withdraw(starts.map(({ execution }) => execution));
       plan?.refused();
@@ -218,7 +273,7 @@ export class Journal implements SessionJournal {
 
   /** What is needed to start it; null when it is not waiting. */
   load(execution: ExecutionId): Waiting | null {
-    const row = this.#file.get('SELECT * FROM execution WHERE id = ? AND state = \'received\'', execution);
+    const row = this.#file.get("SELECT * FROM execution WHERE id = ? AND state = 'received'", execution);
     if (row === undefined) return null;
     const expiresInMs = row['expires_in_ms'] as number | null;
     return {
@@ -233,15 +288,23 @@ export class Journal implements SessionJournal {
   /** Records starts before any of their processes exists. */
   start(starts: readonly { readonly execution: ExecutionId; readonly keeper: string }[]): boolean {
     if (!this.#noteStarts(starts)) return false;
-    const isStored = this.#file.write('record a start', () => {
-      const stamp = stampNow(this.#timeline);
-      for (const { execution, keeper } of starts) {
-        this.#file.run(
-          'UPDATE execution SET state = \'started\', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = \'received\'',
-          keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs, execution,
-        );
-      }
-    }, this.#afterLedger());
+    const isStored = this.#file.write(
+      'record a start',
+      () => {
+        const stamp = stampNow(this.#timeline);
+        for (const { execution, keeper } of starts) {
+          this.#file.run(
+            "UPDATE execution SET state = 'started', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = 'received'",
+            keeper,
+            stamp.bootId,
+            stamp.monotonicMs,
+            stamp.wallMs,
+            execution,
+          );
+        }
+      },
+      this.#afterLedger(),
+    );
     if (!isStored) this.#ledger?.withdraw(starts.map(({ execution }) => execution));
     if (isStored) for (const { execution } of starts) this.#states.set(execution, 'started');
     return isStored;
@@ -264,18 +327,24 @@ export class Journal implements SessionJournal {
   restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
     if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
-    const isStored = this.#file.write('take up an execution', () => this.#file.run(
-      `INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, 'started', '', ?, ?, ?, ?)
+    const isStored = this.#file.write('take up an execution', () =>
+      this.#file.run(
+        `INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, 'started', '', ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET state = excluded.state, keeper = excluded.keeper, boot_id = excluded.boot_id, monotonic_ms = excluded.monotonic_ms, wall_ms = excluded.wall_ms`,
-      start.execution, start.keeper, stamp.bootId, stamp.monotonicMs, stamp.wallMs,
-    ));
+        start.execution,
+        start.keeper,
+        stamp.bootId,
+        stamp.monotonicMs,
+        stamp.wallMs,
+      ),
+    );
     if (isStored) this.#states.set(start.execution, 'started');
     return isStored;
   }
 
   /** All whose start is recorded and whose end is not. */
   started(): readonly Started[] {
-    return this.#file.all('SELECT * FROM execution WHERE state = \'started\' ORDER BY receipt').map((row) => ({
+    return this.#file.all("SELECT * FROM execution WHERE state = 'started' ORDER BY receipt").map((row) => ({
       execution: row['id'] as ExecutionId,
       keeper: row['keeper'] as string,
       timeoutMs: row['timeout_ms'] as number | null,
@@ -286,20 +355,34 @@ export class Journal implements SessionJournal {
 
   /** Stores ends; from here they are results to be sent. */
   finish(endings: readonly Ending[]): boolean {
-    const isStored = this.#file.write('store a result', () => {
-      const { bootId, monotonicMs, wallMs } = stampNow(this.#timeline);
-      for (const ending of endings) {
-        this.#file.run(
-          `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
+    const isStored = this.#file.write(
+      'store a result',
+      () => {
+        const { bootId, monotonicMs, wallMs } = stampNow(this.#timeline);
+        for (const ending of endings) {
+          this.#file.run(
+            `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
            ran_ms = CASE WHEN ? AND keeper IS NOT NULL THEN max(0, CASE WHEN boot_id = ? THEN ? - monotonic_ms ELSE ? - wall_ms END) END,
            finished_order = (SELECT coalesce(max(finished_order), 0) + 1 FROM execution) WHERE id = ? AND state <> 'finished'`,
-          ending.outcome, ending.exitCode, ending.output, ending.output.length, ending.outputTruncated ? 1 : 0,
-          ending.hasRun === false ? 0 : 1, bootId, monotonicMs, wallMs, ending.execution,
-        );
-      }
-    }, 'soon');
+            ending.outcome,
+            ending.exitCode,
+            ending.output,
+            ending.output.length,
+            ending.outputTruncated ? 1 : 0,
+            ending.hasRun === false ? 0 : 1,
+            bootId,
+            monotonicMs,
+            wallMs,
+            ending.execution,
+          );
+        }
+      },
+      'soon',
+    );
     if (!isStored) return false;
-    this.#ledger?.end(endings.filter(({ execution }) => this.#states.has(execution) && this.#states.get(execution) !== 'finished'));
+    this.#ledger?.end(
+      endings.filter(({ execution }) => this.#states.has(execution) && this.#states.get(execution) !== 'finished'),
+    );
     this.#syncLater();
     for (const { execution, outcome } of endings) {
       if (!this.#states.has(execution) || this.#states.get(execution) === 'finished') continue;
@@ -310,26 +393,38 @@ export class Journal implements SessionJournal {
   }
 
   result(execution: ExecutionId): Finished | null {
-    const row = this.#file.get('SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = \'finished\'', execution);
-    return row === undefined ? null : {
-      outcome: row['outcome'] as Finished['outcome'],
-      exitCode: row['exit_code'] as number,
-      outputTruncated: row['output_truncated'] === 1,
-      outputBytes: row['output_bytes'] as number,
-      ...this.#traceOf(row),
-    };
+    const row = this.#file.get(
+      "SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = 'finished'",
+      execution,
+    );
+    return row === undefined
+      ? null
+      : {
+          outcome: row['outcome'] as Finished['outcome'],
+          exitCode: row['exit_code'] as number,
+          outputTruncated: row['output_truncated'] === 1,
+          outputBytes: row['output_bytes'] as number,
+          ...this.#traceOf(row),
+        };
   }
 
   #traceOf(row: JournalRow): Pick<Finished, 'trace'> {
     const traceparent = processTraceparent(row['traceparent'] as string | null);
     const ranMs = row['ran_ms'] as number | null;
-    return traceparent === null || ranMs === null ? {} : { trace: { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) } };
+    return traceparent === null || ranMs === null
+      ? {}
+      : { trace: { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) } };
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
-    const row = this.#file.get('SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = \'finished\'', offset, bytesMax, execution);
+    const row = this.#file.get(
+      "SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = 'finished'",
+      offset,
+      bytesMax,
+      execution,
+    );
     // Of an empty BLOB, substr makes NULL.
-    return row === undefined ? null : pieceOf(Buffer.from(row['piece'] as Uint8Array | null ?? []), offset, bytesMax);
+    return row === undefined ? null : pieceOf(Buffer.from((row['piece'] as Uint8Array | null) ?? []), offset, bytesMax);
   }
 
   forget(executions: readonly ExecutionId[]): void {
@@ -344,9 +439,13 @@ export class Journal implements SessionJournal {
       if (this.#states.get(execution) !== 'finished') this.#past.dropped += 1;
     }
     if (this.#unwanted.size === 0) return;
-    const isStored = this.#file.write('drop what admins confirmed', () => {
-      for (const execution of this.#unwanted) this.#file.run('DELETE FROM execution WHERE id = ?', execution);
-    }, 'soon');
+    const isStored = this.#file.write(
+      'drop what admins confirmed',
+      () => {
+        for (const execution of this.#unwanted) this.#file.run('DELETE FROM execution WHERE id = ?', execution);
+      },
+      'soon',
+    );
     if (!isStored) return;
     this.#tellLedger([...this.#unwanted]);
     for (const execution of this.#unwanted) this.#states.delete(execution);
@@ -363,17 +462,25 @@ export class Journal implements SessionJournal {
   /** Tries a small write, after failed ones. True when the journal can write. */
   heal(): boolean {
     if (this.#ledger?.heal() === false) return false;
-    return this.#file.problem === null || this.#file.write('write', () => {
-      this.#file.run('INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler');
-      this.#file.run('DELETE FROM probe');
-    });
+    return (
+      this.#file.problem === null ||
+      this.#file.write('write', () => {
+        this.#file.run(
+          'INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler',
+        );
+        this.#file.run('DELETE FROM probe');
+      })
+    );
   }
 
   #syncLater(): void {
     this.#sync ??= setTimeout(() => {
       this.#sync = null;
       // Any synced transaction takes those before it along. Its row changes nothing.
-      if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#file.run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'));
+      if ([...this.#states.values()].includes('finished'))
+        this.#file.write('write', () =>
+          this.#file.run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'),
+        );
     }, SYNC_AFTER_MS).unref();
   }
 
@@ -387,12 +494,29 @@ export class Journal implements SessionJournal {
 const LOST = { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '' } as const;
 
 /** What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after any power cut. */
-function answerOf(tombstone: Tombstone | null): { readonly outcome: Ending['outcome']; readonly exitCode: number; readonly text: string } {
-  if (tombstone === null) return { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '[This execution was started on this machine before. How it ended is not known any more, nor is its output; it was not run again.]\n' };
+function answerOf(tombstone: Tombstone | null): {
+  readonly outcome: Ending['outcome'];
+  readonly exitCode: number;
+  readonly text: string;
+} {
+  if (tombstone === null)
+    return {
+      outcome: 'cancelled',
+      exitCode: EXIT_INTERRUPTED,
+      text: '[This execution was started on this machine before. How it ended is not known any more, nor is its output; it was not run again.]\n',
+    };
   const { outcome, exitCode, outputBytes, outputHash } = tombstone;
-  return { outcome, exitCode, text: `[This execution ended on this machine before and was not run again. Its output is not kept any more: it had ${outputBytes} bytes, SHA-256 ${outputHash}.]\n` };
+  return {
+    outcome,
+    exitCode,
+    text: `[This execution ended on this machine before and was not run again. Its output is not kept any more: it had ${outputBytes} bytes, SHA-256 ${outputHash}.]\n`,
+  };
 }
 
 function stampOf(row: JournalRow): Stamp {
-  return { bootId: row['boot_id'] as string, monotonicMs: row['monotonic_ms'] as number, wallMs: row['wall_ms'] as number };
+  return {
+    bootId: row['boot_id'] as string,
+    monotonicMs: row['monotonic_ms'] as number,
+    wallMs: row['wall_ms'] as number,
+  };
 }

@@ -31,7 +31,17 @@ const STATES: readonly (RecordState | null)[] = [null, 'started', 'ended', 'conf
 const OUTCOMES = [null, 'completed', 'cancelled'] as const;
 
 /** Where what is: checksum, state, outcome, exit code, order, execution, keeper, bytes and hash of the output. */
-const AT = { checksum: 0, state: 4, outcome: 5, exitCode: 6, order: 8, execution: 16, keeper: 32, outputBytes: 44, outputHash: 52 } as const;
+const AT = {
+  checksum: 0,
+  state: 4,
+  outcome: 5,
+  exitCode: 6,
+  order: 8,
+  execution: 16,
+  keeper: 32,
+  outputBytes: 44,
+  outputHash: 52,
+} as const;
 
 /** The start of a file of this version, or of another. */
 export function encodeHeader(version = LEDGER_VERSION): Buffer {
@@ -91,5 +101,7 @@ function isSealed(bytes: Buffer): boolean {
 }
 
 function uuidOf(hex: string): ExecutionId {
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-') as ExecutionId;
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join(
+    '-',
+  ) as ExecutionId;
 }

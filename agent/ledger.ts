@@ -7,11 +7,28 @@
  * costs the records that it hits.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, fdatasyncSync, fstatSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { Ending } from './journal.ts';
-import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, LEDGER_VERSION, RECORD_BYTES } from './ledger-record.ts';
+import {
+  decodeHeader,
+  decodeRecord,
+  encodeHeader,
+  encodeRecord,
+  LEDGER_VERSION,
+  RECORD_BYTES,
+} from './ledger-record.ts';
 import type { LedgerRecord, RecordState } from './ledger-record.ts';
 import type { AgentLog } from './ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
@@ -86,7 +103,10 @@ export class Ledger {
 
   /** All that started and of which no ending is known. */
   started(): readonly LedgerStart[] {
-    return this.#executionsIn('started').map((execution) => ({ execution, keeper: this.#read(execution)?.keeper ?? null }));
+    return this.#executionsIn('started').map((execution) => ({
+      execution,
+      keeper: this.#read(execution)?.keeper ?? null,
+    }));
   }
 
   /** All that ended and of which no admin confirmed that it has the result. */
@@ -98,14 +118,20 @@ export class Ledger {
   tombstone(execution: ExecutionId): Tombstone | null {
     const record = this.#read(execution);
     if (record === null || record.state === 'started' || record.outcome === null) return null;
-    return { outcome: record.outcome, exitCode: record.exitCode, outputBytes: record.outputBytes, outputHash: record.outputHash.toString('hex') };
+    return {
+      outcome: record.outcome,
+      exitCode: record.exitCode,
+      outputBytes: record.outputBytes,
+      outputHash: record.outputHash.toString('hex'),
+    };
   }
 
   /** Records starts, durably when it returns true. False: none of them may happen. */
   start(starts: readonly LedgerStart[]): boolean {
     return this.#write('record a start', () => {
       try {
-        for (const { execution, keeper } of starts) this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
+        for (const { execution, keeper } of starts)
+          this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
         this.#flush();
       } catch (error) {
         this.#takeBack(starts.map(({ execution }) => execution)); // sent again they are to be run, not answered
@@ -123,7 +149,15 @@ export class Ledger {
   end(endings: readonly Pick<Ending, 'execution' | 'outcome' | 'exitCode' | 'output'>[]): void {
     this.#write('record an end', () => {
       for (const { execution, outcome, exitCode, output } of endings) {
-        this.#put(execution, { execution, state: 'ended', keeper: null, outcome, exitCode, outputBytes: output.length, outputHash: createHash('sha256').update(output).digest() });
+        this.#put(execution, {
+          execution,
+          state: 'ended',
+          keeper: null,
+          outcome,
+          exitCode,
+          outputBytes: output.length,
+          outputHash: createHash('sha256').update(output).digest(),
+        });
       }
       this.#flushLater();
     });
@@ -178,7 +212,11 @@ export class Ledger {
     if (readSync(file, content, 0, content.length, 0) < RECORD_BYTES) return false;
     const version = decodeHeader(content.subarray(0, RECORD_BYTES));
     if (version === null) return false;
-    if (version > LEDGER_VERSION) throw new AgentProblem(`${this.#path}: the ledger has version ${version}, this agent knows ${LEDGER_VERSION}: install a newer agent`, EXIT_STATUS.failed);
+    if (version > LEDGER_VERSION)
+      throw new AgentProblem(
+        `${this.#path}: the ledger has version ${version}, this agent knows ${LEDGER_VERSION}: install a newer agent`,
+        EXIT_STATUS.failed,
+      );
     this.#slots = Math.min(LEDGER_RECORDS_MAX, Math.floor(content.length / RECORD_BYTES) - 1);
     let damaged = 0;
     for (let slot = 0; slot < this.#slots; slot += 1) {
@@ -190,7 +228,10 @@ export class Ledger {
       this.#order = record.order;
       this.#cursor = slot + 1;
     }
-    if (damaged > 0) this.#log.error(`${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`);
+    if (damaged > 0)
+      this.#log.error(
+        `${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`,
+      );
     return true;
   }
 
@@ -259,7 +300,8 @@ export class Ledger {
 
   #wrap(): void {
     try {
-      if (this.#slots < LEDGER_RECORDS_MAX) return this.#grow(Math.min(LEDGER_RECORDS_MAX, Math.max(LEDGER_RECORDS_MIN, this.#slots * 2)));
+      if (this.#slots < LEDGER_RECORDS_MAX)
+        return this.#grow(Math.min(LEDGER_RECORDS_MAX, Math.max(LEDGER_RECORDS_MIN, this.#slots * 2)));
     } catch {
       // A full disk: the oldest make room already now.
     }
@@ -269,7 +311,8 @@ export class Ledger {
   #grow(slots: number): void {
     const file = this.#opened();
     const zeros = Buffer.alloc(RECORD_BYTES * (slots - this.#slots));
-    for (let written = 0; written < zeros.length;) written += writeSync(file, zeros, written, zeros.length - written, RECORD_BYTES * (this.#slots + 1) + written);
+    for (let written = 0; written < zeros.length;)
+      written += writeSync(file, zeros, written, zeros.length - written, RECORD_BYTES * (this.#slots + 1) + written);
     fsyncSync(file);
     this.#slots = slots;
   }
@@ -302,7 +345,8 @@ export class Ledger {
     const file = openSync(temporary, 'w+', 0o600);
     try {
       const content = Buffer.concat([encodeHeader(), Buffer.alloc(RECORD_BYTES * LEDGER_RECORDS_MIN)]);
-      for (let written = 0; written < content.length;) written += writeSync(file, content, written, content.length - written, written);
+      for (let written = 0; written < content.length;)
+        written += writeSync(file, content, written, content.length - written, written);
       fsyncSync(file);
       renameSync(temporary, this.#path);
       const directory = openSync(dirname(this.#path), 'r');
@@ -324,7 +368,10 @@ export class Ledger {
       this.#problem = null;
       return true;
     } catch (error) {
-      if (this.#problem === null) this.#log.error(`The ledger of executions cannot ${what}: ${systemProblem(error)}. New commands wait until it can`);
+      if (this.#problem === null)
+        this.#log.error(
+          `The ledger of executions cannot ${what}: ${systemProblem(error)}. New commands wait until it can`,
+        );
       this.#problem = `the ledger of executions cannot ${what}: ${systemProblem(error)}`;
       return false;
     }

@@ -62,7 +62,8 @@ export class LiveOutput implements OutputCursor {
       const offset = this.#offset;
       this.#offset += next;
       if (offset >= this.#wantedOffset) return { offset, text };
-      if (this.#offset > this.#wantedOffset) return { offset: this.#wantedOffset, text: Buffer.from(text).toString('utf8', this.#wantedOffset - offset) };
+      if (this.#offset > this.#wantedOffset)
+        return { offset: this.#wantedOffset, text: Buffer.from(text).toString('utf8', this.#wantedOffset - offset) };
     }
   }
 

@@ -36,13 +36,17 @@ function jsonLine(level: string, message: string, fields: Readonly<Record<string
 
 function plainLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
   const time = new Date().toISOString().slice(11, 19);
-  const rest = Object.entries(fields).map(([name, value]) => `  ${name}=${String(short(value))}`).join('');
+  const rest = Object.entries(fields)
+    .map(([name, value]) => `  ${name}=${String(short(value))}`)
+    .join('');
   return `${`${time} ${level.padEnd(5)} ${message}${rest}`.replaceAll(CONTROLS, '\ufffd')}\n`;
 }
 
 function short(value: unknown): unknown {
   const text = value instanceof Error ? value.message : value;
-  return typeof text === 'string' && text.length > FIELD_CHARACTERS_MAX ? `${text.slice(0, FIELD_CHARACTERS_MAX)}…` : text;
+  return typeof text === 'string' && text.length > FIELD_CHARACTERS_MAX
+    ? `${text.slice(0, FIELD_CHARACTERS_MAX)}…`
+    : text;
 }
 
 function writeStderr(line: string): void {

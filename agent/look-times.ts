@@ -10,7 +10,10 @@ const CHECK_STOPPING_MS = 40;
 const RETRY_MS = 1_000;
 
 /** In so many ms; null: nothing is to be looked at. `owes`: something waits to be started or stored. */
-export function nextLookMs(running: Iterable<RunningExecution>, { isWatched, owes, nowMs }: { readonly isWatched: boolean; readonly owes: boolean; readonly nowMs: number }): number | null {
+export function nextLookMs(
+  running: Iterable<RunningExecution>,
+  { isWatched, owes, nowMs }: { readonly isWatched: boolean; readonly owes: boolean; readonly nowMs: number },
+): number | null {
   let dueMs: number | null = null;
   for (const { isStopping, deadlineMs } of running) {
     dueMs ??= isWatched ? CHECK_WATCHED_MS : CHECK_MS;

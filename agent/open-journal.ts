@@ -21,11 +21,14 @@ export function openJournal(path: string, timeline: Timeline, log: AgentLog, led
     return new Journal(path, timeline, log, ledger);
   } catch (error) {
     if (error instanceof JournalVersionError) throw new AgentProblem(`${path}: ${error.message}`, EXIT_STATUS.failed);
-    if (!isDamage(error)) throw new AgentProblem(`The journal ${path} cannot be opened: ${systemProblem(error)}`, EXIT_STATUS.failed);
+    if (!isDamage(error))
+      throw new AgentProblem(`The journal ${path} cannot be opened: ${systemProblem(error)}`, EXIT_STATUS.failed);
   }
   const aside = `${path}.damaged-${new Date(timeline.wallMs()).toISOString().replaceAll(/[:.]/g, '-')}`;
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  log.error(`The journal is damaged; it was kept as ${aside} and a new one begun: outputs that were not delivered yet are lost`);
+  log.error(
+    `The journal is damaged; it was kept as ${aside} and a new one begun: outputs that were not delivered yet are lost`,
+  );
   return new Journal(path, timeline, log, ledger);
 }
 

@@ -39,7 +39,14 @@ export function storedOutput(captured: CapturedBytes, bytesMax: number): StoredO
   const half = halfBytes(bytesMax);
   const tail = captured.tail === null ? head : replaced(withoutBrokenStart(captured.tail));
   const first = captured.tail === null ? head : replaced(withoutBrokenEnd(captured.head));
-  return { output: Buffer.concat([first.subarray(0, startOfCodePoint(first, half)), CUT_MARKER_BYTES, tail.subarray(nextCodePoint(tail, tail.length - half))]), isCut: true };
+  return {
+    output: Buffer.concat([
+      first.subarray(0, startOfCodePoint(first, half)),
+      CUT_MARKER_BYTES,
+      tail.subarray(nextCodePoint(tail, tail.length - half)),
+    ]),
+    isCut: true,
+  };
 }
 
 /** Text as the decoder gave it, as it is stored: NUL replaced. */

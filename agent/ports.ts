@@ -81,7 +81,10 @@ export interface SessionRunner {
   /** What waits until an admin was asked. */
   held?(): readonly ExecutionId[];
   /** An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say for how long. */
-  release?(open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[], askedMs: number): void;
+  release?(
+    open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[],
+    askedMs: number,
+  ): void;
   /** Ends their processes; the results say `cancelled`. Ignores unknown and finished ones. */
   cancel(executions: readonly ExecutionId[]): void;
   /** Ends their processes without a result and makes the journal forget them. */

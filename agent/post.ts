@@ -15,14 +15,23 @@ export interface HttpAnswer {
 }
 
 /** Posts `body`, with these headers besides. Follows no redirect. Rejects with one sentence when there is no answer, a late one or one too large. */
-export async function postJson(url: string, body: unknown, more: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> {
+export async function postJson(
+  url: string,
+  body: unknown,
+  more: Readonly<Record<string, string>> = {},
+): Promise<HttpAnswer> {
   const signal = AbortSignal.timeout(POST_MS_MAX);
   const text = JSON.stringify(body);
   // Not by `import`: that looks at all that node:http exports, and so loads the fetch that is to be spared (measured).
   const { request: send } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), accept: 'application/json' };
+      const headers = {
+        ...more,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(text),
+        accept: 'application/json',
+      };
       send(url, { method: 'POST', headers, signal, agent: false }, resolve).on('error', reject).end(text);
     });
     return { status: answer.statusCode ?? 0, body: parsedJson(await readBody(answer)) };

@@ -55,7 +55,11 @@ export interface Membership {
  * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What drops its environment, its session
  * and its parents before it is ever looked at cannot be found without a cgroup.
  */
-export function membersOf(membership: Membership, listed: readonly ProcessEntry[] | null, seen: Set<string>): ProcessEntry[] {
+export function membersOf(
+  membership: Membership,
+  listed: readonly ProcessEntry[] | null,
+  seen: Set<string>,
+): ProcessEntry[] {
   const processes = listed ?? listProcesses();
   const mark = `${EXECUTION_MARK}=${membership.execution}`;
   const keeperMark = `${KEEPER_MARK}=${membership.keeper}`;

@@ -43,7 +43,13 @@ export interface AgentProxies {
 }
 
 /** Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and stays in `services`. */
-export async function startAgentProxies({ config, picked, password, exit, log }: AgentProxiesOptions): Promise<AgentProxies> {
+export async function startAgentProxies({
+  config,
+  picked,
+  password,
+  exit,
+  log,
+}: AgentProxiesOptions): Promise<AgentProxies> {
   const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
   const openness = openProxiesProblem(config);
   if (openness !== null) log.warn(`${openness} ${OPEN_PROXIES_HINT}`);
@@ -58,15 +64,31 @@ export async function startAgentProxies({ config, picked, password, exit, log }:
       dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
     },
     log: proxyLog(log),
-    http: { hosts, port: config.AGENT_HTTP_PROXY_PORT, orAnother: picked?.has('AGENT_HTTP_PROXY_PORT'), setting: 'AGENT_HTTP_PROXY_PORT' },
-    socks5: { hosts, port: config.AGENT_SOCKS5_PROXY_PORT, orAnother: picked?.has('AGENT_SOCKS5_PROXY_PORT'), setting: 'AGENT_SOCKS5_PROXY_PORT' },
+    http: {
+      hosts,
+      port: config.AGENT_HTTP_PROXY_PORT,
+      orAnother: picked?.has('AGENT_HTTP_PROXY_PORT'),
+      setting: 'AGENT_HTTP_PROXY_PORT',
+    },
+    socks5: {
+      hosts,
+      port: config.AGENT_SOCKS5_PROXY_PORT,
+      orAnother: picked?.has('AGENT_SOCKS5_PROXY_PORT'),
+      setting: 'AGENT_SOCKS5_PROXY_PORT',
+    },
   });
   const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
   const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));
   if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got)); // without the addresses: one may be of the VPN (R3)
   return {
     ports: Object.fromEntries(got),
-    services: hosts.length === 0 ? [] : [{ name: 'http_proxy', problem: () => proxies.http.problem() }, { name: 'socks5_proxy', problem: () => proxies.socks5.problem() }],
+    services:
+      hosts.length === 0
+        ? []
+        : [
+            { name: 'http_proxy', problem: () => proxies.http.problem() },
+            { name: 'socks5_proxy', problem: () => proxies.socks5.problem() },
+          ],
     listening: got.flatMap(([, port]) => hosts.map((address) => ({ address, port }))),
     servers: proxies,
     close: (drainMsMax) => proxies.close(drainMsMax),
@@ -76,8 +98,14 @@ export async function startAgentProxies({ config, picked, password, exit, log }:
 /** The servers write their fields first. */
 function proxyLog(log: AgentLog): ProxyLog {
   return {
-    debug: (fields, message) => { log.debug(message, { ...fields }); },
-    info: (fields, message) => { log.info(message, { ...fields }); },
-    warn: (fields, message) => { log.warn(message, { ...fields }); },
+    debug: (fields, message) => {
+      log.debug(message, { ...fields });
+    },
+    info: (fields, message) => {
+      log.info(message, { ...fields });
+    },
+    warn: (fields, message) => {
+      log.warn(message, { ...fields });
+    },
   };
 }

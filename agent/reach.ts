@@ -68,24 +68,52 @@ export interface Reach {
 }
 
 /** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
-export async function startReach({ config, picked, directory, token, proxyPassword, askAdmin, recording, meshWay, clock, log }: ReachOptions): Promise<Reach> {
+export async function startReach({
+  config,
+  picked,
+  directory,
+  token,
+  proxyPassword,
+  askAdmin,
+  recording,
+  meshWay,
+  clock,
+  log,
+}: ReachOptions): Promise<Reach> {
   let listening: AgentProxies['listening'] = [];
   const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, exit, log });
   listening = proxies.listening;
   const joins = createJoins();
-  const tunnels = createAgentTunnels({ exit, join: (one, other) => joins.join(one, other), log, ...(meshWay !== undefined && { meshWay }) });
+  const tunnels = createAgentTunnels({
+    exit,
+    join: (one, other) => joins.join(one, other),
+    log,
+    ...(meshWay !== undefined && { meshWay }),
+  });
   const unanswered = openUnanswered(directory.sshUnanswered, log);
   const asking = createAsking(askAdmin, unanswered);
   const spool = openSpool(directory.sshRecordings);
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.poke();
-  const ssh = config.AGENT_SSH_ENABLED ? createSshServer({
-    port: config.AGENT_SSH_PORT, orAnotherPort: picked.has('AGENT_SSH_PORT'), hosts: withLoopback(config.AGENT_SSH_HOST), hostKeyPath: directory.sshHostKey, verify: asking.verify, exit, log, environment: process.env, sftpCommand,
-    recording: { spool, settings: recording }, accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
-  }) : null;
-  const sshPort = await ssh?.start() ?? null;
-  if (ssh !== null && sshPort !== null) log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
+  const ssh = config.AGENT_SSH_ENABLED
+    ? createSshServer({
+        port: config.AGENT_SSH_PORT,
+        orAnotherPort: picked.has('AGENT_SSH_PORT'),
+        hosts: withLoopback(config.AGENT_SSH_HOST),
+        hostKeyPath: directory.sshHostKey,
+        verify: asking.verify,
+        exit,
+        log,
+        environment: process.env,
+        sftpCommand,
+        recording: { spool, settings: recording },
+        accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
+      })
+    : null;
+  const sshPort = (await ssh?.start()) ?? null;
+  if (ssh !== null && sshPort !== null)
+    log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
   return {
     session: {
       openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),

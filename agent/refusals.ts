@@ -51,12 +51,17 @@ export class Refusals {
     const isDeleted = this.#state === 'deleted';
     const isLasting = isDeleted || this.#rounds > 1;
     const longestMs = isLasting ? UNKNOWN_MS_MAX : UNKNOWN_AGAIN_MS;
-    return { waitMs: refusals === admins ? Math.ceil(longestMs * (0.5 + random / 2)) : null, isLasting, sentence: this.#rounds <= 2 ? sentenceOf(isDeleted, isLasting) : null };
+    return {
+      waitMs: refusals === admins ? Math.ceil(longestMs * (0.5 + random / 2)) : null,
+      isLasting,
+      sentence: this.#rounds <= 2 ? sentenceOf(isDeleted, isLasting) : null,
+    };
   }
 }
 
 function sentenceOf(isDeleted: boolean, isLasting: boolean): string {
-  if (isDeleted) return 'This node was deleted at the admin. What has not started is kept and not started; `edge-agent leave` and a new ENROLLMENT_KEY make this machine another node';
+  if (isDeleted)
+    return 'This node was deleted at the admin. What has not started is kept and not started; `edge-agent leave` and a new ENROLLMENT_KEY make this machine another node';
   if (!isLasting) return 'The admin does not know this node; it is asked once more';
   return 'The admin does not know this node: its database is another than before. What has not started is kept and not started until an admin knows it; `edge-agent leave` and a new ENROLLMENT_KEY make this machine another node';
 }

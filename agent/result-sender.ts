@@ -1,7 +1,12 @@
 /** Sends results on one connection: small ones batched in frames, long outputs ahead of theirs in parts, one part at a time. */
 import type { AgentFrameBody, ExecutionResult } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX, FRAME_BYTES_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
+import {
+  EXECUTIONS_PER_FRAME_MAX,
+  FRAME_BYTES_MAX,
+  OUTPUT_PARTS_MAX,
+  OUTPUT_PART_BYTES_MAX,
+} from '../transport/protocol/limits.ts';
 import type { Finished, SessionJournal } from './ports.ts';
 
 /** Most bytes that JSON makes of one byte of text: \u0000. */
@@ -88,7 +93,8 @@ export class ResultSender {
       if (finished !== null && finished.outputBytes <= OUTPUT_PART_BYTES_MAX) {
         bytes += RESULT_BYTES_MAX + finished.outputBytes * ESCAPE_FACTOR;
         if (results.length > 0 && (bytes > BATCH_BYTES_MAX || results.length === EXECUTIONS_PER_FRAME_MAX)) break;
-        const output = finished.outputBytes === 0 ? '' : this.#journal.output(execution, 0, OUTPUT_PART_BYTES_MAX)?.text ?? '';
+        const output =
+          finished.outputBytes === 0 ? '' : (this.#journal.output(execution, 0, OUTPUT_PART_BYTES_MAX)?.text ?? '');
         results.push(this.#result(execution, finished, output, 0));
         this.#sent.add(execution);
       } else if (finished !== null) {
@@ -121,10 +127,23 @@ export class ResultSender {
     this.#send({ type: 'output-part', execution: upload.execution, part: upload.part, text: piece.text });
   }
 
-  #result(execution: ExecutionId, { outcome, exitCode, outputTruncated, trace }: Finished, output: string, parts: number): ExecutionResult {
+  #result(
+    execution: ExecutionId,
+    { outcome, exitCode, outputTruncated, trace }: Finished,
+    output: string,
+    parts: number,
+  ): ExecutionResult {
     return {
-      execution, outcome, exit_code: exitCode, output, parts, output_truncated: outputTruncated,
-      ...(this.#tellsTraces && trace !== undefined && { trace: { traceparent: trace.traceparent, ran_ms: trace.ranMs, ended_ms_ago: trace.endedMsAgo } }),
+      execution,
+      outcome,
+      exit_code: exitCode,
+      output,
+      parts,
+      output_truncated: outputTruncated,
+      ...(this.#tellsTraces &&
+        trace !== undefined && {
+          trace: { traceparent: trace.traceparent, ran_ms: trace.ranMs, ended_ms_ago: trace.endedMsAgo },
+        }),
     };
   }
 

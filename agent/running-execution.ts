@@ -112,7 +112,13 @@ export class RunningExecution {
     const nowMs = this.#options.nowMs();
     const isGone = this.#isKeeperGone(nowMs);
     const status = this.#status();
-    if (this.#reason === null && this.#options.deadlineMs !== null && nowMs >= this.#options.deadlineMs && status === null) this.stop('timeout');
+    if (
+      this.#reason === null &&
+      this.#options.deadlineMs !== null &&
+      nowMs >= this.#options.deadlineMs &&
+      status === null
+    )
+      this.stop('timeout');
     if (this.#reason === null && isGone && status === null) this.stop('lost');
     const hasEnded = isGone || (status !== null && this.#isDrained(nowMs));
     if (this.#reason === null) this.#isOver = hasEnded;
@@ -123,18 +129,24 @@ export class RunningExecution {
   /** How it ended, once `check` said so. Reads the output: once. */
   ending(): Ending {
     const { outputBytesMax } = this.#options;
-    const { output, isCut } = storedOutput(this.captured.ends(outputBytesMax, halfBytes(outputBytesMax) + 4), outputBytesMax);
+    const { output, isCut } = storedOutput(
+      this.captured.ends(outputBytesMax, halfBytes(outputBytesMax) + 4),
+      outputBytesMax,
+    );
     return { execution: this.execution, ...this.#outcome(), output, outputTruncated: isCut || this.captured.hasLoss };
   }
 
   #outcome(): Pick<Ending, 'outcome' | 'exitCode'> {
     if (this.#reason === 'timeout') return { outcome: 'completed', exitCode: EXIT_TIMED_OUT };
-    if (this.#reason === 'cancel' || this.#reason === 'settle') return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
+    if (this.#reason === 'cancel' || this.#reason === 'settle')
+      return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
     const status = this.#status();
     if (status !== null) return { outcome: 'completed', exitCode: status };
     // The keeper was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the execution.
     const seen = this.#exit?.signal ?? null;
-    return seen === null ? { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED } : { outcome: 'completed', exitCode: 128 + seen };
+    return seen === null
+      ? { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED }
+      : { outcome: 'completed', exitCode: 128 + seen };
   }
 
   #isKeeperGone(nowMs: number): boolean {

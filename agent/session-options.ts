@@ -39,6 +39,16 @@ export function isFollowed(from: string, to: string): boolean {
 }
 
 /** What an agent says first: who it is, how it is, and what it holds. */
-export function helloOf({ node, registration }: SessionOptions, { report, journal }: Pick<SessionPorts, 'report' | 'journal'>): AgentFrameBody {
-  return { type: 'hello', protocol: PROTOCOL_VERSION, node, registration, report: report(), holding: [...journal.holding()] };
+export function helloOf(
+  { node, registration }: SessionOptions,
+  { report, journal }: Pick<SessionPorts, 'report' | 'journal'>,
+): AgentFrameBody {
+  return {
+    type: 'hello',
+    protocol: PROTOCOL_VERSION,
+    node,
+    registration,
+    report: report(),
+    holding: [...journal.holding()],
+  };
 }

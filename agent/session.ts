@@ -3,9 +3,23 @@ import { CLOSE } from '../transport/protocol/close-codes.ts';
 import { decodeAdminFrame, encodeFrame } from '../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody, AgentSettings } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
-import { PING_INTERVAL_MS, RECONNECT_MS_MAX, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX, SOCKET_BUFFERED_BYTES_MAX } from '../transport/protocol/limits.ts';
+import {
+  PING_INTERVAL_MS,
+  RECONNECT_MS_MAX,
+  REPORT_INTERVAL_MS,
+  SESSION_SILENCE_MS_MAX,
+  SOCKET_BUFFERED_BYTES_MAX,
+} from '../transport/protocol/limits.ts';
 import type { SshCredential } from '../transport/protocol/ssh.ts';
-import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../transport/protocol/version.ts';
+import {
+  NODE_DELETED,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSION_GREET,
+  PROTOCOL_VERSION_MESH,
+  PROTOCOL_VERSION_MIN,
+  PROTOCOL_VERSION_REACH,
+  PROTOCOL_VERSION_TRACES,
+} from '../transport/protocol/version.ts';
 import { arrived, recalled, type Arrivals } from './arrivals.ts';
 import { Asking } from './asking.ts';
 import { reconnectDelayMs } from './backoff.ts';
@@ -13,7 +27,14 @@ import type { Link, LinkOwner, MeshWord, SessionPorts } from './ports.ts';
 import { Refusals, type Refused } from './refusals.ts';
 import { ResultSender } from './result-sender.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
-import { helloOf, isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type Phase, type SessionOptions } from './session-options.ts';
+import {
+  helloOf,
+  isFollowed,
+  REDIRECTS_MAX,
+  STEADY_MS_MIN,
+  type Phase,
+  type SessionOptions,
+} from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
 
 /**
@@ -131,7 +152,8 @@ export class Session implements LinkOwner {
     this.#heardMs = this.#ports.clock.nowMs();
     const decoded = decodeAdminFrame(text);
     if (!decoded.ok) return this.#drop(CLOSE.policy, decoded.problem);
-    if (decoded.frame.seq !== this.#heardSeq + 1) return this.#drop(CLOSE.policy, `seq ${decoded.frame.seq} after ${this.#heardSeq}`);
+    if (decoded.frame.seq !== this.#heardSeq + 1)
+      return this.#drop(CLOSE.policy, `seq ${decoded.frame.seq} after ${this.#heardSeq}`);
     this.#heardSeq += 1;
     this.#handle(decoded.frame);
   }
@@ -154,7 +176,9 @@ export class Session implements LinkOwner {
         this.#options.onRevoked?.(reason);
         return;
       case CLOSE.replaced:
-        log.warn('A newer session of this node took over: does another agent run with a copy of this data directory?', { admin });
+        log.warn('A newer session of this node took over: does another agent run with a copy of this data directory?', {
+          admin,
+        });
         this.#rest(RECONNECT_MS_MAX);
         return;
       case CLOSE.elsewhere:
@@ -166,7 +190,11 @@ export class Session implements LinkOwner {
         this.#ports.runner.hold?.();
         return this.#restBeforeNext(false);
       default:
-        log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', { admin, code, reason });
+        log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', {
+          admin,
+          code,
+          reason,
+        });
         this.#restBeforeNext(wasLive);
     }
   }
@@ -186,7 +214,8 @@ export class Session implements LinkOwner {
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
     if (this.#attempt !== 0) return this.#rest(reconnectDelayMs(0, this.#ports.random()));
     const refused = this.#refusals.round(admins, this.#ports.random());
-    if (refused?.sentence != null) this.#ports.log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
+    if (refused?.sentence != null)
+      this.#ports.log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
     this.#rest(refused?.waitMs ?? reconnectDelayMs(this.#round++, this.#ports.random()));
     if (refused?.isLasting === true) this.#options.onUnknown?.(this.#refusals.state === 'deleted');
   }
@@ -219,49 +248,87 @@ export class Session implements LinkOwner {
       return this.#drop(CLOSE.policy, `${frame.type} before welcome`);
     }
     switch (frame.type) {
-      case 'welcome': return this.#drop(CLOSE.policy, 'a second welcome');
+      case 'welcome':
+        return this.#drop(CLOSE.policy, 'a second welcome');
       case 'deliver':
         this.#asking?.arriving();
         return arrived(this.#arrivals(), frame.deliveries);
-      case 'recall': return recalled(this.#arrivals(), frame.executions);
-      case 'confirm': return this.#confirmed(frame.executions);
-      case 'part-stored': return this.#results?.partStored(frame.execution, frame.part);
+      case 'recall':
+        return recalled(this.#arrivals(), frame.executions);
+      case 'confirm':
+        return this.#confirmed(frame.executions);
+      case 'part-stored':
+        return this.#results?.partStored(frame.execution, frame.part);
       case 'settle':
         this.#results?.drop(frame.executions);
         return this.#ports.runner.settle(frame.executions);
-      case 'cancel': return this.#ports.runner.cancel(frame.executions);
+      case 'cancel':
+        return this.#ports.runner.cancel(frame.executions);
       case 'tail':
-        this.#tails ??= new TailSender(this.#ports.runner, (body) => this.#send(body), () => this.#isRoomy());
+        this.#tails ??= new TailSender(
+          this.#ports.runner,
+          (body) => this.#send(body),
+          () => this.#isRoomy(),
+        );
         return this.#tails.open(frame.execution, frame.offset);
-      case 'untail': return this.#tails?.close(frame.execution);
-      case 'open-tunnel': return this.#tunnelWanted(frame);
-      case 'ssh-verdict': return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
-      case 'end-ssh': return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
-      case 'mesh-network': case 'mesh-changed': case 'mesh-refused': case 'mesh-observed': case 'mesh-try': case 'netmaker-join': return this.#ports.mesh?.told(frame);
-      case 'settings': return this.#configured(frame.settings, null);
-      case 'ssh-unanswered-stored': return this.#tellUnanswered(frame.ids);
-      case 'greet': return this.#greet();
-      case 'pong': return this.#asking?.ponged();
-      case 'still-open': return this.#asking?.answered(frame);
-      default: throw new Error(`no such frame: ${JSON.stringify(frame satisfies never).slice(0, 100)}`);
+      case 'untail':
+        return this.#tails?.close(frame.execution);
+      case 'open-tunnel':
+        return this.#tunnelWanted(frame);
+      case 'ssh-verdict':
+        return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
+      case 'end-ssh':
+        return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
+      case 'mesh-network':
+      case 'mesh-changed':
+      case 'mesh-refused':
+      case 'mesh-observed':
+      case 'mesh-try':
+      case 'netmaker-join':
+        return this.#ports.mesh?.told(frame);
+      case 'settings':
+        return this.#configured(frame.settings, null);
+      case 'ssh-unanswered-stored':
+        return this.#tellUnanswered(frame.ids);
+      case 'greet':
+        return this.#greet();
+      case 'pong':
+        return this.#asking?.ponged();
+      case 'still-open':
+        return this.#asking?.answered(frame);
+      default:
+        throw new Error(`no such frame: ${JSON.stringify(frame satisfies never).slice(0, 100)}`);
     }
   }
 
   /** Like a redirect, another admin is not followed from https to http. */
-  #tunnelWanted({ admin_url: adminUrl = this.#url, token, mesh_url: meshUrl }: AdminFrame & { type: 'open-tunnel' }): void {
+  #tunnelWanted({
+    admin_url: adminUrl = this.#url,
+    token,
+    mesh_url: meshUrl,
+  }: AdminFrame & { type: 'open-tunnel' }): void {
     if (isFollowed(this.#url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, meshUrl);
   }
 
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {
     if (frame.protocol < PROTOCOL_VERSION_MIN || frame.protocol > PROTOCOL_VERSION) {
-      this.#ports.log.error('The admin speaks another protocol version: update the agent or the admin', { admin: this.#url, theirs: frame.protocol, ours: PROTOCOL_VERSION });
+      this.#ports.log.error('The admin speaks another protocol version: update the agent or the admin', {
+        admin: this.#url,
+        theirs: frame.protocol,
+        ours: PROTOCOL_VERSION,
+      });
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
     this.#refusals.welcomed();
     this.#counters.welcomes += 1;
     this.#protocol = frame.protocol;
-    this.#asking = new Asking(this.#ports.runner, { aliveMs: () => this.#aliveMs(), send: (body) => this.#send(body), protocol: frame.protocol, helloMs: this.#helloMs });
+    this.#asking = new Asking(this.#ports.runner, {
+      aliveMs: () => this.#aliveMs(),
+      send: (body) => this.#send(body),
+      protocol: frame.protocol,
+      helloMs: this.#helloMs,
+    });
     this.#liveMs = this.#heardMs;
     this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
     this.#configured(frame.settings, frame.cluster_name);
@@ -270,7 +337,8 @@ export class Session implements LinkOwner {
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
-    if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH) this.#send({ type: 'ssh-grants', grants: [...grants] });
+    if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH)
+      this.#send({ type: 'ssh-grants', grants: [...grants] });
     this.#tellUnanswered(null);
     this.#options.onLive?.(this.#url);
   }
@@ -280,7 +348,7 @@ export class Session implements LinkOwner {
   }
 
   #tellUnanswered(stored: readonly string[] | null): void {
-    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : this.#ports.reach?.unanswered(stored) ?? [];
+    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : (this.#ports.reach?.unanswered(stored) ?? []);
     if (logins.length > 0) this.#send({ type: 'ssh-unanswered', logins: [...logins] });
   }
 
@@ -292,8 +360,17 @@ export class Session implements LinkOwner {
 
   #arrivals(): Arrivals {
     const { journal, runner } = this.#ports;
-    const refused = () => { this.#hasRefused = true; this.reportNow(); };
-    return { journal, runner, refused, send: (body) => this.#send(body), finished: (executions) => this.finished(executions) };
+    const refused = () => {
+      this.#hasRefused = true;
+      this.reportNow();
+    };
+    return {
+      journal,
+      runner,
+      refused,
+      send: (body) => this.#send(body),
+      finished: (executions) => this.finished(executions),
+    };
   }
 
   #confirmed(executions: readonly ExecutionId[]): void {
@@ -382,7 +459,12 @@ export class Session implements LinkOwner {
   }
 
   #newResults(): ResultSender {
-    return new ResultSender(this.#ports.journal, (body) => this.#send(body), () => this.#isRoomy(), this.#protocol >= PROTOCOL_VERSION_TRACES);
+    return new ResultSender(
+      this.#ports.journal,
+      (body) => this.#send(body),
+      () => this.#isRoomy(),
+      this.#protocol >= PROTOCOL_VERSION_TRACES,
+    );
   }
 
   #arm(ms: number, act: () => void): void {

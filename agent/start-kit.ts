@@ -38,7 +38,8 @@ export class StartKit {
     } catch (error) {
       if (keeper !== null) this.#keepers.dismiss(keeper);
       const problem = `commands cannot be started: ${(error as Error).message}`;
-      if (this.#problem === null) this.#log.error(`Commands cannot be started: ${(error as Error).message}. They wait until they can`);
+      if (this.#problem === null)
+        this.#log.error(`Commands cannot be started: ${(error as Error).message}. They wait until they can`);
       this.#problem = problem;
       return null;
     }

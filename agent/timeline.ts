@@ -43,7 +43,8 @@ export function stampNow(timeline: Timeline): Stamp {
 
 /** ms since `stamp`: exact within one boot, by the wall clock (never below 0) after another. */
 export function elapsedMs(stamp: Stamp, timeline: Timeline): number {
-  const elapsed = stamp.bootId === timeline.bootId ? timeline.monotonicMs() - stamp.monotonicMs : timeline.wallMs() - stamp.wallMs;
+  const elapsed =
+    stamp.bootId === timeline.bootId ? timeline.monotonicMs() - stamp.monotonicMs : timeline.wallMs() - stamp.wallMs;
   return Math.max(0, elapsed);
 }
 

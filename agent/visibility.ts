@@ -39,24 +39,56 @@ export interface Visibility {
 }
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
-export async function startVisibility({ config, picked, token, sources, mesh, diagnose, log }: VisibilityOptions): Promise<Visibility> {
+export async function startVisibility({
+  config,
+  picked,
+  token,
+  sources,
+  mesh,
+  diagnose,
+  log,
+}: VisibilityOptions): Promise<Visibility> {
   const key = apiKeyOf(token);
   const hosts = withLoopback(config.AGENT_METRICS_HOST);
-  const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({ isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) });
+  const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({
+    isProtected,
+    answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }),
+  });
   const [api, host, wireguard] = await Promise.all([
     startWebServer({
-      name: 'api', hosts, port: config.AGENT_API_PORT, orAnother: picked.has('AGENT_API_PORT'), setting: 'AGENT_API_PORT', key, log,
+      name: 'api',
+      hosts,
+      port: config.AGENT_API_PORT,
+      orAnother: picked.has('AGENT_API_PORT'),
+      setting: 'AGENT_API_PORT',
+      key,
+      log,
       routes: {
         [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
-        [AGENT_DIAGNOSTICS_PATH]: { isProtected: true, answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }) },
+        [AGENT_DIAGNOSTICS_PATH]: {
+          isProtected: true,
+          answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }),
+        },
       },
     }),
     startWebServer({
-      name: 'host_metrics', hosts, port: config.AGENT_HOST_METRICS_PORT, orAnother: picked.has('AGENT_HOST_METRICS_PORT'), setting: 'AGENT_HOST_METRICS_PORT', key, log,
+      name: 'host_metrics',
+      hosts,
+      port: config.AGENT_HOST_METRICS_PORT,
+      orAnother: picked.has('AGENT_HOST_METRICS_PORT'),
+      setting: 'AGENT_HOST_METRICS_PORT',
+      key,
+      log,
       routes: { [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })) },
     }),
     startWebServer({
-      name: 'wireguard_metrics', hosts, port: config.AGENT_WIREGUARD_METRICS_PORT, orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'), setting: 'AGENT_WIREGUARD_METRICS_PORT', key, log,
+      name: 'wireguard_metrics',
+      hosts,
+      port: config.AGENT_WIREGUARD_METRICS_PORT,
+      orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'),
+      setting: 'AGENT_WIREGUARD_METRICS_PORT',
+      key,
+      log,
       routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...mesh })) },
     }),
   ]);

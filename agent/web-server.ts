@@ -26,7 +26,13 @@ export interface WebLimits {
 
 /** The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of headers. */
 export const WEB_LIMITS: WebLimits = {
-  connectionsMax: 64, requestsMax: 1_000, headerBytesMax: 8_192, headersMsMax: 5_000, keepAliveMs: 5_000, answerMsMax: 30_000, lookMs: 1_000,
+  connectionsMax: 64,
+  requestsMax: 1_000,
+  headerBytesMax: 8_192,
+  headersMsMax: 5_000,
+  keepAliveMs: 5_000,
+  answerMsMax: 30_000,
+  lookMs: 1_000,
 };
 
 /** What is answered to a GET. */
@@ -90,7 +96,10 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
       servers.push(server);
     } else {
       problem = `It does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`;
-      log.warn(`A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`, { service: name });
+      log.warn(
+        `A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`,
+        { service: name },
+      );
     }
   }
   return {
@@ -107,10 +116,20 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-function newServer(answer: Answering, { connectionsMax, requestsMax, headerBytesMax, headersMsMax, keepAliveMs, answerMsMax, lookMs }: WebLimits): Server {
-  const server = createServer({
-    maxHeaderSize: headerBytesMax, headersTimeout: headersMsMax, requestTimeout: answerMsMax, keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: lookMs,
-  }, (request, response) => void answer(request, response));
+function newServer(
+  answer: Answering,
+  { connectionsMax, requestsMax, headerBytesMax, headersMsMax, keepAliveMs, answerMsMax, lookMs }: WebLimits,
+): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersMsMax,
+      requestTimeout: answerMsMax,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: lookMs,
+    },
+    (request, response) => void answer(request, response),
+  );
   server.maxConnections = connectionsMax;
   server.maxRequestsPerSocket = requestsMax;
   server.setTimeout(answerMsMax, (socket) => socket.destroy());
@@ -133,9 +152,20 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
 
   async function answerTo(request: IncomingMessage): Promise<WebAnswer> {
     const route = routes[(request.url ?? '').split('?', 1)[0] ?? ''];
-    if (route === undefined) return { status: 404, type: TEXT, body: `There is nothing here. What there is: ${Object.keys(routes).join(' ')}\n` };
-    if (request.method !== 'GET' && request.method !== 'HEAD') return { status: 405, type: TEXT, body: 'This can be read only: GET.\n' };
-    if (route.isProtected && !timingSafeEqual(digest(request.headers.authorization ?? ''), wanted)) return { status: 401, type: TEXT, body: 'This takes the bearer key of this agent: `edge-agent metrics-key` shows it.\n' };
+    if (route === undefined)
+      return {
+        status: 404,
+        type: TEXT,
+        body: `There is nothing here. What there is: ${Object.keys(routes).join(' ')}\n`,
+      };
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return { status: 405, type: TEXT, body: 'This can be read only: GET.\n' };
+    if (route.isProtected && !timingSafeEqual(digest(request.headers.authorization ?? ''), wanted))
+      return {
+        status: 401,
+        type: TEXT,
+        body: 'This takes the bearer key of this agent: `edge-agent metrics-key` shows it.\n',
+      };
     try {
       return await made(route);
     } catch (error) {
@@ -145,12 +175,17 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
   }
 
   return async (request, response) => {
-    const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+    const hasBody =
+      request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
     const { status = 200, type, body } = await answerTo(request);
     if (hasBody) response.shouldKeepAlive = false; // it is not for us, and not read: what is left of it goes with the connection
     const headers = {
-      'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', 'x-content-type-options': 'nosniff',
-      ...(status === 401 && { 'www-authenticate': 'Bearer' }), ...(status === 405 && { allow: 'GET, HEAD' }),
+      'content-type': type,
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+      ...(status === 405 && { allow: 'GET, HEAD' }),
     };
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : body);
   };

@@ -15,7 +15,9 @@ const NEWLINE = 0x0a;
 const Header = z.object({ version: z.literal(2), width: z.int().min(1), height: z.int().min(1) });
 
 /** How many bytes it unpacks to, or why it cannot be kept. */
-export type Inspection = { readonly sizeBytes: number } | { readonly problem: 'too_large' | 'not_gzip' | 'not_asciicast' };
+export type Inspection =
+  | { readonly sizeBytes: number }
+  | { readonly problem: 'too_large' | 'not_gzip' | 'not_asciicast' };
 
 /** Unpacks piece by piece, and stops at `bytesMax`: so a small body cannot become a large one. Resolves also for garbage. */
 export async function inspectCast(gzipped: Uint8Array, bytesMax: number): Promise<Inspection> {

@@ -31,10 +31,16 @@ export interface Listing<Row> {
 }
 
 /** What clients get: a listing for lists, else the resource (null where REST answers 204). */
-export type Answer<O extends AnyOperation> = O['list'] extends true ? Listing<z.output<O['output']>> : z.output<O['output']>;
+export type Answer<O extends AnyOperation> = O['list'] extends true
+  ? Listing<z.output<O['output']>>
+  : z.output<O['output']>;
 
 /** Calls an operation with what the client sent. Never throws: bugs are logged under the request id and refused as `internal_error`. */
-export type CallOperation = <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => Promise<Result<Answer<O>>>;
+export type CallOperation = <O extends AnyOperation>(
+  operation: O,
+  rawInput: unknown,
+  caller: Caller,
+) => Promise<Result<Answer<O>>>;
 
 /** What stands around every call. */
 export interface CallKit {
@@ -47,13 +53,29 @@ export interface CallKit {
 /** The one way in. Calls over REST are timed with their request, others here. */
 export function createCall(kit: CallKit): CallOperation {
   const call = untimedCall(kit);
-  const { records, ports: { adminMetrics: { requests } } } = kit;
+  const {
+    records,
+    ports: {
+      adminMetrics: { requests },
+    },
+  } = kit;
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const beganMs = performance.now();
     const record = records.take(caller.record);
     const result = await records.within(record, () => call(operation, rawInput, { ...caller, record }));
-    records.ended(record, { requestId: caller.requestId, operation: operation.name, surface: caller.surface, code: result.ok ? 'ok' : result.refusal.code });
-    if (caller.surface !== 'rest') requests.observe(caller.surface, operation.name, result.ok ? '2xx' : codeOf(HTTP_STATUS[result.refusal.code]), performance.now() - beganMs);
+    records.ended(record, {
+      requestId: caller.requestId,
+      operation: operation.name,
+      surface: caller.surface,
+      code: result.ok ? 'ok' : result.refusal.code,
+    });
+    if (caller.surface !== 'rest')
+      requests.observe(
+        caller.surface,
+        operation.name,
+        result.ok ? '2xx' : codeOf(HTTP_STATUS[result.refusal.code]),
+        performance.now() - beganMs,
+      );
     return result;
   };
 }
@@ -72,10 +94,18 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
     const busy = hurry.begin(operation, caller);
     if (busy !== null) return { ok: false, refusal: busy };
     try {
-      const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads,
-        (idempotency) => operation.handle(input.value, { ports, requestId: caller.requestId, trace: caller.record?.isTraced === true ? caller.record.context : null, idempotency }));
+      const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
+        operation.handle(input.value, {
+          ports,
+          requestId: caller.requestId,
+          trace: caller.record?.isTraced === true ? caller.record.context : null,
+          idempotency,
+        }),
+      );
       if (!handled.ok) hurry.takeBack(operation, caller);
-      return (handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled) as Result<Answer<O>>;
+      return (
+        handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled
+      ) as Result<Answer<O>>;
     } catch (error) {
       hurry.takeBack(operation, caller);
       return { ok: false, refusal: failure(error, operation, caller, log) };
@@ -104,11 +134,26 @@ function listing({ rows, totalCount }: PageOf, { page, pageSize }: ListQuery): L
 
 function failure(error: unknown, operation: Operation, caller: Caller, log: Log): Refusal {
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
-  log.error({ error, operation: operation.name, surface: caller.surface, request_id: caller.requestId, ...(caller.record !== undefined && { trace_id: caller.record.context.traceId }) }, 'an operation failed');
+  log.error(
+    {
+      error,
+      operation: operation.name,
+      surface: caller.surface,
+      request_id: caller.requestId,
+      ...(caller.record !== undefined && { trace_id: caller.record.context.traceId }),
+    },
+    'an operation failed',
+  );
   return INTERNAL_ERROR;
 }
 
-const DEGRADED = refuse('degraded_mode', 'There are more nodes than the admins have room for. Add an admin or raise ADMIN_MAX_WIREGUARD_PEERS; running commands goes on.');
+const DEGRADED = refuse(
+  'degraded_mode',
+  'There are more nodes than the admins have room for. Add an admin or raise ADMIN_MAX_WIREGUARD_PEERS; running commands goes on.',
+);
 
 /** A bug. Its cause is in the log under the request id and nowhere else. */
-export const INTERNAL_ERROR: Refusal = refuse('internal_error', 'Something went wrong here. The log has it under the request id.').refusal;
+export const INTERNAL_ERROR: Refusal = refuse(
+  'internal_error',
+  'Something went wrong here. The log has it under the request id.',
+).refusal;

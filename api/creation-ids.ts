@@ -36,7 +36,7 @@ export function createIds(nowMs: () => number): () => string {
     else if (++count === IDS_PER_MS) enter(lastMs + 1);
 
     if (at === pool.length) {
-      pool = randomBytes(POOL_IDS * RANDOM_DIGITS / 2).toString('hex');
+      pool = randomBytes((POOL_IDS * RANDOM_DIGITS) / 2).toString('hex');
       at = 0;
     }
     const variant = VARIANTS[Number.parseInt(pool[at] ?? '0', 16)] ?? '8';

@@ -5,11 +5,17 @@ import { z } from 'zod';
 export const EXPOSITION_TEXT_BYTES_MAX = 65_536;
 
 /** An exposition as an answer. */
-export const ExpositionView = z.object({
-  text: z.string().describe(`Prometheus text exposition format 0.0.4: its first ${EXPOSITION_TEXT_BYTES_MAX} bytes at most, whole lines.`),
-  truncated: z.boolean().describe('There is more. All of it is at the raw route, over HTTP.'),
-  size_bytes: z.int().describe('Of all of it.'),
-}).meta({ id: 'Exposition', description: 'Metrics as Prometheus reads them.' });
+export const ExpositionView = z
+  .object({
+    text: z
+      .string()
+      .describe(
+        `Prometheus text exposition format 0.0.4: its first ${EXPOSITION_TEXT_BYTES_MAX} bytes at most, whole lines.`,
+      ),
+    truncated: z.boolean().describe('There is more. All of it is at the raw route, over HTTP.'),
+    size_bytes: z.int().describe('Of all of it.'),
+  })
+  .meta({ id: 'Exposition', description: 'Metrics as Prometheus reads them.' });
 
 /** Such an answer. */
 export type Exposition = z.infer<typeof ExpositionView>;

@@ -23,7 +23,8 @@ export function createHurry(clock: Pick<Clock, 'nowMs'>): Hurry {
 
   function tallyOf({ name, fromOneAddressPerMinuteMax: perWindowMax }: AnyOperation): Tally | null {
     if (perWindowMax === null) return null;
-    const tally = tallies.get(name) ?? createTally({ perWindowMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
+    const tally =
+      tallies.get(name) ?? createTally({ perWindowMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
     tallies.set(name, tally);
     return tally;
   }
@@ -32,7 +33,12 @@ export function createHurry(clock: Pick<Clock, 'nowMs'>): Hurry {
     begin(operation, { address }) {
       const tally = tallyOf(operation);
       const waitMs = tally?.wait(address) ?? 0;
-      if (waitMs > 0) return { code: 'rate_limited', message: 'Too many of these were asked for from this address.', retryAfterSeconds: Math.ceil(waitMs / 1_000) };
+      if (waitMs > 0)
+        return {
+          code: 'rate_limited',
+          message: 'Too many of these were asked for from this address.',
+          retryAfterSeconds: Math.ceil(waitMs / 1_000),
+        };
       tally?.add(address);
       return null;
     },

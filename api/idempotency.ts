@@ -13,18 +13,33 @@ export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/u;
  * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same time
  * loses there, by its key or by the name it wants to take, and then gets the winner's answer.
  */
-export async function answerOnce<T>(operation: AnyOperation, rawInput: unknown, principal: Principal, caller: Caller, reads: Reads, create: (idempotency: Idempotency | null) => Promise<Result<T>>): Promise<Result<T>> {
+export async function answerOnce<T>(
+  operation: AnyOperation,
+  rawInput: unknown,
+  principal: Principal,
+  caller: Caller,
+  reads: Reads,
+  create: (idempotency: Idempotency | null) => Promise<Result<T>>,
+): Promise<Result<T>> {
   const key = caller.idempotencyKey;
   if (!operation.creates || key === null) return create(null);
-  if (!IDEMPOTENCY_KEY.test(key)) return refuse('bad_request', 'Malformed Idempotency-Key', { 'Idempotency-Key': ['must be 1 to 255 printable ASCII characters, no space at either end'] });
+  if (!IDEMPOTENCY_KEY.test(key))
+    return refuse('bad_request', 'Malformed Idempotency-Key', {
+      'Idempotency-Key': ['must be 1 to 255 printable ASCII characters, no space at either end'],
+    });
 
-  const idempotency: Idempotency = { scope: `${operation.name}:${ownerOf(principal, caller)}`, key, bodyHash: hash('sha256', canonical(rawInput ?? {}), 'hex') };
+  const idempotency: Idempotency = {
+    scope: `${operation.name}:${ownerOf(principal, caller)}`,
+    key,
+    bodyHash: hash('sha256', canonical(rawInput ?? {}), 'hex'),
+  };
   const earlier = await remembered<T>(reads, idempotency);
   if (earlier !== null) return earlier;
 
   const result = await create(idempotency);
-  if (result.ok || (result.refusal.code !== 'idempotency_conflict' && result.refusal.code !== 'conflict')) return result;
-  return await remembered<T>(reads, idempotency) ?? result;
+  if (result.ok || (result.refusal.code !== 'idempotency_conflict' && result.refusal.code !== 'conflict'))
+    return result;
+  return (await remembered<T>(reads, idempotency)) ?? result;
 }
 
 /** Callers without a credential are told apart by address, or one could fetch another's answer with a guessed key. */
@@ -35,11 +50,16 @@ function ownerOf(principal: Principal, caller: Caller): string {
 async function remembered<T>(reads: Reads, { scope, key, bodyHash }: Idempotency): Promise<Result<T> | null> {
   const stored = await reads.remembered(scope, key);
   if (stored === null) return null;
-  return stored.bodyHash === bodyHash ? ok(stored.answer as T) : refuse('idempotency_conflict', 'This Idempotency-Key was used with another body.');
+  return stored.bodyHash === bodyHash
+    ? ok(stored.answer as T)
+    : refuse('idempotency_conflict', 'This Idempotency-Key was used with another body.');
 }
 
 /** JSON with sorted keys: the order in which a client writes its fields does not matter. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part);
+    part !== null && typeof part === 'object' && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
 }

@@ -26,7 +26,10 @@ export const NOT_KNOWN_YEAR = 'must lie in the years 1970 to 9999';
 const INSTANT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** An instant as ISO 8601 with a time zone, to Unix ms. The zone may carry it out of the years in which it is written: then it is their first or last ms. */
-export const instantMs = z.iso.datetime({ offset: true, abort: true }).refine((text) => KNOWN_YEAR.test(text), NOT_KNOWN_YEAR).meta({ pattern: KNOWN_YEAR.source })
+export const instantMs = z.iso
+  .datetime({ offset: true, abort: true })
+  .refine((text) => KNOWN_YEAR.test(text), NOT_KNOWN_YEAR)
+  .meta({ pattern: KNOWN_YEAR.source })
   .transform((text) => Math.min(Math.max(Date.parse(text), 0), INSTANT_MS_MAX));
 
 /** A count of at least one that fits its column. */

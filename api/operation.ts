@@ -1,6 +1,20 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AdminDirectory, AdminTopology, Ask, Clock, Discovery, NodeDiagnoses, NodeMetrics, Page, Passwords, Reads, Records, UrlGuard, Vault } from '../actors/kit/ports.ts';
+import type {
+  AdminDirectory,
+  AdminTopology,
+  Ask,
+  Clock,
+  Discovery,
+  NodeDiagnoses,
+  NodeMetrics,
+  Page,
+  Passwords,
+  Reads,
+  Records,
+  UrlGuard,
+  Vault,
+} from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 import type { ClusterId } from '../transport/protocol/ids.ts';
@@ -94,7 +108,9 @@ export interface ToolHints {
 export type Kind = 'query' | 'mutation';
 
 /** What a handler answers: a page of rows, a resource, or null where REST answers 204. */
-export type Handled<Output extends z.ZodType, List extends boolean> = List extends true ? Page<z.output<Output>> : z.output<Output>;
+export type Handled<Output extends z.ZodType, List extends boolean> = List extends true
+  ? Page<z.output<Output>>
+  : z.output<Output>;
 
 /**
  * One operation of the catalogue.
@@ -102,7 +118,13 @@ export type Handled<Output extends z.ZodType, List extends boolean> = List exten
  * @typeParam Output the resource, or one row of a list
  * @typeParam List whether it answers pages; its input must then be a `listInput`
  */
-export interface Operation<Name extends string = string, K extends Kind = Kind, Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType, List extends boolean = boolean> {
+export interface Operation<
+  Name extends string = string,
+  K extends Kind = Kind,
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+  List extends boolean = boolean,
+> {
   readonly name: Name;
   readonly kind: K;
   readonly scope: Scope;
@@ -132,7 +154,13 @@ export interface Operation<Name extends string = string, K extends Kind = Kind, 
 export type AnyOperation = Operation;
 
 /** An operation as written down: what is left out follows from the rest. */
-export interface Definition<Name extends string, K extends Kind, Input extends z.ZodType, Output extends z.ZodType, List extends boolean> {
+export interface Definition<
+  Name extends string,
+  K extends Kind,
+  Input extends z.ZodType,
+  Output extends z.ZodType,
+  List extends boolean,
+> {
   readonly name: Name;
   readonly kind: K;
   /** Default: `api`. */
@@ -161,14 +189,32 @@ export interface Definition<Name extends string, K extends Kind, Input extends z
 }
 
 /** Makes an operation out of its definition. Name, kind, input and output stay exact in its type. */
-export function operation<const Name extends string, const K extends Kind, Input extends z.ZodType, Output extends z.ZodType, const List extends boolean = false>(
-  definition: Definition<Name, K, Input, Output, List>,
-): Operation<Name, K, Input, Output, List> {
-  return { scope: 'api', hints: defaultHints(definition.kind, definition.rest?.method), creates: false, needsCapacity: false, fromOneAddressPerMinuteMax: null, conflicts: definition.creates ?? false, mayBeForbidden: false, mayBeMissing: false, list: false as List, ...definition };
+export function operation<
+  const Name extends string,
+  const K extends Kind,
+  Input extends z.ZodType,
+  Output extends z.ZodType,
+  const List extends boolean = false,
+>(definition: Definition<Name, K, Input, Output, List>): Operation<Name, K, Input, Output, List> {
+  return {
+    scope: 'api',
+    hints: defaultHints(definition.kind, definition.rest?.method),
+    creates: false,
+    needsCapacity: false,
+    fromOneAddressPerMinuteMax: null,
+    conflicts: definition.creates ?? false,
+    mayBeForbidden: false,
+    mayBeMissing: false,
+    list: false as List,
+    ...definition,
+  };
 }
 
 function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {
-  return { destructive: method === 'DELETE', idempotent: kind === 'query' || method === 'DELETE' || method === 'PATCH' };
+  return {
+    destructive: method === 'DELETE',
+    idempotent: kind === 'query' || method === 'DELETE' || method === 'PATCH',
+  };
 }
 
 /** Names of the path parameters of a route: `/nodes/:id/aliases` has `id`. */

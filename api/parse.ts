@@ -52,7 +52,10 @@ function unknownField(name: string, known: readonly string[]): string {
 }
 
 /** Dotted path → messages. What concerns the whole input is under `input`. `known`: the fields that there are. */
-export function detailsOf(issues: readonly z.core.$ZodIssue[], known: readonly string[] = []): Record<string, readonly string[]> {
+export function detailsOf(
+  issues: readonly z.core.$ZodIssue[],
+  known: readonly string[] = [],
+): Record<string, readonly string[]> {
   const messages = new Map<string, string[]>();
   const add = (path: readonly PropertyKey[], message: string) => {
     const field = path.map(String).join('.').slice(0, FIELD_CHARACTERS_MAX).toWellFormed() || 'input';
@@ -61,7 +64,9 @@ export function detailsOf(issues: readonly z.core.$ZodIssue[], known: readonly s
     else if (!known.includes(message)) known.push(message);
   };
   for (const issue of issues.slice(0, MESSAGES_MAX)) {
-    if (issue.code === 'unrecognized_keys') for (const key of issue.keys.slice(0, MESSAGES_MAX)) add([...issue.path, key], issue.path.length === 0 ? unknownField(key, known) : 'is not known');
+    if (issue.code === 'unrecognized_keys')
+      for (const key of issue.keys.slice(0, MESSAGES_MAX))
+        add([...issue.path, key], issue.path.length === 0 ? unknownField(key, known) : 'is not known');
     else add(issue.path, issue.message);
   }
   return Object.fromEntries(messages);

@@ -64,9 +64,19 @@ const MINUTE_MS = 60_000;
 /** A gate with these keys. Keys are compared in constant time, as hashes (E3). */
 export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: Pick<WebPages, 'isOwnHost'>): Gate {
   const { masterKey, apiKey, metricsKey, mcpKey, proxyKey } = settings;
-  const keys = ([['master', masterKey], ['api', apiKey], ['metrics', metricsKey], ['mcp', mcpKey], ['proxy', proxyKey]] as const)
-    .map(([principal, key]) => ({ principal, hash: digest(key) }));
-  const failures = createTally({ perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
+  const keys = (
+    [
+      ['master', masterKey],
+      ['api', apiKey],
+      ['metrics', metricsKey],
+      ['mcp', mcpKey],
+      ['proxy', proxyKey],
+    ] as const
+  ).map(([principal, key]) => ({ principal, hash: digest(key) }));
+  const failures = createTally(
+    { perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+    clock,
+  );
 
   /** All keys of this text: several settings may hold the same one. Every key is compared, found or not. */
   const identify = (credential: string): readonly Principal[] => {
@@ -76,7 +86,8 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
 
   return {
     admit(scope, caller) {
-      if (scope === 'public' || !isEnforced(settings, scope, caller.surface)) return isOwnHost(caller.host) ? ok('anonymous') : FOREIGN_HOST;
+      if (scope === 'public' || !isEnforced(settings, scope, caller.surface))
+        return isOwnHost(caller.host) ? ok('anonymous') : FOREIGN_HOST;
       if (caller.credential === null) return UNAUTHORIZED;
 
       const principals = identify(caller.credential);
@@ -100,7 +111,11 @@ const FORBIDDEN = refuse('forbidden', 'This credential does not reach here.');
 
 /** Too many, with the wait in whole seconds. */
 export function rateLimited(waitMs: number): Refusal {
-  return { code: 'rate_limited', message: 'Too many failed attempts from this address.', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
+  return {
+    code: 'rate_limited',
+    message: 'Too many failed attempts from this address.',
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+  };
 }
 
 function reaches(principal: Principal, scope: Scope, surface: Surface): boolean {

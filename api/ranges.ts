@@ -11,16 +11,38 @@ const V6_PREFIX = 64;
 
 /** Networks in which no machine has an address: its own, link-local (with metadata services), multicast, reserved. Source: RFC 6890. */
 const NO_ONES = new BlockList();
-for (const [network, prefix] of [['0.0.0.0', 8], ['127.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 3]] as const) NO_ONES.addSubnet(network, prefix, 'ipv4');
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['224.0.0.0', 3],
+] as const)
+  NO_ONES.addSubnet(network, prefix, 'ipv4');
 
 /** An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it; one in which machines can have addresses. */
-export const ipv4Range = z.cidrv4({ abort: true })
-  .regex(/\/(?:[89]|[12]\d|30)$/u, { error: `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`, abort: true })
-  .refine(isV4Network, { error: `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`, abort: true })
-  .refine(isForMachines, 'must not be a loopback, link-local, multicast or reserved network: machines can have no addresses there');
+export const ipv4Range = z
+  .cidrv4({ abort: true })
+  .regex(/\/(?:[89]|[12]\d|30)$/u, {
+    error: `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`,
+    abort: true,
+  })
+  .refine(isV4Network, {
+    error: `must be a network address with a prefix from ${V4_PREFIX_MIN} to ${V4_PREFIX_MAX}, such as 100.64.1.0/24`,
+    abort: true,
+  })
+  .refine(
+    isForMachines,
+    'must not be a loopback, link-local, multicast or reserved network: machines can have no addresses there',
+  );
 
 /** A unique local IPv6 network (RFC 4193) such as `fd12:3456:789a::/64`. Kept in its short form. */
-export const ipv6Range = z.cidrv6({ abort: true }).meta({ pattern: '^[Ff][CcDd][0-9A-Fa-f]{2}:[0-9A-Fa-f:]+/64$' }).refine(isUlaNetwork, 'must be a unique local /64 (fc00::/7) with no bit set behind the prefix, such as fd12:3456:789a:1::/64');
+export const ipv6Range = z
+  .cidrv6({ abort: true })
+  .meta({ pattern: '^[Ff][CcDd][0-9A-Fa-f]{2}:[0-9A-Fa-f:]+/64$' })
+  .refine(
+    isUlaNetwork,
+    'must be a unique local /64 (fc00::/7) with no bit set behind the prefix, such as fd12:3456:789a:1::/64',
+  );
 
 function isV4Network(range: string): boolean {
   const [address = '', prefixText = ''] = range.split('/');
@@ -42,7 +64,12 @@ function isForMachines(range: string): boolean {
 function isUlaNetwork(range: string): boolean {
   const [address = '', prefixText = ''] = range.split('/');
   const groups = v6Groups(address);
-  return Number(prefixText) === V6_PREFIX && groups !== null && ((groups[0] ?? 0) & 0xfe00) === 0xfc00 && groups.slice(4).every((group) => group === 0);
+  return (
+    Number(prefixText) === V6_PREFIX &&
+    groups !== null &&
+    ((groups[0] ?? 0) & 0xfe00) === 0xfc00 &&
+    groups.slice(4).every((group) => group === 0)
+  );
 }
 
 /** The eight groups of an IPv6 address, by the URL parser's own normal form; null when it is none. */

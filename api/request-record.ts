@@ -43,7 +43,14 @@ export interface RequestRecords {
 
 /** Records that go to this log and this tracer. */
 export function createRequestRecords(tracer: Tracer, log: Log): RequestRecords {
-  const begun = (span: Span, isTraced: boolean): RequestRecord => ({ ...span, startedAtMs: Date.now(), beganMs: performance.now(), isTraced, principal: null, isTaken: false });
+  const begun = (span: Span, isTraced: boolean): RequestRecord => ({
+    ...span,
+    startedAtMs: Date.now(),
+    beganMs: performance.now(),
+    isTraced,
+    principal: null,
+    isTaken: false,
+  });
   const begin = (traceparent: unknown): RequestRecord => {
     const span = tracer.begin(parseTraceparent(traceparent));
     return begun(span, span.parentSpanId !== null || span.context.sampled);
@@ -51,27 +58,55 @@ export function createRequestRecords(tracer: Tracer, log: Log): RequestRecords {
   return {
     begin,
     take(record) {
-      const own = record === undefined ? begin(undefined) : record.isTaken ? begun(tracer.begin(record.context), record.isTraced) : record;
+      const own =
+        record === undefined
+          ? begin(undefined)
+          : record.isTaken
+            ? begun(tracer.begin(record.context), record.isTraced)
+            : record;
       own.isTaken = true;
       return own;
     },
     ended(record, end) {
       const durationMs = performance.now() - record.beganMs;
       const { traceId, sampled } = record.context;
-      log.debug({
-        request_id: end.requestId, trace_id: traceId, operation: end.operation, surface: end.surface,
-        ...(record.principal !== null && { principal: record.principal }), code: end.code, duration_ms: Math.round(durationMs * 1_000) / 1_000,
-      }, 'a request was answered');
+      log.debug(
+        {
+          request_id: end.requestId,
+          trace_id: traceId,
+          operation: end.operation,
+          surface: end.surface,
+          ...(record.principal !== null && { principal: record.principal }),
+          code: end.code,
+          duration_ms: Math.round(durationMs * 1_000) / 1_000,
+        },
+        'a request was answered',
+      );
       if (tracer.isOn && sampled) tracer.ended(spanOf(record, end, durationMs));
     },
     within: (record, run) => tracer.within(record.context, run),
   };
 }
 
-function spanOf({ context, parentSpanId, startedAtMs, principal }: RequestRecord, { requestId, operation, surface, code, attributes }: RequestEnd, durationMs: number) {
+function spanOf(
+  { context, parentSpanId, startedAtMs, principal }: RequestRecord,
+  { requestId, operation, surface, code, attributes }: RequestEnd,
+  durationMs: number,
+) {
   return {
-    name: operation, kind: 'server' as const, context, parentSpanId, startMs: startedAtMs, endMs: startedAtMs + durationMs,
-    attributes: { 'edge.request_id': requestId, 'edge.surface': surface, 'edge.code': code, ...(principal !== null && { 'edge.principal': principal }), ...attributes },
+    name: operation,
+    kind: 'server' as const,
+    context,
+    parentSpanId,
+    startMs: startedAtMs,
+    endMs: startedAtMs + durationMs,
+    attributes: {
+      'edge.request_id': requestId,
+      'edge.surface': surface,
+      'edge.code': code,
+      ...(principal !== null && { 'edge.principal': principal }),
+      ...attributes,
+    },
     failure: isFailure(code) ? String(code) : null,
   };
 }

@@ -22,7 +22,12 @@ export function schemaName(schema: z.ZodType): string | null {
 
 /** A schema as JSON Schema: of what it takes, or of what it gives. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _, $ref: reference, $defs: definitions, ...bare } = z.toJSONSchema(schema, {
+  const {
+    $schema: _,
+    $ref: reference,
+    $defs: definitions,
+    ...bare
+  } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema }) => plain(jsonSchema),
   });

@@ -32,7 +32,8 @@ export function createTally({ perWindowMax, windowMs, entriesMax }: TallyLimits,
     const known = windows.get(address);
     return known !== undefined && nowMs < known.sinceMs + windowMs ? known : undefined;
   };
-  const waitOf = (count: number, sinceMs: number, nowMs: number) => (count <= perWindowMax ? 0 : sinceMs + windowMs - nowMs);
+  const waitOf = (count: number, sinceMs: number, nowMs: number) =>
+    count <= perWindowMax ? 0 : sinceMs + windowMs - nowMs;
 
   return {
     add(source, amount = 1) {

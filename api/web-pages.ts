@@ -42,24 +42,37 @@ export function createWebPages(own: OwnNames): WebPages {
       if (origin === undefined) return OTHER_SITES.has(headers['sec-fetch-site']) ? FOREIGN : null;
       const from = urlOf(origin);
       if (from === null) return FOREIGN; // "null": a sandboxed frame, a file
-      const isOwn = from.host === urlOf(`${from.protocol}//${headers.host ?? ''}`)?.host
-        || named.has(from.hostname) || own.urls.some((url) => urlOf(url)?.origin === from.origin);
+      const isOwn =
+        from.host === urlOf(`${from.protocol}//${headers.host ?? ''}`)?.host ||
+        named.has(from.hostname) ||
+        own.urls.some((url) => urlOf(url)?.origin === from.origin);
       return isOwn ? null : FOREIGN;
     },
     isOwnHost(host) {
       if (host === undefined) return true; // HTTP/1.0, which no browser speaks
       const name = urlOf(`http://${host}`)?.hostname.replace(/\.$/u, '');
       if (name === undefined) return false;
-      return isIP(name.replace(/^\[|\]$/gu, '')) > 0 || name === 'localhost' || name.endsWith('.localhost')
-        || named.has(name) || own.urls.some((url) => urlOf(url)?.hostname === name);
+      return (
+        isIP(name.replace(/^\[|\]$/gu, '')) > 0 ||
+        name === 'localhost' ||
+        name.endsWith('.localhost') ||
+        named.has(name) ||
+        own.urls.some((url) => urlOf(url)?.hostname === name)
+      );
     },
   };
 }
 
-const FOREIGN = refuse('forbidden', 'Web pages of other origins may not call this admin. ADMIN_ALLOWED_HOSTS names hosts whose pages may.').refusal;
+const FOREIGN = refuse(
+  'forbidden',
+  'Web pages of other origins may not call this admin. ADMIN_ALLOWED_HOSTS names hosts whose pages may.',
+).refusal;
 
 /** For callers without a key under another name. */
-export const FOREIGN_HOST = refuse('forbidden', 'No key is asked for here, so this admin answers to its own names only. ADMIN_ALLOWED_HOSTS adds others.');
+export const FOREIGN_HOST = refuse(
+  'forbidden',
+  'No key is asked for here, so this admin answers to its own names only. ADMIN_ALLOWED_HOSTS adds others.',
+);
 
 function urlOf(text: string): URL | null {
   return URL.canParse(text) ? new URL(text) : null;

@@ -25,7 +25,9 @@ import { watch } from './cases/watch.ts';
 import { webhooks } from './cases/webhooks.ts';
 import { createReport } from './method/report.ts';
 
-const CASES: Readonly<Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>> = {
+const CASES: Readonly<
+  Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>
+> = {
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
@@ -38,29 +40,48 @@ const CASES: Readonly<Record<string, { readonly about: string; readonly run: (op
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },
   'fanout-with-traces': { about: 'the same fan-out with every trace recorded, beside without', run: fanoutWithTraces },
   webhooks: { about: 'events to healthy and dead webhooks', run: webhooks },
-  tunnel: { about: 'bytes through admin and agent, and through the agent\'s own proxy', run: tunnel },
+  tunnel: { about: "bytes through admin and agent, and through the agent's own proxy", run: tunnel },
   connections: { about: 'new proxied connections, and 2,000 open ones', run: connections },
-  'admin-metrics': { about: 'the admin\'s own metrics: a scrape with a whole fleet, and their rendering', run: adminMetrics },
+  'admin-metrics': {
+    about: "the admin's own metrics: a scrape with a whole fleet, and their rendering",
+    run: adminMetrics,
+  },
   exporters: { about: 'a scrape of a machine beside node_exporter', run: exporters },
   scrape: { about: 'a fleet scraped through the admin by Prometheus', run: scrape },
   discovery: { about: 'the complete list of targets of a large fleet', run: discovery },
-  mesh: { about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay', run: mesh },
+  mesh: {
+    about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay',
+    run: mesh,
+  },
   converge: { about: 'a new member of a mesh known to all: in frames, in a whole fleet, and by name', run: converge },
-  soak: { about: 'memory of an admin that does not own the targets: an hour unless --seconds says otherwise', run: soak },
-  ssh: { about: 'logins and copies beside OpenSSH\'s server', run: ssh },
+  soak: {
+    about: 'memory of an admin that does not own the targets: an hour unless --seconds says otherwise',
+    run: soak,
+  },
+  ssh: { about: "logins and copies beside OpenSSH's server", run: ssh },
 };
 
 const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
 
-${Object.entries(CASES).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`).join('\n')}
+${Object.entries(CASES)
+  .map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
+  .join('\n')}
 
 --nodes may be given several times. --install installs peers that are missing. --mib is the size of a transfer. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    nodes: { type: 'string', multiple: true, default: [] }, repeats: { type: 'string' }, seconds: { type: 'string' }, rate: { type: 'string' }, mib: { type: 'string' }, profile: { type: 'string' },
-    json: { type: 'boolean', default: false }, 'floor-only': { type: 'boolean', default: false }, install: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    nodes: { type: 'string', multiple: true, default: [] },
+    repeats: { type: 'string' },
+    seconds: { type: 'string' },
+    rate: { type: 'string' },
+    mib: { type: 'string' },
+    profile: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    'floor-only': { type: 'boolean', default: false },
+    install: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
 
@@ -82,7 +103,9 @@ try {
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
     rate: values.rate === undefined ? undefined : positive(values.rate, '--rate'),
     mib: values.mib === undefined ? undefined : positive(values.mib, '--mib'),
-    floorOnly: values['floor-only'], install: values.install, profileDir: values.profile,
+    floorOnly: values['floor-only'],
+    install: values.install,
+    profileDir: values.profile,
   });
 } finally {
   report.end();

@@ -45,15 +45,50 @@ export const ACTS: readonly Act[] = [
   plain({ admins: 2, upTo: 0.6, once: [], again: TAKEOVERS }),
   faulty({ env: RESTORE_ENV, points: RESTORES, alsoBroken: watchEvents }),
   faulty({ agentEnv: FREEZE_ENV, points: FREEZES }),
-  faulty({ hasClocks: true, peers: ['faketime'], points: CLOCK_JUMPS, alsoBroken: async (_, world) => Promise.resolve(() => wrongMoments(world)) }),
-  delivering({ admins: 1, upTo: 0.95, names: [...DELIVERY_PAUSE_NAMES, ...DELIVERY_KILL_NAMES], points: (all) => ({ once: deliveryPauses(all), again: deliveryPoints(all) }) }),
-  delivering({ admins: 2, upTo: 1, names: DELIVERY_TAKEOVER_NAMES, points: (all) => ({ once: [], again: deliveryTakeovers(all) }) }),
+  faulty({
+    hasClocks: true,
+    peers: ['faketime'],
+    points: CLOCK_JUMPS,
+    alsoBroken: async (_, world) => Promise.resolve(() => wrongMoments(world)),
+  }),
+  delivering({
+    admins: 1,
+    upTo: 0.95,
+    names: [...DELIVERY_PAUSE_NAMES, ...DELIVERY_KILL_NAMES],
+    points: (all) => ({ once: deliveryPauses(all), again: deliveryPoints(all) }),
+  }),
+  delivering({
+    admins: 2,
+    upTo: 1,
+    names: DELIVERY_TAKEOVER_NAMES,
+    points: (all) => ({ once: [], again: deliveryTakeovers(all) }),
+  }),
 ];
 
-function plain({ admins, upTo, once, again }: { readonly admins: number; readonly upTo: number; readonly once: readonly KillPoint[]; readonly again: readonly KillPoint[] }): Act {
+function plain({
+  admins,
+  upTo,
+  once,
+  again,
+}: {
+  readonly admins: number;
+  readonly upTo: number;
+  readonly once: readonly KillPoint[];
+  readonly again: readonly KillPoint[];
+}): Act {
   return {
-    admins, upTo, names: namesOf([...once, ...again]), times: () => 1, peers: [],
-    begin: async () => Promise.resolve({ once, again, alsoBroken: async () => Promise.resolve([]), told: async () => Promise.resolve(null) }),
+    admins,
+    upTo,
+    names: namesOf([...once, ...again]),
+    times: () => 1,
+    peers: [],
+    begin: async () =>
+      Promise.resolve({
+        once,
+        again,
+        alsoBroken: async () => Promise.resolve([]),
+        told: async () => Promise.resolve(null),
+      }),
   };
 }
 
@@ -64,12 +99,26 @@ interface Faulty extends WorldOptions {
 }
 
 /** Faults that are no kills: they take their time, and happen a few times. */
-function faulty({ points, peers = [], alsoBroken = async () => Promise.resolve(async () => Promise.resolve([])), ...options }: Faulty): Act {
+function faulty({
+  points,
+  peers = [],
+  alsoBroken = async () => Promise.resolve(async () => Promise.resolve([])),
+  ...options
+}: Faulty): Act {
   return {
-    ...options, peers, upTo: 0, names: namesOf(points), times: (kills) => Math.ceil(kills / KILLS_PER_FAULT),
+    ...options,
+    peers,
+    upTo: 0,
+    names: namesOf(points),
+    times: (kills) => Math.ceil(kills / KILLS_PER_FAULT),
     begin: async (scope, world) => ({
-      once: points, again: [], alsoBroken: await alsoBroken(scope, world),
-      told: async () => Promise.resolve(`${world.restores} restores, ${world.freezes} programs frozen, ${world.clocksSet} times all clocks set`),
+      once: points,
+      again: [],
+      alsoBroken: await alsoBroken(scope, world),
+      told: async () =>
+        Promise.resolve(
+          `${world.restores} restores, ${world.freezes} programs frozen, ${world.clocksSet} times all clocks set`,
+        ),
     }),
   };
 }
@@ -83,7 +132,10 @@ interface Delivering {
 
 function delivering({ points, ...act }: Delivering): Act {
   return {
-    ...act, env: DELIVERY_ENV, times: () => 1, peers: [],
+    ...act,
+    env: DELIVERY_ENV,
+    times: () => 1,
+    peers: [],
     async begin(scope, world) {
       const deliveries = await openDeliveries(scope, world);
       return {

@@ -26,14 +26,16 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
   const delivered = new Map<string, string>();
   const contradictions: string[] = [];
   const seen = (frame: Frame) => {
-    if (frame.type === 'deliver') for (const { execution, command_text: text } of frame.deliveries) delivered.set(execution, text);
+    if (frame.type === 'deliver')
+      for (const { execution, command_text: text } of frame.deliveries) delivered.set(execution, text);
     if (frame.type === 'result') for (const result of frame.results) reported.set(result.execution, result);
     if (frame.type !== 'confirm') return;
     for (const execution of frame.executions) {
       const result = reported.get(execution);
       const before = confirmed.get(execution);
       if (result === undefined) contradictions.push(`${execution} was confirmed and never reported`);
-      else if (before !== undefined && JSON.stringify(before) !== JSON.stringify(result)) contradictions.push(`${execution} was confirmed with two results`);
+      else if (before !== undefined && JSON.stringify(before) !== JSON.stringify(result))
+        contradictions.push(`${execution} was confirmed with two results`);
       else {
         confirmed.set(execution, result);
         confirmedMs.set(execution, performance.now());
@@ -42,7 +44,10 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
   };
   for (const wire of wires) wire.watch(seen);
   return {
-    confirmed, contradictions, takenBack, delivered,
+    confirmed,
+    contradictions,
+    takenBack,
+    delivered,
     setBack(sinceMs) {
       for (const [execution, result] of confirmed) {
         if ((confirmedMs.get(execution) ?? 0) < sinceMs) continue;

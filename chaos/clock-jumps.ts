@@ -11,7 +11,12 @@ const SOON_MS = 1_500;
 const AN_HOUR_MS = 3_600_000;
 
 /** Offsets of admins and agents, in turns. */
-const OFFSETS = [['+5h', '-7h'], ['-7h', '+5h'], ['+1d', '+1d'], ['-1d', '+3h']] as const;
+const OFFSETS = [
+  ['+5h', '-7h'],
+  ['-7h', '+5h'],
+  ['+1d', '+1d'],
+  ['-1d', '+3h'],
+] as const;
 
 /** Longest until health notices a jump, in ms. */
 const NOTICED_MS_MAX = 30_000;
@@ -28,7 +33,7 @@ async function jumpsUnderLoad(world: World): Promise<void> {
   await shift(world);
   const open = await world.create('slow', { expiresMs: AN_HOUR_MS });
   await shift(world);
-  const more = [world.create('timed'), world.create('slow', { expiresMs: AN_HOUR_MS }), ...await load(world)];
+  const more = [world.create('timed'), world.create('slow', { expiresMs: AN_HOUR_MS }), ...(await load(world))];
   await Promise.all([...created, ...more]);
   await ran(world, open.id);
   await noticed(world);
@@ -40,12 +45,28 @@ async function jumpsBeforeExpiry(world: World): Promise<void> {
   still?.program.pause();
   world.freezes += 1;
   try {
-    const [due, open] = await Promise.all([world.create('quick', { expiresMs: SOON_MS }), world.create('quick', { expiresMs: AN_HOUR_MS })]);
+    const [due, open] = await Promise.all([
+      world.create('quick', { expiresMs: SOON_MS }),
+      world.create('quick', { expiresMs: AN_HOUR_MS }),
+    ]);
     await shift(world);
     await delay(SOON_MS + LATE_S_MAX * 1_000 + 500);
-    const statuses = async (id: string | null) => (await world.fleet.sql<{ status: string }>('select status from command_execution where command_id = $1 and node_id = $2', [id, still?.node])).map(({ status }) => status).join();
-    await until('an expiry by the clock of the database (O2)', async () => await statuses(due.id) === 'expired', NOTICED_MS_MAX);
-    if (await statuses(open.id) !== 'pending') throw new Error(`O2: what expires in an hour is ${await statuses(open.id)}`);
+    const statuses = async (id: string | null) =>
+      (
+        await world.fleet.sql<{ status: string }>(
+          'select status from command_execution where command_id = $1 and node_id = $2',
+          [id, still?.node],
+        )
+      )
+        .map(({ status }) => status)
+        .join();
+    await until(
+      'an expiry by the clock of the database (O2)',
+      async () => (await statuses(due.id)) === 'expired',
+      NOTICED_MS_MAX,
+    );
+    if ((await statuses(open.id)) !== 'pending')
+      throw new Error(`O2: what expires in an hour is ${await statuses(open.id)}`);
     await shift(world);
   } finally {
     still?.program.resume();
@@ -60,7 +81,12 @@ async function startsOff(world: World): Promise<void> {
   await world.fleet.admins[0]?.start();
   for (const agent of world.fleet.agents) agent.start();
   await Promise.all([world.create('quick', { expiresMs: AN_HOUR_MS }), world.create('timed')]);
-  await until('the end of what expires in an hour', async () => (await world.fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [open.id])).length === 0);
+  await until(
+    'the end of what expires in an hour',
+    async () =>
+      (await world.fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [open.id]))
+        .length === 0,
+  );
   await noticed(world);
 }
 
@@ -75,19 +101,35 @@ async function shift(world: World): Promise<void> {
 /** No agent was killed: what is not due is not expired, and nothing else ended it. */
 async function ran(world: World, command: string | null): Promise<void> {
   const statuses = await until('the end of what expires in an hour', async () => {
-    const rows = await world.fleet.sql<{ status: string; finished_at: Date | null }>('select status, finished_at from command_execution where command_id = $1', [command]);
+    const rows = await world.fleet.sql<{ status: string; finished_at: Date | null }>(
+      'select status, finished_at from command_execution where command_id = $1',
+      [command],
+    );
     return rows.every(({ finished_at: at }) => at !== null) ? rows.map(({ status }) => status) : null;
   });
-  if (statuses.some((status) => status !== 'completed')) throw new Error(`O2: what expires in an hour ended as ${statuses.join()}`);
+  if (statuses.some((status) => status !== 'completed'))
+    throw new Error(`O2: what expires in an hour ended as ${statuses.join()}`);
 }
 
 /** An admin whose clock is off says so, and says that it is right again. */
 async function noticed(world: World): Promise<void> {
-  const unhealthy = async (): Promise<string> => (await (await fetch(`${world.fleet.admins[0]?.url}/healthz`)).json() as readonly { readonly name: string; readonly healthy: boolean }[])
-    .filter(({ healthy }) => !healthy).map(({ name }) => name).join();
-  await until('health that says that the clock is wrong (O2)', async () => await unhealthy() === 'database_clock', NOTICED_MS_MAX);
+  const unhealthy = async (): Promise<string> =>
+    (
+      (await (await fetch(`${world.fleet.admins[0]?.url}/healthz`)).json()) as readonly {
+        readonly name: string;
+        readonly healthy: boolean;
+      }[]
+    )
+      .filter(({ healthy }) => !healthy)
+      .map(({ name }) => name)
+      .join();
+  await until(
+    'health that says that the clock is wrong (O2)',
+    async () => (await unhealthy()) === 'database_clock',
+    NOTICED_MS_MAX,
+  );
   await clocksOf(world).admins.set('+0');
-  await until('health that says that the clock is right (O2)', async () => await unhealthy() === '', NOTICED_MS_MAX);
+  await until('health that says that the clock is right (O2)', async () => (await unhealthy()) === '', NOTICED_MS_MAX);
 }
 
 function clocksOf(world: World): Clocks {
@@ -102,6 +144,8 @@ const MOMENTS = `select 'command' as what, inserted_at as at from command union 
 
 /** What was stored by another clock than the database's: no clock is set by less than an hour, and no world is so old (O2). */
 export async function wrongMoments(world: World): Promise<readonly string[]> {
-  const wrong = await world.fleet.sql<{ what: string; n: number }>(`select what, count(*)::int as n from (${MOMENTS}) m where abs(extract(epoch from at - clock_timestamp())) > 3300 group by what`);
+  const wrong = await world.fleet.sql<{ what: string; n: number }>(
+    `select what, count(*)::int as n from (${MOMENTS}) m where abs(extract(epoch from at - clock_timestamp())) > 3300 group by what`,
+  );
   return wrong.map(({ what, n }) => `O2: ${n} moments (${what}) are stored by a clock that is wrong`);
 }

@@ -26,7 +26,15 @@ export async function openClocks(directory: string): Promise<Clocks> {
     const file = join(directory, `clock-of-${name}`);
     const set = (offset: string) => writeFile(file, `${offset}\n`);
     await set('+0');
-    return { env: { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' }, set };
+    return {
+      env: {
+        LD_PRELOAD: library,
+        FAKETIME_TIMESTAMP_FILE: file,
+        FAKETIME_NO_CACHE: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      },
+      set,
+    };
   };
   return { admins: await clock('admins'), agents: await clock('agents') };
 }

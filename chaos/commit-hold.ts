@@ -5,8 +5,14 @@ import { until } from '../test/support/until.ts';
 
 /** What is being stored by the transactions that can be held, with the keys of their advisory locks. Any numbers do that the product does not use. */
 const MOMENTS = {
-  'command-created': 90_001, 'execution-sent': 90_002, 'execution-finished': 90_003,
-  'webhook-created': 90_004, 'webhook-deleted': 90_005, 'delivery-routed': 90_006, 'delivery-attempted': 90_007, 'delivery-reopened': 90_008,
+  'command-created': 90_001,
+  'execution-sent': 90_002,
+  'execution-finished': 90_003,
+  'webhook-created': 90_004,
+  'webhook-deleted': 90_005,
+  'delivery-routed': 90_006,
+  'delivery-attempted': 90_007,
+  'delivery-reopened': 90_008,
   'ssh-verified': 90_009,
 } as const;
 
@@ -45,26 +51,53 @@ export async function prepareHolds(connection: TestConnection): Promise<void> {
 
 /** Holds the next commits of this moment: all that was written is there, and not yet committed. */
 export async function holdCommit(connection: TestConnection, moment: Moment): Promise<CommitHold> {
-  return holdBy(connection, `select pg_advisory_lock(${MOMENTS[moment]})`, `locktype = 'advisory' and objid = ${MOMENTS[moment]}`);
+  return holdBy(
+    connection,
+    `select pg_advisory_lock(${MOMENTS[moment]})`,
+    `locktype = 'advisory' and objid = ${MOMENTS[moment]}`,
+  );
 }
 
 /** Holds all that wants to write into a table, before it wrote there. */
-export async function holdTable(connection: TestConnection, table: 'command' | 'event' | 'webhook_delivery' | 'webhook_attempt'): Promise<CommitHold> {
+export async function holdTable(
+  connection: TestConnection,
+  table: 'command' | 'event' | 'webhook_delivery' | 'webhook_attempt',
+): Promise<CommitHold> {
   return holdBy(connection, `begin; lock table ${table} in exclusive mode`, `relation = '${table}'::regclass`);
 }
 
 /** Lets a commit that is held through, and holds all that wants to read a table from then on. Nobody reads between the two. */
-export async function holdReads(connection: TestConnection, commit: CommitHold, table: 'event' | 'webhook_delivery'): Promise<CommitHold> {
+export async function holdReads(
+  connection: TestConnection,
+  commit: CommitHold,
+  table: 'event' | 'webhook_delivery',
+): Promise<CommitHold> {
   const client = new Client(connection);
   client.on('error', () => {});
   await client.connect();
   await client.query('begin');
   const locked = client.query(`lock table ${table} in access exclusive mode`);
   locked.catch(() => {}); // awaited below
-  await withClient(connection, (other) => until('a lock that waits for the commit', async () => ((await other.query(`select from pg_locks where not granted and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`)).rowCount ?? 0) > 0));
+  await withClient(connection, (other) =>
+    until(
+      'a lock that waits for the commit',
+      async () =>
+        ((
+          await other.query(
+            `select from pg_locks where not granted and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`,
+          )
+        ).rowCount ?? 0) > 0,
+    ),
+  );
   await commit.release();
   await locked;
-  const caught = until('a reader that waits', async () => ((await client.query(`select from pg_locks where not granted and relation = '${table}'::regclass`)).rowCount ?? 0) > 0, 10_000);
+  const caught = until(
+    'a reader that waits',
+    async () =>
+      ((await client.query(`select from pg_locks where not granted and relation = '${table}'::regclass`)).rowCount ??
+        0) > 0,
+    10_000,
+  );
   caught.catch(() => {}); // awaited by whoever wants to know
   return { caught, release: () => client.end() };
 }
@@ -74,7 +107,11 @@ async function holdBy(connection: TestConnection, take: string, waiting: string)
   client.on('error', () => {}); // the server may be killed meanwhile, which releases too
   await client.connect();
   await client.query(take);
-  const caught = until('a transaction that waits', async () => ((await client.query(`select from pg_locks where not granted and ${waiting}`)).rowCount ?? 0) > 0, 10_000);
+  const caught = until(
+    'a transaction that waits',
+    async () => ((await client.query(`select from pg_locks where not granted and ${waiting}`)).rowCount ?? 0) > 0,
+    10_000,
+  );
   caught.catch(() => {}); // awaited by whoever wants to know
   return { caught, release: () => client.end() };
 }

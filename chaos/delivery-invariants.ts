@@ -53,7 +53,10 @@ const RANKS: Readonly<Record<string, number>> = { created: 0, sent: 1, completed
 
 /** What was broken, one line each; empty when all held. */
 export function deliveryBreaches({ webhooks, owed, arrivals }: DeliveryEvidence): string[] {
-  const byPath = Map.groupBy(arrivals.map((arrival, place) => ({ arrival, place })), ({ arrival }) => arrival.path);
+  const byPath = Map.groupBy(
+    arrivals.map((arrival, place) => ({ arrival, place })),
+    ({ arrival }) => arrival.path,
+  );
   const owedBy = Map.groupBy(owed, ({ webhook_id: id }) => id);
   return [
     ...arrivals.flatMap(ofArrival),
@@ -77,28 +80,47 @@ function ofWebhook(webhook: Subscribed, owed: readonly Owed[], came: readonly Pl
   const problems: string[] = [];
   const say = (what: string, event: string) => problems.push(`V2: ${what} (webhook ${webhook.name}, event ${event})`);
 
-  for (const [event, tries] of byEvent) if (new Set(tries.map(({ arrival }) => arrival.body)).size > 1) say('it came with two contents', event);
+  for (const [event, tries] of byEvent)
+    if (new Set(tries.map(({ arrival }) => arrival.body)).size > 1) say('it came with two contents', event);
   if (webhook.deletedMs === null) {
     const known = new Set(owed.map(({ event_id: id }) => id));
     for (const event of byEvent.keys()) if (!known.has(event)) say('it came to a webhook that it is not for', event);
-    for (const one of owed) ofDelivery(webhook, one, (byEvent.get(one.event_id) ?? []).map(({ arrival }) => arrival), say);
+    for (const one of owed)
+      ofDelivery(
+        webhook,
+        one,
+        (byEvent.get(one.event_id) ?? []).map(({ arrival }) => arrival),
+        say,
+      );
   } else {
-    for (const { arrival } of came) if (arrival.beganMs > webhook.deletedMs + CUT_MS_MAX) say(`it came ${arrival.beganMs - webhook.deletedMs} ms after the deletion was answered`, arrival.id);
+    for (const { arrival } of came)
+      if (arrival.beganMs > webhook.deletedMs + CUT_MS_MAX)
+        say(`it came ${arrival.beganMs - webhook.deletedMs} ms after the deletion was answered`, arrival.id);
   }
-  for (const ofSubject of Map.groupBy(owed, ({ subject }) => subject).values()) inOrder(webhook, ofSubject, byEvent, say);
+  for (const ofSubject of Map.groupBy(owed, ({ subject }) => subject).values())
+    inOrder(webhook, ofSubject, byEvent, say);
   ranked(came, say);
   return problems;
 }
 
-function ofDelivery(webhook: Subscribed, owed: Owed, came: readonly Arrival[], say: (what: string, event: string) => void): void {
+function ofDelivery(
+  webhook: Subscribed,
+  owed: Owed,
+  came: readonly Arrival[],
+  say: (what: string, event: string) => void,
+): void {
   const { event_id: event, status, attempt_count: count, attempts_max: most, tries } = owed;
-  const taken = came.filter((arrival) => arrival.status !== null && arrival.status >= 200 && arrival.status < 300).length;
+  const taken = came.filter(
+    (arrival) => arrival.status !== null && arrival.status >= 200 && arrival.status < 300,
+  ).length;
   if (status === null) return say('nobody made a delivery of it', event);
   if (status === 'pending') say('it is still pending', event);
   if (status === 'delivered' && taken === 0) say('it is said to be delivered, and the receiver did not take it', event);
   if (status === 'dropped' && count !== most) say(`it was dropped after ${count} tries of ${most}`, event);
-  if (tries.length !== count || tries.some((number, index) => number !== index + 1)) say(`of ${count} tries those are recorded: ${tries.join()}`, event);
-  if (owed.answered > came.filter((arrival) => arrival.status !== null).length) say('more answers are recorded than the receiver gave', event);
+  if (tries.length !== count || tries.some((number, index) => number !== index + 1))
+    say(`of ${count} tries those are recorded: ${tries.join()}`, event);
+  if (owed.answered > came.filter((arrival) => arrival.status !== null).length)
+    say('more answers are recorded than the receiver gave', event);
   const before = webhook.redelivered.get(event);
   if (before !== undefined && came.length <= before) say('it was to be sent once more, and was not', event);
 }
@@ -107,16 +129,28 @@ function ofDelivery(webhook: Subscribed, owed: Owed, came: readonly Arrival[], s
  * Of one subject nothing is sent before the one before it is through: taken by its receiver, or over with all of its tries. What was taken may come
  * once more behind the next, where its lease ran out while the answer was being stored: at least once is promised. Redeliveries keep no order.
  */
-function inOrder(webhook: Subscribed, owed: readonly Owed[], byEvent: ReadonlyMap<string, readonly Placed[]>, say: (what: string, event: string) => void): void {
+function inOrder(
+  webhook: Subscribed,
+  owed: readonly Owed[],
+  byEvent: ReadonlyMap<string, readonly Placed[]>,
+  say: (what: string, event: string) => void,
+): void {
   let through: Placed | undefined;
   for (const { event_id: event } of owed) {
     const came = byEvent.get(event) ?? [];
     const [first] = came;
     if (first !== undefined && through !== undefined && first.place < through.place) {
-      say(`it came before the one before it was through: ${through.arrival.id} came ${byEvent.get(through.arrival.id)?.map(({ arrival }) => `at ${arrival.atMs - first.arrival.atMs} ms (${arrival.status})`).join(', ')}`, event);
+      say(
+        `it came before the one before it was through: ${through.arrival.id} came ${byEvent
+          .get(through.arrival.id)
+          ?.map(({ arrival }) => `at ${arrival.atMs - first.arrival.atMs} ms (${arrival.status})`)
+          .join(', ')}`,
+        event,
+      );
     }
     const regular = webhook.redelivered.has(event) ? came.slice(0, 1) : came;
-    const end = regular.find(({ arrival: { status } }) => status !== null && status >= 200 && status < 300) ?? regular.at(-1);
+    const end =
+      regular.find(({ arrival: { status } }) => status !== null && status >= 200 && status < 300) ?? regular.at(-1);
     if (end !== undefined && (through === undefined || end.place > through.place)) through = end;
   }
 }
@@ -127,7 +161,10 @@ function ranked(came: readonly Placed[], say: (what: string, event: string) => v
   for (const { arrival } of came) {
     if (seen.has(arrival.id)) continue;
     seen.add(arrival.id);
-    const { type, data } = JSON.parse(arrival.body) as { readonly type: string; readonly data: { readonly command_execution_id?: string } };
+    const { type, data } = JSON.parse(arrival.body) as {
+      readonly type: string;
+      readonly data: { readonly command_execution_id?: string };
+    };
     const [, name = ''] = /^edge\.command_execution\.(\w+)$/u.exec(type) ?? [];
     const [rank, execution] = [RANKS[name], data.command_execution_id];
     if (rank === undefined || execution === undefined) continue;

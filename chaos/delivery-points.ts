@@ -20,14 +20,26 @@ const MANY = 12;
 type Strike = (deliveries: Deliveries) => Promise<void>;
 
 const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
-  { name: 'an event is stored, and its deliveries are not', strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_delivery')) },
-  { name: 'in the commit of its deliveries', strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-routed')) },
+  {
+    name: 'an event is stored, and its deliveries are not',
+    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_delivery')),
+  },
+  {
+    name: 'in the commit of its deliveries',
+    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-routed')),
+  },
   { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
   { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
   { name: 'deliveries are loaded, and their event is not read', strike: (all) => behindRouting(all, 'event') },
   { name: 'a request is on its way', strike: onItsWay },
-  { name: 'an answer is given, and the try is not written', strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_attempt')) },
-  { name: 'in the commit of a try', strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-attempted')) },
+  {
+    name: 'an answer is given, and the try is not written',
+    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_attempt')),
+  },
+  {
+    name: 'in the commit of a try',
+    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-attempted')),
+  },
   { name: 'behind the commit of a try', strike: behindTry },
   { name: 'a further try waits for its time', strike: whileWaiting },
   { name: 'in the commit of a redelivery', strike: inRedelivery },
@@ -96,7 +108,11 @@ async function besideOlder(all: Deliveries): Promise<void> {
   await created;
   await all.world.fleet.admins[0]?.start();
   const event = await all.event();
-  await until('the younger event, which does not come', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), MOMENT_MS_MAX).catch(() => {});
+  await until(
+    'the younger event, which does not come',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    MOMENT_MS_MAX,
+  ).catch(() => {});
   await hold.release();
 }
 
@@ -114,7 +130,7 @@ async function behindTry(all: Deliveries): Promise<void> {
   await hold.caught;
   const before = await attempts(all);
   await hold.release();
-  await until('a stored try', async () => await attempts(all) > before);
+  await until('a stored try', async () => (await attempts(all)) > before);
   await all.world.killAdmin();
   await created;
 }
@@ -129,14 +145,32 @@ async function whileWaiting(all: Deliveries): Promise<void> {
   const { endpoint, id } = all.steady;
   endpoint.manner = answers(503, { headers: { 'retry-after': '1' } });
   await events(all);
-  await until('a delivery that waits', async () => (await all.world.fleet.sql(`select from webhook_delivery where webhook_id = $1 and status = 'pending' and next_attempt_at is not null`, [id])).length > 0);
+  await until(
+    'a delivery that waits',
+    async () =>
+      (
+        await all.world.fleet.sql(
+          `select from webhook_delivery where webhook_id = $1 and status = 'pending' and next_attempt_at is not null`,
+          [id],
+        )
+      ).length > 0,
+  );
   await all.world.killAdmin();
   endpoint.manner = answers(204);
 }
 
 async function delivered(all: Deliveries): Promise<string> {
   const event = await all.event();
-  await until('a delivered event', async () => (await all.world.fleet.sql(`select from webhook_delivery where webhook_id = $1 and event_id = $2 and status = 'delivered'`, [all.steady.id, event])).length > 0);
+  await until(
+    'a delivered event',
+    async () =>
+      (
+        await all.world.fleet.sql(
+          `select from webhook_delivery where webhook_id = $1 and event_id = $2 and status = 'delivered'`,
+          [all.steady.id, event],
+        )
+      ).length > 0,
+  );
   return event ?? '';
 }
 
@@ -206,7 +240,9 @@ async function underWay(all: Deliveries): Promise<Subscription> {
   let turn = 0;
   const slowly = answers(204, { afterMs: 100 });
   const later = answers(503);
-  const subscription = await all.subscribe('short-lived', (response, arrival) => ((turn += 1) % 2 === 0 ? slowly : later)(response, arrival));
+  const subscription = await all.subscribe('short-lived', (response, arrival) =>
+    ((turn += 1) % 2 === 0 ? slowly : later)(response, arrival),
+  );
   await Promise.all(Array.from({ length: 3 * MANY }, () => all.event()));
   await until('requests to it', () => subscription.endpoint.arrivals.length > 1);
   return subscription;
@@ -244,7 +280,11 @@ async function frozenDatabase(all: Deliveries): Promise<void> {
   const created = await burden(all);
   await frozenPostgres(all.world, FREEZE_MS);
   const event = await all.event();
-  await until('an event at its receiver again (L3)', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), BACK_MS_MAX);
+  await until(
+    'an event at its receiver again (L3)',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    BACK_MS_MAX,
+  );
   await Promise.all(created);
 }
 
@@ -256,13 +296,17 @@ async function frozenAdmin(all: Deliveries): Promise<void> {
   await delay(FREEZE_MS);
   admin?.program.resume();
   const event = await until('an event that is stored again', () => all.event(), BACK_MS_MAX);
-  await until('an event at its receiver again', () => all.steady.endpoint.arrivals.some(({ id }) => id === event), BACK_MS_MAX);
+  await until(
+    'an event at its receiver again',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    BACK_MS_MAX,
+  );
   await Promise.all(created);
 }
 
 /** Commands and events on their way, for a random while. */
 export async function burden(all: Deliveries, at = all.world.fleet.admins[0]): Promise<Promise<unknown>[]> {
-  const created = [...await load(all.world, at), ...Array.from({ length: MANY }, () => all.event(at))];
+  const created = [...(await load(all.world, at)), ...Array.from({ length: MANY }, () => all.event(at))];
   await delay(Math.random() * MOMENT_MS_MAX);
   return created;
 }

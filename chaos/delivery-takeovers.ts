@@ -12,8 +12,14 @@ const TAKEN_OVER_MS_MAX = 15_000;
 
 const POINTS: readonly { readonly name: string; readonly strike: (deliveries: Deliveries) => Promise<void> }[] = [
   { name: 'the admin that delivers dies under load', strike: dies },
-  { name: 'the admin that delivers freezes under load, and wakes when the other has done its work', strike: (all) => freezes(all) },
-  { name: 'the admin that delivers freezes in the commit of a try, and wakes when the other has done its work', strike: freezesInTry },
+  {
+    name: 'the admin that delivers freezes under load, and wakes when the other has done its work',
+    strike: (all) => freezes(all),
+  },
+  {
+    name: 'the admin that delivers freezes in the commit of a try, and wakes when the other has done its work',
+    strike: freezesInTry,
+  },
   { name: 'the admin that delivers dies, and is back before its lease has run out', strike: comesBack },
 ];
 
@@ -26,13 +32,21 @@ export function deliveryTakeovers(deliveries: Deliveries): readonly KillPoint[] 
 export const DELIVERY_TAKEOVER_NAMES: readonly string[] = POINTS.map(({ name }) => `webhooks: ${name}`);
 
 /** Which admin delivers now, and which does not. */
-export async function deliverers(fleet: Fleet): Promise<{ readonly holder: AdminProgram; readonly other: AdminProgram }> {
-  return until('an admin that delivers', async () => {
-    const [row] = await fleet.sql<{ name: string }>(`select a.name from event_channel c join admin a on a.id = c.admin_id where c.name = 'webhooks' and c.lease_until > clock_timestamp()`);
-    const holder = fleet.admins.find(({ name }) => name === row?.name);
-    const other = fleet.admins.find(({ name }) => name !== row?.name);
-    return holder === undefined || other === undefined ? null : { holder, other };
-  }, TAKEN_OVER_MS_MAX);
+export async function deliverers(
+  fleet: Fleet,
+): Promise<{ readonly holder: AdminProgram; readonly other: AdminProgram }> {
+  return until(
+    'an admin that delivers',
+    async () => {
+      const [row] = await fleet.sql<{ name: string }>(
+        `select a.name from event_channel c join admin a on a.id = c.admin_id where c.name = 'webhooks' and c.lease_until > clock_timestamp()`,
+      );
+      const holder = fleet.admins.find(({ name }) => name === row?.name);
+      const other = fleet.admins.find(({ name }) => name !== row?.name);
+      return holder === undefined || other === undefined ? null : { holder, other };
+    },
+    TAKEN_OVER_MS_MAX,
+  );
 }
 
 async function dies(all: Deliveries): Promise<void> {
@@ -71,7 +85,10 @@ async function freezes(all: Deliveries, hold?: CommitHold): Promise<void> {
   await delivers(all, other);
   const through = new Set(all.receiver.log.slice(0, sent).map(({ id }) => id));
   const again = all.receiver.log.slice(sent).filter(({ id }) => through.has(id));
-  if (again.length > WRITTEN_AT_ONCE) throw new Error(`O1: ${again.length} requests came from an admin that does not deliver any more: ${again.map(({ path, id }) => `${path} ${id}`).join(', ')}`);
+  if (again.length > WRITTEN_AT_ONCE)
+    throw new Error(
+      `O1: ${again.length} requests came from an admin that does not deliver any more: ${again.map(({ path, id }) => `${path} ${id}`).join(', ')}`,
+    );
 }
 
 async function freezesInTry(all: Deliveries): Promise<void> {
@@ -88,7 +105,11 @@ async function comesBack(all: Deliveries): Promise<void> {
 }
 
 async function takenOver(all: Deliveries, from: AdminProgram): Promise<void> {
-  await until('another admin that delivers', async () => (await deliverers(all.world.fleet)).holder !== from, TAKEN_OVER_MS_MAX);
+  await until(
+    'another admin that delivers',
+    async () => (await deliverers(all.world.fleet)).holder !== from,
+    TAKEN_OVER_MS_MAX,
+  );
 }
 
 /** Resolves when an event that is stored now has arrived. */

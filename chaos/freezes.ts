@@ -29,9 +29,18 @@ export const FREEZES: readonly KillPoint[] = [...freezes(STANDSTILL_MS_MIN), ...
 export function freezes(standstillMs: number): readonly KillPoint[] {
   const span = `${Math.round(standstillMs / 1_000)} s`;
   return [
-    { name: `freeze: agents stand still for ${span} while what comes to them ends`, strike: (world) => whatCameEnds(world, standstillMs) },
-    { name: `freeze: agents stand still for ${span} while what waits in their journals ends`, strike: (world) => whatWaitsEnds(world, standstillMs, wake) },
-    { name: `freeze: agents stand still for ${span} while what waits in their journals ends, and are killed`, strike: (world) => whatWaitsEnds(world, standstillMs, startAnew) },
+    {
+      name: `freeze: agents stand still for ${span} while what comes to them ends`,
+      strike: (world) => whatCameEnds(world, standstillMs),
+    },
+    {
+      name: `freeze: agents stand still for ${span} while what waits in their journals ends`,
+      strike: (world) => whatWaitsEnds(world, standstillMs, wake),
+    },
+    {
+      name: `freeze: agents stand still for ${span} while what waits in their journals ends, and are killed`,
+      strike: (world) => whatWaitsEnds(world, standstillMs, startAnew),
+    },
   ];
 }
 
@@ -40,8 +49,20 @@ async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
   const [awake, ...agents] = world.fleet.agents;
   const wakes = freeze(world, agents);
   try {
-    const [, , cancelled] = await Promise.all([world.create('quick'), world.create('quick', { expiresMs: EXPIRES_MS }), world.create('quick', { isForCancel: true })]);
-    await until('what the agent that is awake ran', async () => (await world.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [awake?.node])).length === 0);
+    const [, , cancelled] = await Promise.all([
+      world.create('quick'),
+      world.create('quick', { expiresMs: EXPIRES_MS }),
+      world.create('quick', { isForCancel: true }),
+    ]);
+    await until(
+      'what the agent that is awake ran',
+      async () =>
+        (
+          await world.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [
+            awake?.node,
+          ])
+        ).length === 0,
+    );
     await world.cancel(cancelled);
     await delay(standstillMs);
   } finally {
@@ -50,11 +71,27 @@ async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
 }
 
 /** Each runs a script that waits at its gate, and has more in its journal, of which some expires and some is cancelled. The gate opens while they stand still. */
-async function whatWaitsEnds(world: World, standstillMs: number, wakeUp: (world: World, wakes: () => void) => Promise<void>): Promise<void> {
+async function whatWaitsEnds(
+  world: World,
+  standstillMs: number,
+  wakeUp: (world: World, wakes: () => void) => Promise<void>,
+): Promise<void> {
   const { agents } = world.fleet;
   const gated = await begun(world, 'gated', agents.length);
-  const [open, expiring, cancelled] = await Promise.all([world.create('quick'), world.create('quick', { expiresMs: EXPIRES_LATER_MS }), world.create('quick', { isForCancel: true })]);
-  await until('sent', async () => (await world.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [[open.id, expiring.id, cancelled.id]])).length === 0);
+  const [open, expiring, cancelled] = await Promise.all([
+    world.create('quick'),
+    world.create('quick', { expiresMs: EXPIRES_LATER_MS }),
+    world.create('quick', { isForCancel: true }),
+  ]);
+  await until(
+    'sent',
+    async () =>
+      (
+        await world.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [
+          [open.id, expiring.id, cancelled.id],
+        ])
+      ).length === 0,
+  );
   const wakes = freeze(world, agents);
   try {
     await world.cancel(cancelled);
@@ -79,5 +116,7 @@ async function startAnew(world: World): Promise<void> {
 function freeze(world: World, agents: readonly AgentProgram[]): () => void {
   for (const { program } of agents) program.pause();
   world.freezes += agents.length;
-  return () => { for (const { program } of agents) program.resume(); };
+  return () => {
+    for (const { program } of agents) program.resume();
+  };
 }

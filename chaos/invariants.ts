@@ -73,40 +73,62 @@ export function breaches(evidence: Evidence): string[] {
 
 /** C1: a 2xx is a command with one execution a node; anything else is all of it or nothing. */
 function ofAttempt(attempt: Attempt, { rows, nodes, commands: stored }: Evidence): string[] {
-  const isMine = ({ command_text: text }: { readonly command_text: string }): boolean => text.includes(`echo ${attempt.mark} `);
+  const isMine = ({ command_text: text }: { readonly command_text: string }): boolean =>
+    text.includes(`echo ${attempt.mark} `);
   const mine = rows.filter(isMine);
   const wanted = [...nodes].toSorted().join();
-  const found = mine.map((row) => row.node_id).toSorted().join();
+  const found = mine
+    .map((row) => row.node_id)
+    .toSorted()
+    .join();
   const commands = new Set(stored.filter(isMine).map(({ id }) => id));
   const mustBeThere = attempt.answer === 'stored' && !attempt.isTakenBack;
   if (!mustBeThere && commands.size === 0 && mine.length === 0) return [];
-  if (found !== wanted || commands.size !== 1) return [`C1: ${attempt.mark} (${attempt.answer}) has ${mine.length} executions of ${commands.size} commands for ${nodes.length} nodes`];
-  return mustBeThere && !commands.has(attempt.id ?? '') ? [`C1: ${attempt.mark} is stored under another id than was answered`] : [];
+  if (found !== wanted || commands.size !== 1)
+    return [
+      `C1: ${attempt.mark} (${attempt.answer}) has ${mine.length} executions of ${commands.size} commands for ${nodes.length} nodes`,
+    ];
+  return mustBeThere && !commands.has(attempt.id ?? '')
+    ? [`C1: ${attempt.mark} is stored under another id than was answered`]
+    : [];
 }
 
 function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
   const problems: string[] = [];
-  const say = (what: string) => problems.push(`${what} (execution ${row.id}, ${row.status}, exit code ${row.exit_code}, ran ${runs} times)`);
+  const say = (what: string) =>
+    problems.push(`${what} (execution ${row.id}, ${row.status}, exit code ${row.exit_code}, ran ${runs} times)`);
 
   if (!['completed', 'cancelled', 'expired', 'dropped'].includes(row.status)) say('C6: it is not over');
   if (runs > 1) say('C3: it ran more than once');
   if (row.status === 'completed' && runs !== 1) say('C3: it is completed and did not run once');
   const attempt = evidence.attempts.find((one) => row.command_text.includes(`echo ${one.mark} `));
-  if (attempt?.endings.includes(`${row.status} ${row.exit_code}`) === false) say(`C7: it should have ended as ${attempt.endings.join(' or ')}`);
-  if (row.status === 'completed' && !(row.sent && row.completed && !row.cancelled)) say('C7: its moments do not fit its state');
+  if (attempt?.endings.includes(`${row.status} ${row.exit_code}`) === false)
+    say(`C7: it should have ended as ${attempt.endings.join(' or ')}`);
+  if (row.status === 'completed' && !(row.sent && row.completed && !row.cancelled))
+    say('C7: its moments do not fit its state');
   if (row.status === 'cancelled' && !(row.cancelled && !row.completed)) say('C7: its moments do not fit its state');
   if (evidence.living.has(row.id)) say('C9: its processes live');
   const before = evidence.takenBack.get(row.id);
   const isAnswered = before !== undefined && FROM_LEDGER.test(row.output ?? '');
   if (before !== undefined && `${before.outcome} ${before.exit_code}` !== `${row.status} ${row.exit_code}`) {
-    say(`C3: it had been confirmed as ${before.outcome} ${before.exit_code} when the database was set back; its output is ${JSON.stringify(row.output?.slice(0, 100))}`);
+    say(
+      `C3: it had been confirmed as ${before.outcome} ${before.exit_code} when the database was set back; its output is ${JSON.stringify(row.output?.slice(0, 100))}`,
+    );
   }
   const startedS = evidence.startedS.get(row.id);
-  if (startedS !== undefined && attempt?.overAtS != null && startedS > attempt.overAtS + LATE_S_MAX) say(`C8: it started ${(startedS - attempt.overAtS).toFixed(1)} s after it was over`);
-  if (row.status === 'completed' && row.output !== attempt?.outputOf(row.id) && !isAnswered) say(`C10: its output is not what it wrote: ${JSON.stringify(row.output?.slice(0, 100))}`);
+  if (startedS !== undefined && attempt?.overAtS != null && startedS > attempt.overAtS + LATE_S_MAX)
+    say(`C8: it started ${(startedS - attempt.overAtS).toFixed(1)} s after it was over`);
+  if (row.status === 'completed' && row.output !== attempt?.outputOf(row.id) && !isAnswered)
+    say(`C10: its output is not what it wrote: ${JSON.stringify(row.output?.slice(0, 100))}`);
 
   const result = evidence.confirmed.get(row.id);
-  if (result !== undefined && (result.outcome !== row.status || result.exit_code !== row.exit_code || (result.parts === 0 && result.output !== row.output))) say('C5: its row is not the result that was confirmed');
+  if (
+    result !== undefined &&
+    (result.outcome !== row.status ||
+      result.exit_code !== row.exit_code ||
+      (result.parts === 0 && result.output !== row.output))
+  )
+    say('C5: its row is not the result that was confirmed');
 
   const said = (evidence.events.get(row.id) ?? []).map((type) => type.slice('edge.command_execution.'.length)).join();
   const expected = row.status === 'completed' || row.sent ? `created,sent,${row.status}` : `created,${row.status}`;
@@ -117,11 +139,14 @@ function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
 /** C1: nothing runs that is not stored, but for what a restore took back. */
 function strangers(runs: ReadonlyMap<string, number>, { rows, attempts, delivered }: Evidence): string[] {
   const known = new Set(rows.map((row) => row.id));
-  const isTakenBack = (id: string): boolean => attempts.some(({ mark, isTakenBack: is }) => is && delivered.get(id)?.includes(`echo ${mark} `) === true);
-  return [...runs].filter(([id]) => !known.has(id)).flatMap(([id, times]) => {
-    if (!isTakenBack(id)) return [`C1: ${id} ran and is not stored`];
-    return times > 1 ? [`C3: ${id} ran ${times} times, and a restore took it back`] : [];
-  });
+  const isTakenBack = (id: string): boolean =>
+    attempts.some(({ mark, isTakenBack: is }) => is && delivered.get(id)?.includes(`echo ${mark} `) === true);
+  return [...runs]
+    .filter(([id]) => !known.has(id))
+    .flatMap(([id, times]) => {
+      if (!isTakenBack(id)) return [`C1: ${id} ran and is not stored`];
+      return times > 1 ? [`C3: ${id} ran ${times} times, and a restore took it back`] : [];
+    });
 }
 
 function countOf(lines: readonly string[]): Map<string, number> {

@@ -21,26 +21,53 @@ const MOMENT_MS_MAX = 250;
 
 /** Every point at which a single kill of an admin or an agent is aimed. */
 export const KILL_POINTS: readonly KillPoint[] = [
-  { name: 'admin, at a create, before anything of it is written', strike: (world) => adminInTransaction(world, holdTable(world.postgres.connection, 'command')) },
-  { name: 'admin, at a create, in its commit', strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'command-created')) },
+  {
+    name: 'admin, at a create, before anything of it is written',
+    strike: (world) => adminInTransaction(world, holdTable(world.postgres.connection, 'command')),
+  },
+  {
+    name: 'admin, at a create, in its commit',
+    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'command-created')),
+  },
   { name: 'admin, at a create, behind its commit', strike: (world) => adminAtFrame(world, 'deliver') },
   { name: 'admin, at a create that its client asks for again', strike: askedAgain },
-  { name: 'admin, between the journal of the agent and its acknowledgement', strike: (world) => adminAtFrame(world, 'acknowledge') },
-  { name: 'admin, in the commit of sent', strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-sent'), 'slow') },
+  {
+    name: 'admin, between the journal of the agent and its acknowledgement',
+    strike: (world) => adminAtFrame(world, 'acknowledge'),
+  },
+  {
+    name: 'admin, in the commit of sent',
+    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-sent'), 'slow'),
+  },
   { name: 'admin, as a result comes', strike: (world) => adminAtFrame(world, 'result') },
   { name: 'admin, between a result and its events', strike: adminBeforeEvents },
-  { name: 'admin, in the commit of a result', strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-finished')) },
-  { name: 'admin, between the commit of a result and its confirmation', strike: (world) => adminAtFrame(world, 'confirm') },
-  { name: 'admin, in the midst of an output of several parts', strike: (world) => adminAtFrame(world, 'part-stored', 'long') },
+  {
+    name: 'admin, in the commit of a result',
+    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-finished')),
+  },
+  {
+    name: 'admin, between the commit of a result and its confirmation',
+    strike: (world) => adminAtFrame(world, 'confirm'),
+  },
+  {
+    name: 'admin, in the midst of an output of several parts',
+    strike: (world) => adminAtFrame(world, 'part-stored', 'long'),
+  },
   { name: 'admin, at any moment', strike: adminAtAnyMoment },
   { name: 'agent, as a delivery comes', strike: (world) => agentAtFrame(world, 'deliver', 'drop') },
   { name: 'agent, with its acknowledgement lost', strike: (world) => agentAtFrame(world, 'acknowledge', 'drop') },
-  { name: 'agent, with its acknowledgement still on its way', strike: (world) => agentAtFrame(world, 'acknowledge', 'release') },
+  {
+    name: 'agent, with its acknowledgement still on its way',
+    strike: (world) => agentAtFrame(world, 'acknowledge', 'release'),
+  },
   { name: 'agents, as their scripts begin', strike: agentsAtStart },
   { name: 'agent, with its result lost', strike: (world) => agentAtFrame(world, 'result', 'drop') },
   { name: 'agent, with its result still on its way', strike: (world) => agentAtFrame(world, 'result', 'release') },
   { name: 'agent, before the confirmation reaches it', strike: (world) => agentAtFrame(world, 'confirm', 'drop') },
-  { name: 'agent, in the midst of an output of several parts', strike: (world) => agentAtFrame(world, 'output-part', 'drop', 'long') },
+  {
+    name: 'agent, in the midst of an output of several parts',
+    strike: (world) => agentAtFrame(world, 'output-part', 'drop', 'long'),
+  },
   { name: 'agents, at any moment', strike: agentsAtAnyMoment },
   { name: 'admin, as it passes a cancel on', strike: (world) => atCancel(world, () => world.killAdmin()) },
   { name: 'agents, as a cancel comes', strike: (world) => atCancel(world, () => killAgents(world)) },
@@ -52,7 +79,11 @@ export const KILL_POINTS: readonly KillPoint[] = [
   { name: 'PostgreSQL, in the commit of a result', strike: postgresInCommit },
 ];
 
-async function adminInTransaction(world: World, holding: Promise<CommitHold>, kind: ScriptKind = 'quick'): Promise<void> {
+async function adminInTransaction(
+  world: World,
+  holding: Promise<CommitHold>,
+  kind: ScriptKind = 'quick',
+): Promise<void> {
   const hold = await holding;
   const created = world.create(kind);
   await hold.caught;
@@ -103,7 +134,12 @@ async function adminAtAnyMoment(world: World): Promise<void> {
   await Promise.all(created);
 }
 
-async function agentAtFrame(world: World, type: Frame['type'], then: 'drop' | 'release', kind: ScriptKind = 'quick'): Promise<void> {
+async function agentAtFrame(
+  world: World,
+  type: Frame['type'],
+  then: 'drop' | 'release',
+  kind: ScriptKind = 'quick',
+): Promise<void> {
   const held = world.wires[0]?.hold(type);
   await world.create(kind);
   const frame = await caught(held, type);
@@ -138,7 +174,16 @@ async function agentsAtEnding(world: World): Promise<void> {
 /** A command that runs on every node, and that the admin knows to be there, until somebody ends it. */
 async function endless(world: World): Promise<Attempt> {
   const attempt = await begun(world, 'endless', world.fleet.agents.length);
-  await until('sent', async () => (await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [attempt.id])).length === 0, CAUGHT_MS_MAX);
+  await until(
+    'sent',
+    async () =>
+      (
+        await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [
+          attempt.id,
+        ])
+      ).length === 0,
+    CAUGHT_MS_MAX,
+  );
   return attempt;
 }
 
@@ -185,7 +230,11 @@ async function machineDown(world: World): Promise<void> {
 async function everything(world: World): Promise<void> {
   const created = await load(world);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await Promise.all([...world.fleet.agents.map((agent) => world.killAgent(agent)), world.killAdmin(), world.killPostgres()]);
+  await Promise.all([
+    ...world.fleet.agents.map((agent) => world.killAgent(agent)),
+    world.killAdmin(),
+    world.killPostgres(),
+  ]);
   await Promise.all(created);
 }
 
@@ -207,7 +256,12 @@ async function postgresInCommit(world: World): Promise<void> {
 /** One command on its way, and more that are being created when this resolves. */
 export async function load(world: World, at?: AdminProgram): Promise<Promise<unknown>[]> {
   await world.create('slow', { at });
-  return [world.create('quick', { at }), world.create('long', { at }), world.create('slow', { at }), world.create('quick', { at })];
+  return [
+    world.create('quick', { at }),
+    world.create('long', { at }),
+    world.create('slow', { at }),
+    world.create('quick', { at }),
+  ];
 }
 
 async function caught(held: Held | undefined, type: string): Promise<Frame> {
@@ -219,7 +273,9 @@ async function caught(held: Held | undefined, type: string): Promise<Frame> {
 
 /** The node that an execution named in a frame is for. */
 async function nodeOf(world: World, frame: Frame): Promise<string> {
-  const [row] = await world.fleet.sql<{ node_id: string }>('select node_id from command_execution where id = $1', [executionIn(frame)]);
+  const [row] = await world.fleet.sql<{ node_id: string }>('select node_id from command_execution where id = $1', [
+    executionIn(frame),
+  ]);
   if (row === undefined) throw new Error('a frame names an execution that is not stored');
   return row.node_id;
 }

@@ -26,18 +26,26 @@ export async function frozenPostgres(world: World, freezeMs: number): Promise<vo
   try {
     while (performance.now() < untilMs) {
       const [attempt] = await Promise.all([inTime(world.create()), inTime(readRefused(world))]);
-      if (attempt.answer !== 'refused') throw new Error(`L3: a create while the database stood still was ${attempt.answer}`);
+      if (attempt.answer !== 'refused')
+        throw new Error(`L3: a create while the database stood still was ${attempt.answer}`);
       await delay(250);
     }
   } finally {
     thaw();
   }
-  await until('a create that is stored again (L3)', async () => (await world.create()).answer === 'stored', BACK_MS_MAX);
+  await until(
+    'a create that is stored again (L3)',
+    async () => (await world.create()).answer === 'stored',
+    BACK_MS_MAX,
+  );
 }
 
 async function readRefused(world: World): Promise<void> {
   const answer = await world.fleet.rest.call('GET', '/nodes');
-  if (answer.status !== 503 || answer.headers.get('retry-after') === null) throw new Error(`L3: a read while the database stood still was answered ${answer.status}, Retry-After ${answer.headers.get('retry-after')}`);
+  if (answer.status !== 503 || answer.headers.get('retry-after') === null)
+    throw new Error(
+      `L3: a read while the database stood still was answered ${answer.status}, Retry-After ${answer.headers.get('retry-after')}`,
+    );
 }
 
 async function inTime<T>(answer: Promise<T>): Promise<T> {

@@ -16,16 +16,26 @@ const LEAD = 20_000;
 const TOLD_MS_MAX = 40_000;
 
 /** What an admin says that runs on while its database is set back. */
-const SET_BACK = 'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows';
+const SET_BACK =
+  'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows';
 
 /** Settings of admins whose events are watched. */
 export const RESTORE_ENV = { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '20' } as const;
 
 /** Every way in which a database may be set back. */
 export const RESTORES: readonly KillPoint[] = [
-  { name: 'restore: the database is set back beneath an admin that runs', strike: (world) => setBack(world, { beneath: beneathRunning }) },
-  { name: 'restore: the database is set back, and the admin starts anew', strike: (world) => setBack(world, { beneath: beneathKilled }) },
-  { name: 'restore: the database is set back, and agents are killed meanwhile', strike: (world) => setBack(world, { beneath: beneathKilledAgents }) },
+  {
+    name: 'restore: the database is set back beneath an admin that runs',
+    strike: (world) => setBack(world, { beneath: beneathRunning }),
+  },
+  {
+    name: 'restore: the database is set back, and the admin starts anew',
+    strike: (world) => setBack(world, { beneath: beneathKilled }),
+  },
+  {
+    name: 'restore: the database is set back, and agents are killed meanwhile',
+    strike: (world) => setBack(world, { beneath: beneathKilledAgents }),
+  },
 ];
 
 /** A restore, with what is done to programs around it. */
@@ -49,7 +59,15 @@ async function setBack(world: World, { beneath }: { readonly beneath: Beneath })
   await postgres.backup(backup, world.encryptionKey);
   late.program.resume();
   const [lost] = await Promise.all([world.create('quick'), world.create('long')]);
-  await until('the end of what the dump has as pending', async () => (await fleet.sql('select from command_execution where command_id = any($1) and finished_at is null', [[waiting.id, lost.id]])).length === 0);
+  await until(
+    'the end of what the dump has as pending',
+    async () =>
+      (
+        await fleet.sql('select from command_execution where command_id = any($1) and finished_at is null', [
+          [waiting.id, lost.id],
+        ])
+      ).length === 0,
+  );
   await beneath(world, async () => {
     await postgres.restore(backup, world.encryptionKey, () => world.books.setBack(dumpedMs));
     await prepareHolds(postgres.connection);
@@ -87,10 +105,16 @@ async function beneathKilledAgents(world: World, restore: () => Promise<void>): 
 export async function watchEvents(scope: Scope, world: World): Promise<() => Promise<readonly string[]>> {
   const { fleet } = world;
   const endpoint = (await openReceiver(scope)).endpoint();
-  await fleet.rest.post('/webhooks', { url: endpoint.url, secret: 'a-secret-of-the-receiver-with-32-characters', subscribed_events: ['edge.command_execution.completed'] });
+  await fleet.rest.post('/webhooks', {
+    url: endpoint.url,
+    secret: 'a-secret-of-the-receiver-with-32-characters',
+    subscribed_events: ['edge.command_execution.completed'],
+  });
   const missing = async () => {
     const arrived = new Set(endpoint.arrivals.map(({ id }) => id));
-    return (await fleet.sql<{ id: string }>(`select id from event where type = 'edge.command_execution.completed'`)).filter(({ id }) => !arrived.has(id));
+    return (
+      await fleet.sql<{ id: string }>(`select id from event where type = 'edge.command_execution.completed'`)
+    ).filter(({ id }) => !arrived.has(id));
   };
   const health = () => fetch(`${fleet.admins[0]?.url}/healthz`);
   return async () => {

@@ -16,7 +16,11 @@ export interface Outcome {
 }
 
 /** Plays a point in a world that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never rejects: what went wrong is a breach. */
-export async function playRound(world: World, point: KillPoint, alsoBroken: () => Promise<readonly string[]> = async () => Promise.resolve([])): Promise<Outcome> {
+export async function playRound(
+  world: World,
+  point: KillPoint,
+  alsoBroken: () => Promise<readonly string[]> = async () => Promise.resolve([]),
+): Promise<Outcome> {
   const startedMs = performance.now();
   const before = { kills: world.kills, attempts: world.attempts.length, runs: world.runs().length, at: new Date() };
   let evidence: Evidence | null = null;
@@ -25,13 +29,19 @@ export async function playRound(world: World, point: KillPoint, alsoBroken: () =
     await point.strike(world);
     await world.recover();
     evidence = await gather(world, before);
-    problems.push(...breaches(evidence), ...await alsoBroken());
+    problems.push(...breaches(evidence), ...(await alsoBroken()));
   } catch (error) {
-    problems.push(`the round broke off: ${reasonOf(error)}`, ...await stuck(world));
+    problems.push(`the round broke off: ${reasonOf(error)}`, ...(await stuck(world)));
   }
   const states: Record<string, number> = {};
   for (const { status } of evidence?.rows ?? []) states[status] = (states[status] ?? 0) + 1;
-  return { name: point.name, kills: world.kills - before.kills, ms: Math.round(performance.now() - startedMs), states, breaches: problems };
+  return {
+    name: point.name,
+    kills: world.kills - before.kills,
+    ms: Math.round(performance.now() - startedMs),
+    states,
+    breaches: problems,
+  };
 }
 
 /** Everything since the world began, for a last look at all of it. */
@@ -39,7 +49,10 @@ export async function wholeStory(world: World): Promise<readonly string[]> {
   return breaches(await gather(world, { attempts: 0, runs: 0, at: new Date(0) }));
 }
 
-async function gather(world: World, since: { readonly attempts: number; readonly runs: number; readonly at: Date }): Promise<Evidence> {
+async function gather(
+  world: World,
+  since: { readonly attempts: number; readonly runs: number; readonly at: Date },
+): Promise<Evidence> {
   const { fleet } = world;
   const rows = await fleet.sql<Row>(`${ROWS} where e.inserted_at >= $1`, [since.at]);
   const events = await fleet.sql<{ subject: string; types: string[] }>(EVENTS);
@@ -62,9 +75,17 @@ async function gather(world: World, since: { readonly attempts: number; readonly
 /** What did not end, for whoever looks for the reason. */
 async function stuck(world: World): Promise<readonly string[]> {
   try {
-    const rows = await world.fleet.sql<{ id: string; status: string; node_id: string; command_text: string }>('select e.id, e.status, e.node_id, c.command_text from command_execution e join command c on c.id = e.command_id where e.finished_at is null limit 10');
-    const programs = [...world.fleet.admins, ...world.fleet.agents].map(({ program }) => `log of process ${program.pid} (${JSON.stringify(program.exit)}):\n${program.output.slice(-2_000)}`);
-    return [...rows.map((row) => `still open: ${row.id} ${row.status} on ${row.node_id}: ${row.command_text.slice(0, 80)}`), ...(rows.length > 0 ? programs : [])];
+    const rows = await world.fleet.sql<{ id: string; status: string; node_id: string; command_text: string }>(
+      'select e.id, e.status, e.node_id, c.command_text from command_execution e join command c on c.id = e.command_id where e.finished_at is null limit 10',
+    );
+    const programs = [...world.fleet.admins, ...world.fleet.agents].map(
+      ({ program }) =>
+        `log of process ${program.pid} (${JSON.stringify(program.exit)}):\n${program.output.slice(-2_000)}`,
+    );
+    return [
+      ...rows.map((row) => `still open: ${row.id} ${row.status} on ${row.node_id}: ${row.command_text.slice(0, 80)}`),
+      ...(rows.length > 0 ? programs : []),
+    ];
   } catch (error) {
     return [`the database does not tell: ${reasonOf(error)}`];
   }

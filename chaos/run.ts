@@ -13,7 +13,9 @@ import { openWorld, type World } from './world.ts';
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
 const KILLS = 200;
 
-const { values } = parseArgs({ options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } },
+});
 const killsWanted = Number(values.kills);
 const isWanted = (name: string): boolean => values.only === undefined || name.includes(values.only);
 
@@ -45,7 +47,9 @@ for (const act of acts) {
   }
 }
 
-process.stdout.write(`${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${totals.kills} kills, ${totals.restores} restores, ${totals.freezes} freezes and ${totals.clocksSet} jumps of clocks in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`);
+process.stdout.write(
+  `${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${totals.kills} kills, ${totals.restores} restores, ${totals.freezes} freezes and ${totals.clocksSet} jumps of clocks in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`,
+);
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
 
@@ -66,8 +70,9 @@ async function play(world: World, act: Act): Promise<void> {
   totals.commands += world.attempts.length;
   totals.confirmed += world.books.confirmed.size;
   if (!isWhole) return;
-  breaches.push(...await wholeStory(world));
-  totals.executions += (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
+  breaches.push(...(await wholeStory(world)));
+  totals.executions +=
+    (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
   const more = await told();
   if (more !== null) process.stdout.write(`        ${more}\n`);
 }
@@ -82,7 +87,11 @@ async function round(world: World, point: KillPoint, alsoBroken: () => Promise<r
 }
 
 function print({ name, kills, ms, states, breaches: broken }: Outcome): void {
-  const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`).join(', ');
-  process.stdout.write(`${broken.length === 0 ? 'held  ' : 'BROKEN'}  ${String(kills).padStart(2)} killed  ${(ms / 1_000).toFixed(1).padStart(5)} s  ${name}: ${counts}\n`);
+  const counts = Object.entries(states)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ');
+  process.stdout.write(
+    `${broken.length === 0 ? 'held  ' : 'BROKEN'}  ${String(kills).padStart(2)} killed  ${(ms / 1_000).toFixed(1).padStart(5)} s  ${name}: ${counts}\n`,
+  );
   for (const breach of broken) process.stdout.write(`        ${breach}\n`);
 }

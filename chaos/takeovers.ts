@@ -15,7 +15,10 @@ const MOMENT_MS_MAX = 250;
 export const TAKEOVERS: readonly KillPoint[] = [
   { name: 'the owner dies under load', strike: ownerDies },
   { name: 'the owner freezes under load, and wakes when another owns the cluster', strike: ownerFreezes },
-  { name: 'the owner freezes in the commit of a result, and wakes when another owns the cluster', strike: ownerFreezesInCommit },
+  {
+    name: 'the owner freezes in the commit of a result, and wakes when another owns the cluster',
+    strike: ownerFreezesInCommit,
+  },
   { name: 'the owner dies, and is back before its lease has run out', strike: ownerComesBack },
 ];
 
@@ -77,8 +80,12 @@ async function roles(world: World) {
 
 /** Resolves when somebody else owns the cluster; rejects when that takes too long. */
 async function takenOver(world: World, from?: string): Promise<void> {
-  await until('another owner (O2)', async () => {
-    const now = await world.owner();
-    return now !== null && now.admin.name !== from && now.admin.program.exit === null;
-  }, OWNERLESS_MS_MAX);
+  await until(
+    'another owner (O2)',
+    async () => {
+      const now = await world.owner();
+      return now !== null && now.admin.name !== from && now.admin.program.exit === null;
+    },
+    OWNERLESS_MS_MAX,
+  );
 }

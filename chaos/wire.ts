@@ -54,10 +54,14 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
   const watchers: ((frame: Frame) => void)[] = [];
   const traps = new Set<Trap>();
   const server = createServer((request, response) => {
-    const passed = httpRequest(adminUrl + (request.url ?? ''), { method: request.method ?? 'GET', headers: request.headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = httpRequest(
+      adminUrl + (request.url ?? ''),
+      { method: request.method ?? 'GET', headers: request.headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
     passed.on('error', () => response.destroy());
     request.pipe(passed);
   });
@@ -79,7 +83,9 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
   /** As long as the admin is away the agent waits here: so its back-off, which has tests of its own, does not slow every round. */
   function connect(request: IncomingMessage, socket: Duplex, head: Buffer, untilMs: number): void {
     if (socket.destroyed) return;
-    const upper = new WebSocket(adminUrl.replace('http', 'ws') + (request.url ?? ''), SESSION_SUBPROTOCOL, { headers: { authorization: request.headers.authorization ?? '' } });
+    const upper = new WebSocket(adminUrl.replace('http', 'ws') + (request.url ?? ''), SESSION_SUBPROTOCOL, {
+      headers: { authorization: request.headers.authorization ?? '' },
+    });
     sockets.add(upper);
     upper.on('close', () => sockets.delete(upper));
     const left = () => upper.terminate();
@@ -174,5 +180,9 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
     };
   }
 
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, hold, watch: (seen) => void watchers.push(seen) };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold,
+    watch: (seen) => void watchers.push(seen),
+  };
 }

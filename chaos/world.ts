@@ -129,13 +129,20 @@ const SCRIPTS = {
 export type ScriptKind = keyof typeof SCRIPTS;
 
 /** Opens a world of its own. */
-export async function openWorld(scope: Scope, { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: WorldOptions = {}): Promise<World> {
+export async function openWorld(
+  scope: Scope,
+  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: WorldOptions = {},
+): Promise<World> {
   const postgres = await startMovableServer(scope);
   const clocks = hasClocks ? await openClocks(postgres.directory) : null;
   const encryptionKey = randomBytes(32).toString('base64');
   const wires: Wire[] = [];
   const fleet = await startFleet(scope, {
-    admins, agents, connection: postgres.connection, env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...env }, agentEnv: { ...clocks?.agents.env, ...agentEnv },
+    admins,
+    agents,
+    connection: postgres.connection,
+    env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...env },
+    agentEnv: { ...clocks?.agents.env, ...agentEnv },
     door: async (adminUrl) => {
       const wire = await openWire(scope, adminUrl);
       wires.push(wire);
@@ -149,10 +156,24 @@ export async function openWorld(scope: Scope, { admins = 1, agents = AGENTS, env
   const attempts: Attempt[] = [];
   const books = keepBooks(wires, attempts);
   const world: World = {
-    fleet, postgres, clocks, encryptionKey, wires, attempts, ledger, books, kills: 0, restores: 0, freezes: 0, clocksSet: 0,
+    fleet,
+    postgres,
+    clocks,
+    encryptionKey,
+    wires,
+    attempts,
+    ledger,
+    books,
+    kills: 0,
+    restores: 0,
+    freezes: 0,
+    clocksSet: 0,
     create: (kind = 'quick', more = {}) => create(world, attempts, kind, more),
     async cancel(attempt) {
-      await until('an answered cancel', async () => (await fleet.rest.call('POST', `/commands/${attempt.id}/cancel`)).status < 300);
+      await until(
+        'an answered cancel',
+        async () => (await fleet.rest.call('POST', `/commands/${attempt.id}/cancel`)).status < 300,
+      );
       attempt.overAtS = Math.min(attempt.overAtS ?? Infinity, uptimeS());
     },
     again: (attempt) => ask(attempt, fleet.rest),
@@ -190,25 +211,42 @@ export async function openWorld(scope: Scope, { admins = 1, agents = AGENTS, env
 }
 
 async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: number } | null> {
-  const [row] = await fleet.sql<{ name: string; epoch: string }>('select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()');
+  const [row] = await fleet.sql<{ name: string; epoch: string }>(
+    'select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
+  );
   const admin = fleet.admins.find(({ name }) => name === row?.name);
   return admin === undefined ? null : { admin, epoch: Number(row?.epoch) };
 }
 
-async function create(world: World, attempts: Attempt[], kind: ScriptKind, { at, expiresMs, isForCancel = false }: CreateOptions): Promise<Attempt> {
+async function create(
+  world: World,
+  attempts: Attempt[],
+  kind: ScriptKind,
+  { at, expiresMs, isForCancel = false }: CreateOptions,
+): Promise<Attempt> {
   const mark = `mark-${attempts.length}-${kind}`;
   const { body, endings } = SCRIPTS[kind];
   const atMs = Date.now();
   const attempt: Attempt = {
-    mark, answer: 'none', id: null, answeredMs: performance.now(), isTakenBack: false,
+    mark,
+    answer: 'none',
+    id: null,
+    answeredMs: performance.now(),
+    isTakenBack: false,
     overAtS: expiresMs === undefined ? null : uptimeS() + expiresMs / 1_000,
-    endings: [...endings, ...(expiresMs === undefined ? [] : ['expired null']), ...(isForCancel ? ['cancelled null', 'cancelled 143'] : [])],
+    endings: [
+      ...endings,
+      ...(expiresMs === undefined ? [] : ['expired null']),
+      ...(isForCancel ? ['cancelled null', 'cancelled 143'] : []),
+    ],
     outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(FILLER_BYTES)}\n` : ''}`,
     request: {
       body: {
         // The time since boot is no clock that somebody sets: what is true of a start does not hang on the agent's.
         command_text: `read -r up _ </proc/uptime; echo $EDGE_EXECUTION_ID $up >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; GATE=${gateOf(world.ledger, mark)}; ${body}`,
-        targeting: { type: 'all' }, ...(kind === 'timed' && { timeout: TIMEOUT_MS }), ...(expiresMs !== undefined && { expired_at: new Date(atMs + expiresMs).toISOString() }),
+        targeting: { type: 'all' },
+        ...(kind === 'timed' && { timeout: TIMEOUT_MS }),
+        ...(expiresMs !== undefined && { expired_at: new Date(atMs + expiresMs).toISOString() }),
       },
       headers: { 'idempotency-key': mark },
     },
@@ -229,10 +267,13 @@ function uptimeS(): number {
 }
 
 function starts(ledger: string): { readonly execution: string; readonly atS: number }[] {
-  return readFileSync(ledger, 'utf8').split('\n').filter(Boolean).map((line) => {
-    const [execution = '', atS] = line.split(' ');
-    return { execution, atS: Number(atS) };
-  });
+  return readFileSync(ledger, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const [execution = '', atS] = line.split(' ');
+      return { execution, atS: Number(atS) };
+    });
 }
 
 /** Asks for it, or again for the same: an answer that contradicts an earlier one leaves an id that is not stored. */
@@ -240,7 +281,8 @@ async function ask(attempt: Attempt, rest: Rest): Promise<void> {
   try {
     const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', attempt.request);
     attempt.answer = answer.status < 300 ? 'stored' : 'refused';
-    if (attempt.id !== null && attempt.id !== answer.data?.id) throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
+    if (attempt.id !== null && attempt.id !== answer.data?.id)
+      throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
     attempt.id = answer.data?.id ?? null;
     attempt.answeredMs = performance.now();
   } catch (error) {
@@ -255,36 +297,52 @@ async function recover(world: World): Promise<void> {
   for (const agent of fleet.agents) if (agent.program.exit !== null) agent.start();
   const sinceMs = performance.now();
   let backMs = sinceMs;
-  await until('the end of every execution', async () => {
-    const [row] = await fleet.sql<{ open: number }>('select count(*)::int as open from command_execution where finished_at is null');
-    if (row?.open === 0) return true;
-    if (performance.now() - backMs < PATIENCE_MS) return false;
-    backMs = performance.now();
-    for (const agent of fleet.agents) {
-      if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;
-      await world.killAgent(agent);
-      agent.start();
-    }
-    return false;
-  }, 60_000);
+  await until(
+    'the end of every execution',
+    async () => {
+      const [row] = await fleet.sql<{ open: number }>(
+        'select count(*)::int as open from command_execution where finished_at is null',
+      );
+      if (row?.open === 0) return true;
+      if (performance.now() - backMs < PATIENCE_MS) return false;
+      backMs = performance.now();
+      for (const agent of fleet.agents) {
+        if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;
+        await world.killAgent(agent);
+        agent.start();
+      }
+      return false;
+    },
+    60_000,
+  );
 }
 
 /** Whether the last that the agent said of its session is that it is live. */
 function isLive(agent: AgentProgram): boolean {
-  const said = agent.program.lines().map((line) => String(line['msg'])).findLast((message) => ['Connected', 'The session ended', 'The admin cannot be reached', 'Another admin owns this cluster'].includes(message));
+  const said = agent.program
+    .lines()
+    .map((line) => String(line['msg']))
+    .findLast((message) =>
+      ['Connected', 'The session ended', 'The admin cannot be reached', 'Another admin owns this cluster'].includes(
+        message,
+      ),
+    );
   return said === 'Connected' && agent.program.exit === null;
 }
 
 function childrenOf(parent: number): number[] {
-  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).map(Number).filter((pid) => {
-    const path = `/proc/${pid}/stat`;
-    try {
-      const stat = existsSync(path) ? readFileSync(path, 'latin1') : '';
-      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
-    } catch {
-      return false; // it ended meanwhile
-    }
-  });
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      const path = `/proc/${pid}/stat`;
+      try {
+        const stat = existsSync(path) ? readFileSync(path, 'latin1') : '';
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
+      } catch {
+        return false; // it ended meanwhile
+      }
+    });
 }
 
 function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {

@@ -18,7 +18,10 @@ export function positiveInteger(text: string): number {
 
 /** Comma-separated words, from one flag or several. */
 export function words(text: string, before: readonly string[] = []): readonly string[] {
-  const more = text.split(',').map((word) => word.trim()).filter((word) => word !== '');
+  const more = text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
   if (more.length === 0) throw new InvalidArgumentError('It should be one name or several with commas.');
   return [...before, ...more];
 }

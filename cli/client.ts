@@ -27,7 +27,9 @@ const IDLE_MS = 10_000;
 
 /** Calls go over HTTP. */
 export function createClient({ url, key }: Connection): Api {
-  return createTRPCClient<AppRouter>({ links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })] });
+  return createTRPCClient<AppRouter>({
+    links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })],
+  });
 }
 
 /** A client of the live feeds, over one WebSocket that comes back by itself. */
@@ -45,7 +47,10 @@ export function createLiveClient({ url, key }: Connection, lost: (error: unknown
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
     onError: lost,
   });
-  return { api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }), close: () => void socket.close() };
+  return {
+    api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),
+    close: () => void socket.close(),
+  };
 }
 
 function authorization(key: string | null): Record<string, string> {

@@ -37,16 +37,28 @@ export function connectionFrom(flags: ConnectionFlags, env: Environment): Connec
   const url = serviceUrl(flags, env);
   const given = flags.key ?? nonEmpty(env['EDGE_API_KEY']);
   if (given !== undefined || stored.key === undefined) return { url, key: given ?? null };
-  if (!isSameService(stored.url, url)) throw new Problem(`the key that edge login remembers is that of ${shownUrl(stored.url ?? DEFAULT_URL)} and is not sent to ${url}: edge login --url ${url} signs in there, and EDGE_API_KEY or --key gives a key for now`, EXIT.auth);
+  if (!isSameService(stored.url, url))
+    throw new Problem(
+      `the key that edge login remembers is that of ${shownUrl(stored.url ?? DEFAULT_URL)} and is not sent to ${url}: edge login --url ${url} signs in there, and EDGE_API_KEY or --key gives a key for now`,
+      EXIT.auth,
+    );
   return { url, key: stored.key };
 }
 
 /** Where the service is: what is named, before what is remembered. Throws a Problem for a URL that is none. */
 export function serviceUrl(flags: ConnectionFlags, env: Environment): string {
-  const url = (flags.url ?? nonEmpty(env['EDGE_URL']) ?? readStored(connectionFile(env)).url ?? DEFAULT_URL).replace(/\/+$/u, '');
+  const url = (flags.url ?? nonEmpty(env['EDGE_URL']) ?? readStored(connectionFile(env)).url ?? DEFAULT_URL).replace(
+    /\/+$/u,
+    '',
+  );
   const parsed = /^https?:\/\//u.test(url) && URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null) throw new Problem(`"${shownUrl(url)}" is no URL of a service: it should be like ${DEFAULT_URL}`, EXIT.usage);
-  if (parsed.username !== '' || parsed.password !== '') throw new Problem('the URL of a service has no user name and no password: give its key as EDGE_API_KEY, or run edge login', EXIT.usage);
+  if (parsed === null)
+    throw new Problem(`"${shownUrl(url)}" is no URL of a service: it should be like ${DEFAULT_URL}`, EXIT.usage);
+  if (parsed.username !== '' || parsed.password !== '')
+    throw new Problem(
+      'the URL of a service has no user name and no password: give its key as EDGE_API_KEY, or run edge login',
+      EXIT.usage,
+    );
   return url;
 }
 
@@ -65,13 +77,18 @@ function isSameService(stored: string | undefined, url: string): boolean {
 export function storeConnection({ url, key, proxyUrl, proxyKey }: StoredConnection, env: Environment): string {
   const file = connectionFile(env);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${JSON.stringify({ url, key, proxy_url: proxyUrl, proxy_key: proxyKey }, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(file, `${JSON.stringify({ url, key, proxy_url: proxyUrl, proxy_key: proxyKey }, null, 2)}\n`, {
+    mode: 0o600,
+  });
   chmodSync(file, 0o600); // an older file keeps its mode when it is written again
   return file;
 }
 
 /** What was remembered about the service at this URL and its proxy. Nothing of another one: its keys must not come here. */
-export function storedProxy(url: string, env: Environment): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> & { readonly key?: string | undefined } {
+export function storedProxy(
+  url: string,
+  env: Environment,
+): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> & { readonly key?: string | undefined } {
   const { url: storedUrl, key, proxyUrl, proxyKey } = readStored(connectionFile(env));
   return isSameService(storedUrl, url) ? { key, proxyUrl, proxyKey } : {};
 }
@@ -91,10 +108,17 @@ function readStored(file: string): { readonly [Field in keyof StoredConnection]?
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Problem(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): correct its rights, or remove it`);
+    throw new Problem(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): correct its rights, or remove it`,
+    );
   }
   try {
-    const { url, key, proxy_url: proxyUrl, proxy_key: proxyKey } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const {
+      url,
+      key,
+      proxy_url: proxyUrl,
+      proxy_key: proxyKey,
+    } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     return { url: textOr(url), key: textOr(key), proxyUrl: textOr(proxyUrl), proxyKey: textOr(proxyKey) };
   } catch {
     throw new Problem(`${file} is damaged: run edge login again, or remove it`);

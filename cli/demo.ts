@@ -58,13 +58,21 @@ async function main(): Promise<number> {
   }
 }
 
-async function demonstrate(home: DemoHome, options: Options, programs: RunningProgram[], stop: AbortSignal): Promise<number> {
+async function demonstrate(
+  home: DemoHome,
+  options: Options,
+  programs: RunningProgram[],
+  stop: AbortSignal,
+): Promise<number> {
   const started = (program: RunningProgram): void => {
     programs.push(program);
     home.remember(programs.map(({ pid }) => pid));
   };
   const { port, isUsual } = await portFor(options.port, USUAL_PORT);
-  const proxyPorts = { http: (await portFor(null, USUAL_HTTP_PROXY_PORT)).port, socks5: (await portFor(null, USUAL_SOCKS5_PROXY_PORT)).port };
+  const proxyPorts = {
+    http: (await portFor(null, USUAL_HTTP_PROXY_PORT)).port,
+    socks5: (await portFor(null, USUAL_SOCKS5_PROXY_PORT)).port,
+  };
   if (!isUsual) say(`Port ${USUAL_PORT} is taken, so this one listens on ${port}.`);
 
   say('Starting an admin on a PostgreSQL of its own ...');
@@ -74,8 +82,17 @@ async function demonstrate(home: DemoHome, options: Options, programs: RunningPr
 
   say(`Running on all nodes of the cluster ${DEMO_CLUSTER}: ${SCRIPT}\n`);
   const live = createLiveClient(connection);
-  const command = { command_text: SCRIPT, targeting: { type: 'clusters' as const, cluster_names: [DEMO_CLUSTER], node_filters: { status: 'healthy' } }, timeout: 30_000 };
-  const status = await runCommand(createClient(connection), live, command, { format: 'table', grouped: true, cancel: stop, leave: stop }).finally(() => live.close());
+  const command = {
+    command_text: SCRIPT,
+    targeting: { type: 'clusters' as const, cluster_names: [DEMO_CLUSTER], node_filters: { status: 'healthy' } },
+    timeout: 30_000,
+  };
+  const status = await runCommand(createClient(connection), live, command, {
+    format: 'table',
+    grouped: true,
+    cancel: stop,
+    leave: stop,
+  }).finally(() => live.close());
   if (options.exit || status !== EXIT.ok) return status;
 
   say(`\n${nextSteps(connection, proxyPorts)}\nCtrl-C ends everything.`);
@@ -97,7 +114,7 @@ function nextSteps({ url, key }: Connection, proxyPorts: ProxyPorts): string {
     '  curl -H "Authorization: Bearer $EDGE_API_KEY" $EDGE_URL/api/v1/nodes',
     '  npx edge node ls',
     `  npx edge run -c ${DEMO_CLUSTER} -b -- uptime`,
-    '  npx edge run -n demo-1 -- \'for i in 1 2 3; do echo $i; sleep 1; done\'',
+    "  npx edge run -n demo-1 -- 'for i in 1 2 3; do echo $i; sleep 1; done'",
     '  npx edge sshuser add demo-1 $(id -un) --public-key @~/.ssh/id_ed25519.pub',
     '  npx edge ssh demo-1',
     '  npx edge forward demo-2 8080:localhost:80',
@@ -129,15 +146,27 @@ function optionsFrom(args: readonly string[]): Options | null {
     return null;
   }
   const port = parsed.port === undefined ? null : Number(parsed.port);
-  if (port !== null && (!Number.isInteger(port) || port < 1 || port > 65_535)) throw new Problem(`--port is "${parsed.port ?? ''}": it should be a whole number from 1 to 65535`, EXIT.usage);
+  if (port !== null && (!Number.isInteger(port) || port < 1 || port > 65_535))
+    throw new Problem(`--port is "${parsed.port ?? ''}": it should be a whole number from 1 to 65535`, EXIT.usage);
   return { exit: parsed.exit === true, port, data: parsed.data ?? '.data/demo' };
 }
 
 function parsedArgs(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: { exit: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, port: { type: 'string' }, data: { type: 'string' } } }).values;
+    return parseArgs({
+      args: [...args],
+      options: {
+        exit: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        port: { type: 'string' },
+        data: { type: 'string' },
+      },
+    }).values;
   } catch (error) {
-    throw new Problem(`${(error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments'} (npm run demo -- --help lists what there is)`, EXIT.usage);
+    throw new Problem(
+      `${(error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments'} (npm run demo -- --help lists what there is)`,
+      EXIT.usage,
+    );
   }
 }
 

@@ -5,7 +5,13 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import packageFile from '../package.json' with { type: 'json' };
-import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, readStorageConfig, type AdminConfig } from '../config.ts';
+import {
+  ADMIN_SETTINGS,
+  ADMIN_SETTING_THEMES,
+  readAdminConfig,
+  readStorageConfig,
+  type AdminConfig,
+} from '../config.ts';
 import { createLog } from '../log.ts';
 import type { Log } from '../actors/kit/ports.ts';
 import { openSurfaces } from '../settings/authentication.ts';
@@ -41,12 +47,19 @@ async function main(args: string[]): Promise<void> {
   if (values.version) return void process.stdout.write(`${packageFile.version}\n`);
   if (values.help || command === 'help') return void process.stdout.write(`${USAGE}\nSettings:\n${themes()}`);
   switch (command) {
-    case undefined: return refuse(['a command is missing: edge-admin serve runs the service, edge-admin --help tells more']);
-    case 'settings': return void process.stdout.write(values.markdown ? settingsMarkdown(ADMIN_SETTINGS) : themes());
-    case 'serve': return serve();
-    case 'relay': return relayAlone();
-    case 'backup': case 'restore': return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
-    default: return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
+    case undefined:
+      return refuse(['a command is missing: edge-admin serve runs the service, edge-admin --help tells more']);
+    case 'settings':
+      return void process.stdout.write(values.markdown ? settingsMarkdown(ADMIN_SETTINGS) : themes());
+    case 'serve':
+      return serve();
+    case 'relay':
+      return relayAlone();
+    case 'backup':
+    case 'restore':
+      return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
+    default:
+      return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
   }
 }
 
@@ -55,19 +68,27 @@ function parse(args: string[]) {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' }, markdown: { type: 'boolean' } },
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean', short: 'V' },
+        markdown: { type: 'boolean' },
+      },
     });
     const takesFile = positionals[0] === 'backup' || positionals[0] === 'restore';
     const [command, file] = positionals;
     const unexpected = positionals[takesFile ? 2 : 1];
-    return unexpected === undefined ? { values, command, file } : { problem: `unexpected argument ${JSON.stringify(unexpected)}` };
+    return unexpected === undefined
+      ? { values, command, file }
+      : { problem: `unexpected argument ${JSON.stringify(unexpected)}` };
   } catch (error) {
     return { problem: (error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments' };
   }
 }
 
 function themes(): string {
-  return Object.entries({ ...ADMIN_SETTING_THEMES, 'A relay alone (edge-admin relay)': RELAY_SETTINGS }).map(([title, shape]) => `\n${title}\n${settingsHelp(shape)}`).join('');
+  return Object.entries({ ...ADMIN_SETTING_THEMES, 'A relay alone (edge-admin relay)': RELAY_SETTINGS })
+    .map(([title, shape]) => `\n${title}\n${settingsHelp(shape)}`)
+    .join('');
 }
 
 async function relayAlone(): Promise<void> {
@@ -83,7 +104,9 @@ async function copy(command: 'backup' | 'restore', file: string): Promise<void> 
   const { backUp, restore } = await import('../persistence/backup/backup.ts');
   const log = createLog('edge-admin', 'error');
   try {
-    const done = await (command === 'backup' ? backUp(read.config, file, packageFile.version, log) : restore(read.config, file, log));
+    const done = await (command === 'backup'
+      ? backUp(read.config, file, packageFile.version, log)
+      : restore(read.config, file, log));
     process.stdout.write(`${done}\n`);
   } catch (error) {
     process.stderr.write(`edge-admin: ${because(error as Error, read.config)}\n`);
@@ -113,7 +136,11 @@ async function serve(): Promise<void> {
 /** Once, for whoever looks into the log. */
 function warnOfOpenSurfaces(config: AdminConfig, log: Log): void {
   const open = openSurfaces(config);
-  if (open.length > 0) log.warn({}, `no key is asked for by ${open.map(({ what, host }) => `${what} (${host})`).join(', ')}: whoever reaches that may use it`);
+  if (open.length > 0)
+    log.warn(
+      {},
+      `no key is asked for by ${open.map(({ what, host }) => `${what} (${host})`).join(', ')}: whoever reaches that may use it`,
+    );
 }
 
 /** Compiled code is kept in DATA_DIR, not in the shared temporary directory where others could leave theirs: the next start costs 40 % less (measured), which counts after a crash. */
@@ -132,10 +159,16 @@ function startProblem(error: unknown, config: AdminConfig): string {
   const { code } = error as NodeJS.ErrnoException;
   const address = `ADMIN_API_HOST ${config.ADMIN_API_HOST}, ADMIN_API_PORT ${config.ADMIN_API_PORT}`;
   switch (code) {
-    case 'EADDRINUSE': return `another program listens there already (${address}): end it, or set another ADMIN_API_PORT`;
-    case 'EADDRNOTAVAIL': case 'ENOTFOUND': return `this machine has no such address (${address}): set ADMIN_API_HOST to one of its own, or 0.0.0.0 for all`;
-    case 'EACCES': return `listening there needs more rights (${address}): set an ADMIN_API_PORT above 1023`;
-    case undefined: default: return because(error as Error, config);
+    case 'EADDRINUSE':
+      return `another program listens there already (${address}): end it, or set another ADMIN_API_PORT`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine has no such address (${address}): set ADMIN_API_HOST to one of its own, or 0.0.0.0 for all`;
+    case 'EACCES':
+      return `listening there needs more rights (${address}): set an ADMIN_API_PORT above 1023`;
+    case undefined:
+    default:
+      return because(error as Error, config);
   }
 }
 
@@ -144,7 +177,10 @@ function because(error: Error, config: Pick<AdminConfig, 'DATABASE_URL'>): strin
   let root = error;
   while (root.cause instanceof Error) root = root.cause;
   const cause = root === error ? '' : ` ${root.message}.`;
-  const hint = error.name === 'DatabaseUnavailable' && config.DATABASE_URL !== undefined ? ' See that DATABASE_URL names a database that runs and lets this user in.' : '';
+  const hint =
+    error.name === 'DatabaseUnavailable' && config.DATABASE_URL !== undefined
+      ? ' See that DATABASE_URL names a database that runs and lets this user in.'
+      : '';
   return `${error.message}${error.name === 'EmbeddedPostgresError' ? '' : cause}${hint}`.replaceAll(/\s+/gu, ' ');
 }
 

@@ -16,9 +16,12 @@ async function main([command = '--help', ...rest]: readonly string[]): Promise<v
   else if (command === '--help' || command === '-h' || command === 'help') process.stdout.write(await help());
   else if (command === 'doctor' && rest.every((word) => word === '--json')) await doctor(rest.includes('--json'));
   else if (isCommand(command) && rest.length === 0) await run(command);
-  else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h')) process.stdout.write(await help());
+  else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h'))
+    process.stdout.write(await help());
   else {
-    process.stderr.write(`edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`);
+    process.stderr.write(
+      `edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`,
+    );
     process.exitCode = 2;
   }
 }
@@ -39,7 +42,12 @@ async function doctor(isJson: boolean): Promise<void> {
     const report = await diagnoseMachine(read.settings, manifest.version);
     process.exitCode = report.overall === 'fail' ? 1 : 0;
     // Not before the last byte is taken; what a check left hanging is not waited for.
-    process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : reportText(report, { isColoured: showsColours(process.stdout, process.env) }), () => process.exit());
+    process.stdout.write(
+      isJson
+        ? `${JSON.stringify(report, null, 2)}\n`
+        : reportText(report, { isColoured: showsColours(process.stdout, process.env) }),
+      () => process.exit(),
+    );
   } catch (error) {
     if (!(error instanceof AgentProblem)) throw error;
     process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);
@@ -63,14 +71,22 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   const { createLog } = await import('../agent/log.ts');
   const { leave, runAgent } = await import('../agent/agent.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
-  await warmStart.last(() => Promise.all([import('../agent/metrics/host/exporter.ts'), import('../agent/doctor/doctor.ts')]));
+  await warmStart.last(() =>
+    Promise.all([import('../agent/metrics/host/exporter.ts'), import('../agent/doctor/doctor.ts')]),
+  );
   const log = createLog(read.settings.LOG_LEVEL, isatty(2));
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   const options = { config: read.settings, version: manifest.version, log, signal: stop.signal };
   try {
-    if (name === 'metrics-key') return void process.stdout.write(`${(await import('../agent/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`);
-    if (name === 'rotate-key') return void process.stdout.write(`${await (await import('../agent/mesh/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`);
+    if (name === 'metrics-key')
+      return void process.stdout.write(
+        `${(await import('../agent/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`,
+      );
+    if (name === 'rotate-key')
+      return void process.stdout.write(
+        `${await (await import('../agent/mesh/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
+      );
     process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
   } catch (error) {
     if (!(error instanceof AgentProblem)) {

@@ -27,6 +27,7 @@ async function knownTypes(api: Api): Promise<readonly EventType[]> {
 
 function typeIn(known: readonly EventType[], name: string): EventType {
   const found = known.find((type) => type === name);
-  if (found === undefined) throw new Problem(`"${name}" is no type of event; there are ${known.join(', ')}`, EXIT.notFound);
+  if (found === undefined)
+    throw new Problem(`"${name}" is no type of event; there are ${known.join(', ')}`, EXIT.notFound);
   return found;
 }

@@ -10,7 +10,9 @@ export interface NodeOutput {
 const RULE = '-'.repeat(15);
 
 /** Nodes that said exactly the same stand together; the largest group first, then by name. */
-export function groupOutputs(outputs: readonly NodeOutput[]): readonly { readonly labels: readonly string[]; readonly output: string }[] {
+export function groupOutputs(
+  outputs: readonly NodeOutput[],
+): readonly { readonly labels: readonly string[]; readonly output: string }[] {
   const groups = new Map<string, string[]>();
   for (const { label, output } of outputs) {
     const group = groups.get(output);
@@ -24,12 +26,23 @@ export function groupOutputs(outputs: readonly NodeOutput[]): readonly { readonl
 
 /** The groups as text: names, how many, and what they said once. */
 export function groupedText(outputs: readonly NodeOutput[]): string {
-  return groupOutputs(outputs).map(({ labels, output }) => `${RULE}\n${labels.join(',')}${labels.length > 1 ? ` (${labels.length})` : ''}\n${RULE}\n${ended(output)}`).join('');
+  return groupOutputs(outputs)
+    .map(
+      ({ labels, output }) =>
+        `${RULE}\n${labels.join(',')}${labels.length > 1 ? ` (${labels.length})` : ''}\n${RULE}\n${ended(output)}`,
+    )
+    .join('');
 }
 
 /** Every line with the name of its node before it. */
 export function prefixedText({ label, output }: NodeOutput): string {
-  return output === '' ? '' : ended(output).slice(0, -1).split('\n').map((line) => `${label}: ${line}\n`).join('');
+  return output === ''
+    ? ''
+    : ended(output)
+        .slice(0, -1)
+        .split('\n')
+        .map((line) => `${label}: ${line}\n`)
+        .join('');
 }
 
 function ended(output: string): string {

@@ -38,7 +38,13 @@ export async function runUntilSignalled(options: {
   const signalled = nextSignal(log);
 
   const starting = options.start();
-  const outcome = await Promise.race([starting.then(() => 'started' as const, (error: unknown) => ({ error })), signalled]);
+  const outcome = await Promise.race([
+    starting.then(
+      () => 'started' as const,
+      (error: unknown) => ({ error }),
+    ),
+    signalled,
+  ]);
   if (typeof outcome === 'object') {
     process.stderr.write(`${options.describe(outcome.error)}\n`);
     return process.exit(EXIT_START_FAILED);
@@ -87,6 +93,10 @@ function endOnBugs(log: Log): void {
     log.error({ error }, what);
     process.exit(EXIT_BUG);
   };
-  process.on('uncaughtException', (error) => { end(error, 'An error that nobody caught'); });
-  process.on('unhandledRejection', (error) => { end(error, 'A rejection that nobody handled'); });
+  process.on('uncaughtException', (error) => {
+    end(error, 'An error that nobody caught');
+  });
+  process.on('unhandledRejection', (error) => {
+    end(error, 'A rejection that nobody handled');
+  });
 }

@@ -36,7 +36,11 @@ async function byHostName(api: Api, text: string): Promise<string> {
 async function byAlias(api: Api, text: string): Promise<string | null> {
   if (!/^[a-z0-9-]{1,63}$/u.test(text)) return null;
   const { data } = await api.list_aliases.query({ name: text });
-  if (data.length > 1) throw new Problem(`"${text}" is the alias of several nodes: give one of ${data.map(({ vpn_hostname: host }) => host).join(', ')}`, EXIT.usage);
+  if (data.length > 1)
+    throw new Problem(
+      `"${text}" is the alias of several nodes: give one of ${data.map(({ vpn_hostname: host }) => host).join(', ')}`,
+      EXIT.usage,
+    );
   return data[0]?.node_id ?? null;
 }
 
@@ -44,19 +48,30 @@ async function byPrefix(api: Api, text: string): Promise<string> {
   const { rows, totalCount } = await firstRows(SEARCHED_NODES_MAX, (page) => api.list_nodes.query(page));
   const matches = rows.filter(({ id }) => id.startsWith(text));
   const [first, second] = matches;
-  if (second !== undefined) throw new Problem(`${matches.length} nodes begin with "${text}": give more of the id`, EXIT.usage);
+  if (second !== undefined)
+    throw new Problem(`${matches.length} nodes begin with "${text}": give more of the id`, EXIT.usage);
   if (first !== undefined) return first.id;
-  if (totalCount > SEARCHED_NODES_MAX) throw new Problem(`no node among the newest ${SEARCHED_NODES_MAX} begins with "${text}": give the whole id, an alias or a host name`, EXIT.notFound);
+  if (totalCount > SEARCHED_NODES_MAX)
+    throw new Problem(
+      `no node among the newest ${SEARCHED_NODES_MAX} begins with "${text}": give the whole id, an alias or a host name`,
+      EXIT.notFound,
+    );
   throw unknown(text);
 }
 
 function unknown(name: string): Problem {
-  return new Problem(`there is no node "${name}": edge node ls shows all, and a node is named by id, beginning of an id, alias or host name`, EXIT.notFound);
+  return new Problem(
+    `there is no node "${name}": edge node ls shows all, and a node is named by id, beginning of an id, alias or host name`,
+    EXIT.notFound,
+  );
 }
 
 /** What to call each node: its alias where it has one and no other node here has the same, else its id. */
 export function labelsOf(nodes: readonly Pick<Node, 'id' | 'aliases'>[]): ReadonlyMap<string, string> {
   const taken = new Map<string, number>();
-  for (const { aliases } of nodes) for (const { name } of aliases.slice(0, 1)) taken.set(name, (taken.get(name) ?? 0) + 1);
-  return new Map(nodes.map(({ id, aliases: [alias] }) => [id, alias !== undefined && taken.get(alias.name) === 1 ? alias.name : id]));
+  for (const { aliases } of nodes)
+    for (const { name } of aliases.slice(0, 1)) taken.set(name, (taken.get(name) ?? 0) + 1);
+  return new Map(
+    nodes.map(({ id, aliases: [alias] }) => [id, alias !== undefined && taken.get(alias.name) === 1 ? alias.name : id]),
+  );
 }

@@ -20,32 +20,56 @@ export function formatOf(text: string): Format {
 /** Rows as text, with a trailing newline unless there is nothing. */
 export function rowsText<Row>(rows: readonly Row[], columns: Columns<Row>, format: Format): string {
   switch (format) {
-    case 'json': return `${plainJson(rows, 2)}\n`;
-    case 'ndjson': return rows.map((row) => `${plainJson(row)}\n`).join('');
-    case 'table': return table([columns.map(([heading]) => heading), ...rows.map((row) => columns.map(([, cell]) => cellText(cell(row))))]);
-    default: return format satisfies never;
+    case 'json':
+      return `${plainJson(rows, 2)}\n`;
+    case 'ndjson':
+      return rows.map((row) => `${plainJson(row)}\n`).join('');
+    case 'table':
+      return table([
+        columns.map(([heading]) => heading),
+        ...rows.map((row) => columns.map(([, cell]) => cellText(cell(row)))),
+      ]);
+    default:
+      return format satisfies never;
   }
 }
 
 /** One thing as text: fields below each other, or JSON. */
 export function recordText(record: object, format: Format): string {
   switch (format) {
-    case 'json': return `${plainJson(record, 2)}\n`;
-    case 'ndjson': return `${plainJson(record)}\n`;
-    case 'table': return table(Object.entries(record).map(([field, value]) => [field, cellText(value)]));
-    default: return format satisfies never;
+    case 'json':
+      return `${plainJson(record, 2)}\n`;
+    case 'ndjson':
+      return `${plainJson(record)}\n`;
+    case 'table':
+      return table(Object.entries(record).map(([field, value]) => [field, cellText(value)]));
+    default:
+      return format satisfies never;
   }
 }
 
 function table(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];
-  for (const line of lines) line.forEach((cell, column) => { widths[column] = Math.max(widths[column] ?? 0, cell.length); });
-  return lines.map((line) => `${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
+  for (const line of lines)
+    line.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
 }
 
 // What a remote machine says must not reach the terminal as an order by way of a table.
 function cellText(value: unknown): string {
-  return plainText(value === null || value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value));
+  return plainText(
+    value === null || value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value),
+  );
 }
 
 /** Writes what scripts said: to a terminal without what it would obey, to a file or a program as it is. */

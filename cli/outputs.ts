@@ -12,8 +12,12 @@ const NAMED_NODES_MAX = 1_000;
 export async function executionsOn(api: Api, command: string, nodes: readonly string[]): Promise<readonly Execution[]> {
   const found: Execution[] = [];
   for (let from = 0; from < nodes.length; from += IDS_MAX) {
-    const { data } = await api.list_command_executions.query({ command_id__in: [command], node_id__in: nodes.slice(from, from + IDS_MAX), page_size: IDS_MAX });
-    found.push(...await Promise.all(data.map((execution) => whole(api, execution))));
+    const { data } = await api.list_command_executions.query({
+      command_id__in: [command],
+      node_id__in: nodes.slice(from, from + IDS_MAX),
+      page_size: IDS_MAX,
+    });
+    found.push(...(await Promise.all(data.map((execution) => whole(api, execution)))));
   }
   return found;
 }
@@ -28,7 +32,10 @@ function whole(api: Api, execution: Execution): Promise<Execution> {
 export async function labelsFor(api: Api, ids: readonly string[]): Promise<(id: string) => string> {
   if (ids.length > NAMED_NODES_MAX) return (id) => id;
   const nodes: Node[] = [];
-  for (let from = 0; from < ids.length; from += IDS_MAX) nodes.push(...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX })).data);
+  for (let from = 0; from < ids.length; from += IDS_MAX)
+    nodes.push(
+      ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX })).data,
+    );
   const labels = labelsOf(nodes);
   return (id) => labels.get(id) ?? id;
 }

@@ -32,16 +32,21 @@ function firstLine(given: string): string {
 
 /** Asked for twice, since nobody sees what is typed. */
 async function chosen(): Promise<string> {
-  if (!process.stdin.isTTY) throw new Problem('--password asks on a terminal, and this is none: use --password-stdin', EXIT.usage);
+  if (!process.stdin.isTTY)
+    throw new Problem('--password asks on a terminal, and this is none: use --password-stdin', EXIT.usage);
   const password = await askedFor('Password: ');
   if (password === '') throw new Problem('no password was given', EXIT.usage);
-  if (await askedFor('Again: ') !== password) throw new Problem('the two passwords differ', EXIT.usage);
+  if ((await askedFor('Again: ')) !== password) throw new Problem('the two passwords differ', EXIT.usage);
   return password;
 }
 
 /** One line from the terminal. readline writes what is typed to its output, and this one takes it and shows nothing. */
 async function askedFor(prompt: string): Promise<string> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => { done(); } });
+  const nowhere = new Writable({
+    write: (_chunk, _encoding, done) => {
+      done();
+    },
+  });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(prompt);
   try {

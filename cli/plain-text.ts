@@ -12,17 +12,31 @@ const COLOUR = /(\u001b\[[\d;:]{0,32}m)/u;
 
 /** One line without any of these: a run of them is one space. */
 export function plainText(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{200b}\u{2060}-\u{2064}\u{feff}\u{e0000}-\u{e007f}]+/gu, ' ');
+  return text.replaceAll(
+    /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{200b}\u{2060}-\u{2064}\u{feff}\u{e0000}-\u{e007f}]+/gu,
+    ' ',
+  );
 }
 
 /** JSON that says the same, with these as escapes: programs read what they always did. */
 export function plainJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replaceAll(OBEYED, (character) => (character === '\n' ? character : [...unitsOf(character)].join('')));
+  return JSON.stringify(value, null, indent).replaceAll(OBEYED, (character) =>
+    character === '\n' ? character : [...unitsOf(character)].join(''),
+  );
 }
 
 /** What a script said, for a person: its lines, tabs and colours stay, everything else of these is shown as a replacement character. */
 export function plainOutput(text: string): string {
-  return text.split(COLOUR).map((piece, index) => (index % 2 === 1 ? piece : piece.replaceAll('\r\n', '\n').replaceAll(OBEYED, (character) => (character === '\n' || character === '\t' ? character : '\ufffd')))).join('');
+  return text
+    .split(COLOUR)
+    .map((piece, index) =>
+      index % 2 === 1
+        ? piece
+        : piece
+            .replaceAll('\r\n', '\n')
+            .replaceAll(OBEYED, (character) => (character === '\n' || character === '\t' ? character : '\ufffd')),
+    )
+    .join('');
 }
 
 function* unitsOf(character: string): Generator<string> {

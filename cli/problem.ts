@@ -2,7 +2,17 @@
 import type { TRPCClientError } from '@trpc/client';
 
 /** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, auth: 3, notFound: 4, someFailed: 6, someUnfinished: 7, interrupted: 130 } as const;
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  auth: 3,
+  notFound: 4,
+  someFailed: 6,
+  someUnfinished: 7,
+  interrupted: 130,
+} as const;
+/** One of them. */
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
 /** An expected end, told in one line. */
@@ -44,32 +54,53 @@ function isOfClient(error: unknown): error is TRPCClientError<never> {
 
 function refusalProblem(message: string, { code, details, request_id: requestId }: RefusalData, url: string): Problem {
   switch (code) {
-    case 'unauthorized': return new Problem(`${url} does not accept this key: set EDGE_API_KEY, give --key, or run edge login`, EXIT.auth);
-    case 'forbidden': return new Problem(`this key does not reach that (${oneLine(message)}): use MASTER_KEY or API_KEY of the service`, EXIT.auth);
-    case 'not_found': return new Problem(`there is no such thing (${oneLine(message)})`, EXIT.notFound);
-    case 'bad_request': case 'validation_failed': return new Problem(oneLine(`${message}${fields(details)}`), EXIT.usage);
-    case 'rate_limited': case 'service_unavailable': return new Problem(`${oneLine(message)} Try again shortly.`);
-    case 'internal_error': return new Problem(`${oneLine(message)} Its operator finds it in the log${requestId == null ? '' : ` as ${requestId}`}.`);
-    case undefined: default: return new Problem(oneLine(message));
+    case 'unauthorized':
+      return new Problem(`${url} does not accept this key: set EDGE_API_KEY, give --key, or run edge login`, EXIT.auth);
+    case 'forbidden':
+      return new Problem(
+        `this key does not reach that (${oneLine(message)}): use MASTER_KEY or API_KEY of the service`,
+        EXIT.auth,
+      );
+    case 'not_found':
+      return new Problem(`there is no such thing (${oneLine(message)})`, EXIT.notFound);
+    case 'bad_request':
+    case 'validation_failed':
+      return new Problem(oneLine(`${message}${fields(details)}`), EXIT.usage);
+    case 'rate_limited':
+    case 'service_unavailable':
+      return new Problem(`${oneLine(message)} Try again shortly.`);
+    case 'internal_error':
+      return new Problem(
+        `${oneLine(message)} Its operator finds it in the log${requestId == null ? '' : ` as ${requestId}`}.`,
+      );
+    case undefined:
+    default:
+      return new Problem(oneLine(message));
   }
 }
 
 function unreachableProblem(error: TRPCClientError<never>, url: string): Problem {
   const cause = rootCause(error);
   // Its answer was no JSON, or JSON that is not tRPC's.
-  if (/JSON|transform response/u.test(cause)) return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
+  if (/JSON|transform response/u.test(cause))
+    return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
   return new Problem(`cannot reach ${url} (${cause}): check that edge-admin runs there, or set EDGE_URL or --url`);
 }
 
 function rootCause(error: unknown): string {
   let cause = error;
-  for (let depth = 0; depth < 5 && cause instanceof Error && cause.cause instanceof Error; depth += 1) cause = cause.cause;
+  for (let depth = 0; depth < 5 && cause instanceof Error && cause.cause instanceof Error; depth += 1)
+    cause = cause.cause;
   const { code, message } = cause as NodeJS.ErrnoException;
   return code ?? oneLine(message);
 }
 
 function fields(details: RefusalData['details']): string {
-  return details == null ? '' : `: ${Object.entries(details).map(([field, messages]) => `${field} ${messages.join(', ')}`).join('; ')}`;
+  return details == null
+    ? ''
+    : `: ${Object.entries(details)
+        .map(([field, messages]) => `${field} ${messages.join(', ')}`)
+        .join('; ')}`;
 }
 
 function oneLine(text: string): string {

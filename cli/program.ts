@@ -31,7 +31,9 @@ const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key
 /** Does what the arguments of the process say. The exit status is set at its end. */
 export async function runEdge(): Promise<void> {
   const program = createProgram();
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
+  );
 
   try {
     await program.parseAsync(withForeignWords(process.argv.slice(2)), { from: 'user' });
@@ -47,18 +49,44 @@ function createProgram(): Program {
     .addOption(new Option('-o, --output <format>', 'format of data').choices(FORMATS).default('table'))
     .option('--url <url>', `where the service is (default: EDGE_URL, what edge login remembers, or ${DEFAULT_URL})`)
     .option('--key <key>', 'key of the service (default: EDGE_API_KEY, or what edge login remembers)')
-    .addHelpText('after', '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help and edge ssh --help have their own.')
+    .addHelpText(
+      'after',
+      '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help and edge ssh --help have their own.',
+    )
     .showSuggestionAfterError()
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
-  for (const add of [addRunCommand, addSshCommands, addForwardCommand, addSshConfigCommand, addProxyUrlCommand, addConnectCommand, addNodeCommands, addCommandCommands, addClusterCommands, addKeyCommands, addAliasCommands, addSshUsernameCommands, addSshKeyCommands, addRecordingCommands, addEventsCommands, addWebhookCommands, addHealthCommand, addDoctorCommand, addLoginCommand]) add(program);
+  for (const add of [
+    addRunCommand,
+    addSshCommands,
+    addForwardCommand,
+    addSshConfigCommand,
+    addProxyUrlCommand,
+    addConnectCommand,
+    addNodeCommands,
+    addCommandCommands,
+    addClusterCommands,
+    addKeyCommands,
+    addAliasCommands,
+    addSshUsernameCommands,
+    addSshKeyCommands,
+    addRecordingCommands,
+    addEventsCommands,
+    addWebhookCommands,
+    addHealthCommand,
+    addDoctorCommand,
+    addLoginCommand,
+  ])
+    add(program);
   return program;
 }
 
 /** What follows `ssh` and `cp` is theirs: -o and others mean something else here. */
 function withForeignWords(words: readonly string[]): string[] {
-  const at = words.findIndex((word, index) => !word.startsWith('-') && !OPTIONS_WITH_VALUE.includes(words[index - 1] ?? ''));
+  const at = words.findIndex(
+    (word, index) => !word.startsWith('-') && !OPTIONS_WITH_VALUE.includes(words[index - 1] ?? ''),
+  );
   const isForeign = FOREIGN_COMMANDS.includes(words[at] ?? '') && !['-h', '--help'].includes(words[at + 1] ?? '');
   return isForeign ? [...words.slice(0, at + 1), '--', ...words.slice(at + 1)] : [...words];
 }
@@ -75,5 +103,8 @@ function failed(error: unknown, program: Program): number {
 }
 
 function oneLine(text: string): string {
-  return `edge: ${text.replace(/^error: /u, '').replaceAll(/\s*\n\s*/gu, ' ').trim()} (edge --help lists what there is)\n`;
+  return `edge: ${text
+    .replace(/^error: /u, '')
+    .replaceAll(/\s*\n\s*/gu, ' ')
+    .trim()} (edge --help lists what there is)\n`;
 }

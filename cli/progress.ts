@@ -13,7 +13,10 @@ export interface Progress {
 }
 
 /** A progress line on a stream. */
-export function createProgress(stream: { readonly isTTY?: boolean; write(text: string): unknown }, nowMs: () => number): Progress {
+export function createProgress(
+  stream: { readonly isTTY?: boolean; write(text: string): unknown },
+  nowMs: () => number,
+): Progress {
   if (stream.isTTY !== true) return { show() {}, clear() {} };
   const startedMs = nowMs();
   let shown = false;
@@ -43,7 +46,9 @@ export function progressText(summary: Summary, elapsedMs: number): string {
     summary.sent > 0 && `${summary.sent} running`,
     summary.pending > 0 && `${summary.pending} waiting`,
     `${Math.round(elapsedMs / 1_000)} s`,
-  ].filter(Boolean).join(', ');
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** Executions that are over. */

@@ -9,7 +9,11 @@ export interface Renewable extends Running {
 }
 
 /** Starts it, and starts it again each time that it says so. One that does not come back ends the process, whose supervisor knows what to do. */
-export async function startRenewed(start: () => Promise<Renewable>, describe: (error: unknown) => string, log: Log): Promise<Running> {
+export async function startRenewed(
+  start: () => Promise<Renewable>,
+  describe: (error: unknown) => string,
+  log: Log,
+): Promise<Running> {
   let isStopped = false;
   let running: Promise<Renewable> = start();
   void follow(await running);
@@ -23,7 +27,10 @@ export async function startRenewed(start: () => Promise<Renewable>, describe: (e
   async function follow(one: Renewable): Promise<void> {
     await one.setBack;
     if (isStopped) return;
-    log.warn({}, 'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows');
+    log.warn(
+      {},
+      'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows',
+    );
     running = one.stop().then(start);
     try {
       void follow(await running);

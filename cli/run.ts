@@ -28,9 +28,15 @@ const HINT_MS = 5_000;
 const HINT_NODES_MAX = 5;
 
 /** Runs a command and tells its outputs. Answers the exit status: EXIT.someFailed, EXIT.someUnfinished (which wins), or EXIT.ok. */
-export async function runCommand(api: Api, live: LiveClient, command: NewCommand, options: RunOptions): Promise<ExitStatus> {
+export async function runCommand(
+  api: Api,
+  live: LiveClient,
+  command: NewCommand,
+  options: RunOptions,
+): Promise<ExitStatus> {
   const created = await api.create_command.mutate(command);
-  if (created.summary.total === 0) throw new Problem('no node matches, so nothing ran: edge node ls shows what there is', EXIT.notFound);
+  if (created.summary.total === 0)
+    throw new Problem('no node matches, so nothing ran: edge node ls shows what there is', EXIT.notFound);
 
   const progress = createProgress(process.stderr, () => performance.now());
   const cancelled = (): void => {
@@ -66,10 +72,15 @@ export async function runCommand(api: Api, live: LiveClient, command: NewCommand
 /** Only nodes that are not connected are left: without a word it would look as if this program hung. */
 async function tellWaiting(api: Api, { summary, executions }: CommandState, clearLine: () => void): Promise<void> {
   if (summary.pending === 0 || summary.sent > 0) return;
-  const nodes = [...executions.values()].flatMap(({ status, node_id: node }) => status === 'pending' ? [node] : []);
-  const names = await labelsFor(api, nodes.slice(0, HINT_NODES_MAX)).then((label) => nodes.slice(0, HINT_NODES_MAX).map(label), () => nodes.slice(0, HINT_NODES_MAX));
+  const nodes = [...executions.values()].flatMap(({ status, node_id: node }) => (status === 'pending' ? [node] : []));
+  const names = await labelsFor(api, nodes.slice(0, HINT_NODES_MAX)).then(
+    (label) => nodes.slice(0, HINT_NODES_MAX).map(label),
+    () => nodes.slice(0, HINT_NODES_MAX),
+  );
   clearLine();
-  tell(`waiting for ${nodes.length} that ${nodes.length === 1 ? 'is' : 'are'} not connected (${names.join(', ')}${nodes.length > HINT_NODES_MAX ? ', ...' : ''}): Ctrl-C cancels, and --expires 5m would give up by itself`);
+  tell(
+    `waiting for ${nodes.length} that ${nodes.length === 1 ? 'is' : 'are'} not connected (${names.join(', ')}${nodes.length > HINT_NODES_MAX ? ', ...' : ''}): Ctrl-C cancels, and --expires 5m would give up by itself`,
+  );
 }
 
 /** Says what came out: as it comes, or at the end. */
@@ -86,17 +97,31 @@ function createTelling(api: Api, live: LiveClient, id: string, options: RunOptio
       const nodes = [...executions.values()].map(({ node_id: node }) => node);
       const [found, label] = await Promise.all([executionsOn(api, id, nodes), labelsFor(api, nodes)]);
       clearLine();
-      if (options.format === 'json') await write(recordText({ command: await api.get_command.query({ id }), executions: found }, 'json'));
-      else if (options.format === 'ndjson') await write(found.map((execution) => recordText(execution, 'ndjson')).join(''));
+      if (options.format === 'json')
+        await write(recordText({ command: await api.get_command.query({ id }), executions: found }, 'json'));
+      else if (options.format === 'ndjson')
+        await write(found.map((execution) => recordText(execution, 'ndjson')).join(''));
       else {
-        await writeOutput(groupedText(found.filter(({ status }) => status === 'completed').map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' }))));
+        await writeOutput(
+          groupedText(
+            found
+              .filter(({ status }) => status === 'completed')
+              .map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' })),
+          ),
+        );
         tellEnds(found, label);
       }
     },
   };
 }
 
-function createLiveTelling(api: Api, live: LiveClient, id: string, options: RunOptions, clearLine: () => void): Telling {
+function createLiveTelling(
+  api: Api,
+  live: LiveClient,
+  id: string,
+  options: RunOptions,
+  clearLine: () => void,
+): Telling {
   const following = new Map<string, Promise<void>>();
   const waiting: WatchedExecution[] = [];
   let labels: Promise<(node: string) => string> | null = null;
@@ -115,7 +140,10 @@ function createLiveTelling(api: Api, live: LiveClient, id: string, options: RunO
 
   return {
     heard({ executions }, news) {
-      labels ??= labelsFor(api, [...executions.values()].map(({ node_id: node }) => node));
+      labels ??= labelsFor(
+        api,
+        [...executions.values()].map(({ node_id: node }) => node),
+      );
       const label = labels;
       for (const execution of news) {
         if (following.has(execution.id)) continue;
@@ -128,7 +156,9 @@ function createLiveTelling(api: Api, live: LiveClient, id: string, options: RunO
       const nodes = [...executions.values()].map(({ node_id: node }) => node);
       const label = await (labels ?? labelsFor(api, nodes));
       const rest = await executionsOn(api, id, [...new Set(waiting.map(({ node_id: node }) => node))]);
-      for (const execution of rest) if (!following.has(execution.id)) say(prefixedText({ label: label(execution.node_id), output: execution.output ?? '' }));
+      for (const execution of rest)
+        if (!following.has(execution.id))
+          say(prefixedText({ label: label(execution.node_id), output: execution.output ?? '' }));
       await writing;
       clearLine();
       tellEnds([...executions.values()], label);
@@ -137,14 +167,24 @@ function createLiveTelling(api: Api, live: LiveClient, id: string, options: RunO
 }
 
 /** On stderr: which nodes did not end well, and how. */
-function tellEnds(executions: readonly Pick<Execution, 'node_id' | 'status' | 'exit_code'>[], label: (node: string) => string): void {
+function tellEnds(
+  executions: readonly Pick<Execution, 'node_id' | 'status' | 'exit_code'>[],
+  label: (node: string) => string,
+): void {
   for (const { node_id: node, status, exit_code: exitCode } of executions) {
-    if (status === 'completed' && exitCode !== 0) tell(`${label(node)}: exited with ${exitCode}${exitCode === 124 ? ' (timed out)' : ''}`);
+    if (status === 'completed' && exitCode !== 0)
+      tell(`${label(node)}: exited with ${exitCode}${exitCode === 124 ? ' (timed out)' : ''}`);
     else if (status !== 'completed') tell(`${label(node)}: ${ENDS[status]}`);
   }
 }
 
-const ENDS: Readonly<Record<string, string>> = { pending: 'not reached yet', sent: 'still running', cancelled: 'cancelled', expired: 'not reached in time', dropped: 'deleted meanwhile' };
+const ENDS: Readonly<Record<string, string>> = {
+  pending: 'not reached yet',
+  sent: 'still running',
+  cancelled: 'cancelled',
+  expired: 'not reached in time',
+  dropped: 'deleted meanwhile',
+};
 
 function isOver({ status }: WatchedExecution): boolean {
   return status !== 'pending' && status !== 'sent';

@@ -14,7 +14,11 @@ export interface Session {
   /** Tells one thing. */
   readonly record: (record: object) => Promise<void>;
   /** Tells the first `limit` rows of a list, and on stderr that there are more. */
-  readonly list: <Row>(columns: Columns<Row>, limit: number, read: Parameters<typeof firstRows<Row>>[1]) => Promise<void>;
+  readonly list: <Row>(
+    columns: Columns<Row>,
+    limit: number,
+    read: Parameters<typeof firstRows<Row>>[1],
+  ) => Promise<void>;
 }
 
 /** The session of a command, from the flags that it was called with. */
@@ -24,7 +28,9 @@ export function sessionOf(command: Program, env: Readonly<Record<string, string 
   const format = formatOf(flags.output ?? 'table');
   const api = createClient(connection);
   return {
-    connection, format, api,
+    connection,
+    format,
+    api,
     live: (lost) => createLiveClient(connection, lost),
     record: (record) => write(recordText(record, format)),
     list: async (columns, limit, read) => {

@@ -24,14 +24,31 @@ export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
   const node = slash === -1 ? null : await nodeIdOf(api, text.slice(0, slash));
   const found = USERNAME.test(username) ? await usernamesOf(api, username, node) : { rows: [], total: 0 };
   const [first, second] = found.rows;
-  if (first === undefined) throw new Problem(`there is no SSH username "${text}": edge sshuser ls shows all, and one is named by id, NODE/USERNAME, or its name`, EXIT.notFound);
+  if (first === undefined)
+    throw new Problem(
+      `there is no SSH username "${text}": edge sshuser ls shows all, and one is named by id, NODE/USERNAME, or its name`,
+      EXIT.notFound,
+    );
   if (second === undefined) return first.id;
-  const places = found.rows.slice(0, NODES_NAMED_MAX).map((row) => `${row.node_id}/${username}`).join(', ');
-  throw new Problem(`${found.total} nodes have the SSH username "${username}": say which as NODE/USERNAME, such as ${places}`, EXIT.usage);
+  const places = found.rows
+    .slice(0, NODES_NAMED_MAX)
+    .map((row) => `${row.node_id}/${username}`)
+    .join(', ');
+  throw new Problem(
+    `${found.total} nodes have the SSH username "${username}": say which as NODE/USERNAME, such as ${places}`,
+    EXIT.usage,
+  );
 }
 
-async function usernamesOf(api: Api, username: string, node: string | null): Promise<{ readonly rows: readonly SshUsername[]; readonly total: number }> {
-  const { data, pagination } = await api.list_ssh_usernames.query({ username, ...(node !== null && { node_id__in: node }) });
+async function usernamesOf(
+  api: Api,
+  username: string,
+  node: string | null,
+): Promise<{ readonly rows: readonly SshUsername[]; readonly total: number }> {
+  const { data, pagination } = await api.list_ssh_usernames.query({
+    username,
+    ...(node !== null && { node_id__in: node }),
+  });
   return { rows: data, total: pagination.total_count };
 }
 
@@ -49,7 +66,10 @@ export function givenKey(given: string, name?: string): GivenKey {
   const file = given.startsWith('@') ? pathOf(given.slice(1)) : null;
   const line = (file === null ? given : textOf(file)).trim();
   if (/PRIVATE KEY-----|^PuTTY-User-Key-File-/mu.test(line)) {
-    throw new Problem(`${file ?? 'that'} is a private key, which must never leave your machine: give ${file === null ? 'the line in the .pub file beside it' : `@${file}.pub`}`, EXIT.usage);
+    throw new Problem(
+      `${file ?? 'that'} is a private key, which must never leave your machine: give ${file === null ? 'the line in the .pub file beside it' : `@${file}.pub`}`,
+      EXIT.usage,
+    );
   }
   const comment = /^\S+\s+\S+\s+(?<comment>[^\r\n]*)/u.exec(line)?.groups?.['comment']?.trim();
   return { key_name: name ?? ((comment ?? '') || (file === null ? 'key' : basename(file, '.pub'))), public_key: line };
@@ -65,7 +85,10 @@ function textOf(file: string): string {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Problem(`the key ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`, EXIT.usage);
+    throw new Problem(
+      `the key ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      EXIT.usage,
+    );
   }
   if (text.trim() === '') throw new Problem(`the key ${file} is empty`, EXIT.usage);
   if (text.length > KEY_FILE_BYTES_MAX) throw new Problem(`${file} is too long for a public key`, EXIT.usage);

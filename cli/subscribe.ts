@@ -14,7 +14,10 @@ interface Handlers<M> {
 }
 
 /** Subscribes, and again whenever the service says that it is not available: a cut connection comes back by itself, a refusal does not. */
-export function subscribePatiently<M>(subscribe: (handlers: Handlers<M>) => Subscription, { data, failed }: { readonly data: (message: M) => void; readonly failed: (error: unknown) => void }): Subscription {
+export function subscribePatiently<M>(
+  subscribe: (handlers: Handlers<M>) => Subscription,
+  { data, failed }: { readonly data: (message: M) => void; readonly failed: (error: unknown) => void },
+): Subscription {
   let timer: NodeJS.Timeout | null = null;
   let current: Subscription;
   const start = (): void => {

@@ -23,19 +23,22 @@ export function followOutput(api: Api, id: string, signal: AbortSignal, line: (t
       finish();
     };
     const aborted = (): void => end(resolve);
-    const subscription = subscribePatiently<TailMessage>((handlers) => api.executions.tail.subscribe({ id, lastEventId: String(offset) }, handlers), {
-      data(data) {
-        if (data.type === 'end') return end(resolve);
-        if (data.type === 'output') {
-          offset = data.offset + Buffer.byteLength(data.text);
-          const lines = (rest + data.text).split('\n');
-          rest = lines.pop() ?? '';
-          for (const whole of lines) line(whole);
-        }
-        return undefined;
+    const subscription = subscribePatiently<TailMessage>(
+      (handlers) => api.executions.tail.subscribe({ id, lastEventId: String(offset) }, handlers),
+      {
+        data(data) {
+          if (data.type === 'end') return end(resolve);
+          if (data.type === 'output') {
+            offset = data.offset + Buffer.byteLength(data.text);
+            const lines = (rest + data.text).split('\n');
+            rest = lines.pop() ?? '';
+            for (const whole of lines) line(whole);
+          }
+          return undefined;
+        },
+        failed: (error) => end(() => reject(error)),
       },
-      failed: (error) => end(() => reject(error)),
-    });
+    );
     signal.addEventListener('abort', aborted, { once: true });
     if (signal.aborted) aborted();
   });

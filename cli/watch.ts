@@ -3,7 +3,6 @@ import type { Api, Command } from './client.ts';
 import { EXIT, Problem } from './problem.ts';
 import { subscribePatiently } from './subscribe.ts';
 
-
 /** An execution as its command's feed knows it. */
 export interface WatchedExecution {
   readonly id: string;
@@ -14,8 +13,18 @@ export interface WatchedExecution {
 }
 
 type CommandMessage =
-  | { readonly type: 'snapshot'; readonly page: number; readonly pages: number; readonly command: Command; readonly executions: readonly WatchedExecution[] }
-  | { readonly type: 'changed'; readonly summary: Command['summary']; readonly executions: readonly ({ readonly id: string } & Partial<WatchedExecution>)[] }
+  | {
+      readonly type: 'snapshot';
+      readonly page: number;
+      readonly pages: number;
+      readonly command: Command;
+      readonly executions: readonly WatchedExecution[];
+    }
+  | {
+      readonly type: 'changed';
+      readonly summary: Command['summary'];
+      readonly executions: readonly ({ readonly id: string } & Partial<WatchedExecution>)[];
+    }
   | { readonly type: 'removed' };
 
 /** The state of a command after each news. */
@@ -28,7 +37,12 @@ export interface CommandState {
  * Follows a command until all of its executions are over, or `signal` aborts. `changed` gets the state after each message,
  * with the executions that changed. Rejects when the command cannot be watched, or is deleted.
  */
-export function followCommand(api: Api, id: string, signal: AbortSignal, changed: (state: CommandState, news: readonly WatchedExecution[]) => void): Promise<CommandState | null> {
+export function followCommand(
+  api: Api,
+  id: string,
+  signal: AbortSignal,
+  changed: (state: CommandState, news: readonly WatchedExecution[]) => void,
+): Promise<CommandState | null> {
   return new Promise((resolve, reject) => {
     let state: CommandState | null = null;
     let pagesSeen = 0;
@@ -39,26 +53,29 @@ export function followCommand(api: Api, id: string, signal: AbortSignal, changed
       finish();
     };
     const aborted = (): void => end(() => resolve(state));
-    const subscription = subscribePatiently<CommandMessage>((handlers) => api.commands.watch.subscribe({ id }, handlers), {
-      data(data) {
-        if (data.type === 'removed') return end(() => reject(new Problem('the command was deleted meanwhile', EXIT.notFound)));
-        if (data.type === 'snapshot' && data.page === 1) executions.clear();
-        const news = data.executions.map((patch) => {
-          const merged = { ...executions.get(patch.id), ...patch } as WatchedExecution;
-          executions.set(patch.id, merged);
-          return merged;
-        });
-        if (data.type === 'snapshot') pagesSeen = data.page === data.pages ? Number.POSITIVE_INFINITY : data.page;
-        state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions };
-        changed(state, news);
-        const isOver = pagesSeen === Number.POSITIVE_INFINITY && state.summary.pending + state.summary.sent === 0;
-        if (isOver) end(() => resolve(state));
-        return undefined;
+    const subscription = subscribePatiently<CommandMessage>(
+      (handlers) => api.commands.watch.subscribe({ id }, handlers),
+      {
+        data(data) {
+          if (data.type === 'removed')
+            return end(() => reject(new Problem('the command was deleted meanwhile', EXIT.notFound)));
+          if (data.type === 'snapshot' && data.page === 1) executions.clear();
+          const news = data.executions.map((patch) => {
+            const merged = { ...executions.get(patch.id), ...patch } as WatchedExecution;
+            executions.set(patch.id, merged);
+            return merged;
+          });
+          if (data.type === 'snapshot') pagesSeen = data.page === data.pages ? Number.POSITIVE_INFINITY : data.page;
+          state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions };
+          changed(state, news);
+          const isOver = pagesSeen === Number.POSITIVE_INFINITY && state.summary.pending + state.summary.sent === 0;
+          if (isOver) end(() => resolve(state));
+          return undefined;
+        },
+        failed: (error) => end(() => reject(error)),
       },
-      failed: (error) => end(() => reject(error)),
-    });
+    );
     signal.addEventListener('abort', aborted, { once: true });
     if (signal.aborted) aborted();
   });
 }
-

@@ -15,13 +15,19 @@ export const AGENT = 'edge-agent.cjs';
 export const PROGRAMS_DIRECTORY = 'programs';
 
 /** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
-const REQUIRE = "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
+const REQUIRE =
+  "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
 
 /** Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without them sessions have no terminal, and ws masks more slowly. */
 export const NATIVE = ['@lydell/node-pty', 'bufferutil'];
 
 const SHARED = {
-  absWorkingDir: ROOT, bundle: true, platform: 'node', target: 'node24', metafile: true, logLevel: 'warning',
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  metafile: true,
+  logLevel: 'warning',
   external: ['*.node', ...NATIVE, 'cpu-features'], // native code is for one machine
   keepNames: true, // migrations are noted in the database by the names of their classes
 } satisfies BuildOptions;
@@ -35,16 +41,39 @@ export interface BundleOptions {
 }
 
 /** Makes PROGRAMS and the agent in a directory; answers what is in them. */
-export async function bundlePrograms(directory: string, { agentBanner = '', isReadable = false }: BundleOptions = {}): Promise<readonly Metafile[]> {
+export async function bundlePrograms(
+  directory: string,
+  { agentBanner = '', isReadable = false }: BundleOptions = {},
+): Promise<readonly Metafile[]> {
   const { build } = await import('esbuild'); // not for those who only want to know where files are
-  const readable = isReadable ? { sourcemap: 'external', sourcesContent: false } as const : {};
-  const sftp = await build({ ...SHARED, entryPoints: ['agent/sftp/program.ts'], write: false, format: 'cjs', minify: true, keepNames: false });
+  const readable = isReadable ? ({ sourcemap: 'external', sourcesContent: false } as const) : {};
+  const sftp = await build({
+    ...SHARED,
+    entryPoints: ['agent/sftp/program.ts'],
+    write: false,
+    format: 'cjs',
+    minify: true,
+    keepNames: false,
+  });
   const [programs, agent] = await Promise.all([
     build({
-      ...SHARED, ...readable, entryPoints: PROGRAMS.map((name) => `cli/${name}.ts`), outdir: join(directory, PROGRAMS_DIRECTORY), format: 'esm', splitting: true, chunkNames: 'chunks/[name]-[hash]', banner: { js: REQUIRE },
+      ...SHARED,
+      ...readable,
+      entryPoints: PROGRAMS.map((name) => `cli/${name}.ts`),
+      outdir: join(directory, PROGRAMS_DIRECTORY),
+      format: 'esm',
+      splitting: true,
+      chunkNames: 'chunks/[name]-[hash]',
+      banner: { js: REQUIRE },
     }),
     build({
-      ...SHARED, ...readable, entryPoints: ['cli/edge-agent.ts'], outfile: join(directory, AGENT), format: 'cjs', minify: !isReadable, banner: { js: agentBanner },
+      ...SHARED,
+      ...readable,
+      entryPoints: ['cli/edge-agent.ts'],
+      outfile: join(directory, AGENT),
+      format: 'cjs',
+      minify: !isReadable,
+      banner: { js: agentBanner },
       define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' }, // a program within the program: see agent/sftp/command.ts
     }),
   ]);

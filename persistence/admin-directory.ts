@@ -38,49 +38,81 @@ export interface AdminRegistry extends AdminDirectory {
 export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>): AdminRegistry {
   const startedAt = new Date(clock.nowMs());
   let id: string | null = null; // the name keeps its id over restarts: it is known after the first check-in
-  const checkIn = (): Promise<string> => guarded(async () => {
-    id ??= await identityOf(orm, self.name);
-    const row = await orm.em.fork().upsert(Admin, { id, ...self, startedAt, lastCheckedIn: raw('now()') }, { onConflictFields: ['name'], onConflictExcludeFields: ['id'] });
-    // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
-    if (row.id !== id) await orm.em.fork().nativeUpdate(AdminIdentity, { name: self.name }, { id: row.id });
-    id = row.id;
-    return row.id;
-  });
+  const checkIn = (): Promise<string> =>
+    guarded(async () => {
+      id ??= await identityOf(orm, self.name);
+      const row = await orm.em
+        .fork()
+        .upsert(
+          Admin,
+          { id, ...self, startedAt, lastCheckedIn: raw('now()') },
+          { onConflictFields: ['name'], onConflictExcludeFields: ['id'] },
+        );
+      // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
+      if (row.id !== id) await orm.em.fork().nativeUpdate(AdminIdentity, { name: self.name }, { id: row.id });
+      id = row.id;
+      return row.id;
+    });
   return {
     checkIn,
     async checkGroup() {
-      const other = await guarded(() => orm.em.fork().findOne(Admin, { name: { $ne: self.name }, adminClusterName: { $ne: self.adminClusterName }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) } }));
-      if (other !== null) throw new AnotherAdminGroup(`ADMIN_CLUSTER_NAME is "${self.adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`);
+      const other = await guarded(() =>
+        orm.em.fork().findOne(Admin, {
+          name: { $ne: self.name },
+          adminClusterName: { $ne: self.adminClusterName },
+          lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) },
+        }),
+      );
+      if (other !== null)
+        throw new AnotherAdminGroup(
+          `ADMIN_CLUSTER_NAME is "${self.adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`,
+        );
     },
-    forgetGone: (afterMs) => guarded(() => orm.em.fork().nativeDelete(Admin, { name: { $ne: self.name }, lastCheckedIn: { $lt: raw('clock_timestamp() - ? * interval \'1 ms\'', [afterMs]) } })),
-    checkOut: () => guarded(async () => { await orm.em.fork().nativeDelete(Admin, { name: self.name }); }),
-    me: () => guarded(async () => {
-      const em = orm.em.fork();
-      const peers = await em.count(Admin, { name: { $ne: self.name }, lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) } });
-      const row = await em.findOne(Admin, { name: self.name });
-      const own = row?.id ?? await checkIn();
-      return {
-        id: own,
-        name: self.name,
-        version: self.version,
-        role: 'admin' as const,
-        admin_cluster_name: self.adminClusterName,
-        erlang_node_name: erlangNodeName(self),
-        vpn_host_id: own, // its gateway is known by it
-        vpn_hostname: null,
-        max_wireguard_peers: self.maxWireguardPeers,
-        admin_peer_count: peers,
-        edge_node_capacity: Math.max(0, self.maxWireguardPeers - peers),
-        last_computed_at: new Date(clock.nowMs()).toISOString(),
-      };
-    }),
+    forgetGone: (afterMs) =>
+      guarded(() =>
+        orm.em.fork().nativeDelete(Admin, {
+          name: { $ne: self.name },
+          lastCheckedIn: { $lt: raw("clock_timestamp() - ? * interval '1 ms'", [afterMs]) },
+        }),
+      ),
+    checkOut: () =>
+      guarded(async () => {
+        await orm.em.fork().nativeDelete(Admin, { name: self.name });
+      }),
+    me: () =>
+      guarded(async () => {
+        const em = orm.em.fork();
+        const peers = await em.count(Admin, {
+          name: { $ne: self.name },
+          lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) },
+        });
+        const row = await em.findOne(Admin, { name: self.name });
+        const own = row?.id ?? (await checkIn());
+        return {
+          id: own,
+          name: self.name,
+          version: self.version,
+          role: 'admin' as const,
+          admin_cluster_name: self.adminClusterName,
+          erlang_node_name: erlangNodeName(self),
+          vpn_host_id: own, // its gateway is known by it
+          vpn_hostname: null,
+          max_wireguard_peers: self.maxWireguardPeers,
+          admin_peer_count: peers,
+          edge_node_capacity: Math.max(0, self.maxWireguardPeers - peers),
+          last_computed_at: new Date(clock.nowMs()).toISOString(),
+        };
+      }),
   };
 }
 
 /** The one that was stored first for this name; a new name gets a new one. */
 async function identityOf(orm: MikroORM, name: string): Promise<string> {
   const em = orm.em.fork();
-  await em.execute('insert into admin_identity (name, id, inserted_at) values (?, ?, clock_timestamp()) on conflict do nothing', [name, v7()]);
+  await em.execute(
+    'insert into admin_identity (name, id, inserted_at) values (?, ?, clock_timestamp()) on conflict do nothing',
+    [name, v7()],
+  );
   return (await em.findOneOrFail(AdminIdentity, { name })).id;
 }
 

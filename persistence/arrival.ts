@@ -23,7 +23,11 @@ export async function awaitDatabase(pool: Pool, msMax: number, log: Log): Promis
     } catch (error) {
       const problem = asUnavailable(error, 'connecting for the first time');
       if (!(problem instanceof DatabaseUnavailable) || performance.now() + waitMs > endsMs) throw problem;
-      if (!isTold) log.warn({ error: (error as Error).message }, `The database does not answer yet: it is tried again for ${Math.ceil(msMax / 1_000)} s`);
+      if (!isTold)
+        log.warn(
+          { error: (error as Error).message },
+          `The database does not answer yet: it is tried again for ${Math.ceil(msMax / 1_000)} s`,
+        );
       isTold = true;
     }
     await delay(waitMs);

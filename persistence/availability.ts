@@ -21,13 +21,26 @@ const LOST_STATES = new Set(['57P01', '57P02', '57P03', '53300']);
 const DOUBTFUL_STATES = new Set(['53100', '53200', '25006']);
 
 /** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
-const SOCKET_ERRORS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES']);
+const SOCKET_ERRORS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+]);
 
 /** A message that the server could not read, such as a statement with a NUL in it: of class 08, and yet the fault of the statement. */
 const PROTOCOL_VIOLATION = '08P01';
 
 /** What `pg` 8 and `pg-pool` 3 say without giving a code. */
-const DRIVER_MESSAGES = /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
+const DRIVER_MESSAGES =
+  /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
 
 /** Whether the same statement may succeed later: the database was lost, too slow, locked or out of resources, rather than the statement wrong. Looks through `cause`s, because MikroORM wraps. */
 export function isUnavailable(error: unknown): boolean {
@@ -44,7 +57,12 @@ export function isUnavailable(error: unknown): boolean {
 export function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  if (typeof code === 'string' && (LOST_CLASSES.has(code.slice(0, 2)) || LOST_STATES.has(code)) && isSqlStateOfServer(code)) return true;
+  if (
+    typeof code === 'string' &&
+    (LOST_CLASSES.has(code.slice(0, 2)) || LOST_STATES.has(code)) &&
+    isSqlStateOfServer(code)
+  )
+    return true;
   if ((typeof code === 'string' && SOCKET_ERRORS.has(code)) || DRIVER_MESSAGES.test(error.message)) return true;
   if (error instanceof AggregateError) return error.errors.some(isLost);
   return isLost(error.cause);

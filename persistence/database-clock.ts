@@ -41,7 +41,11 @@ export async function startDatabaseClock(pool: Pool, { clock, monotonicMs, log }
   /** The answer was written between the question and its arrival: the offset moves no further than that demands, so that it does not jitter. */
   async function ask(): Promise<void> {
     const askedMs = monotonicMs();
-    const [row] = await rowsOf<{ ms: number }>(pool, 'asking for the time', sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`);
+    const [row] = await rowsOf<{ ms: number }>(
+      pool,
+      'asking for the time',
+      sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+    );
     if (row === undefined) throw new Error('A statement without a condition gave no row.');
     const [least, most] = [row.ms - monotonicMs(), row.ms - askedMs];
     offsetMs = offsetMs === null ? (least + most) / 2 : Math.min(most, Math.max(least, offsetMs));
@@ -54,23 +58,33 @@ export async function startDatabaseClock(pool: Pool, { clock, monotonicMs, log }
 
   function tell(): void {
     const now = isSkewed();
-    if (now !== wasSkewed) log.warn({ skew_ms: skewMs() }, now ? 'the clock of this machine differs from the database: nothing is pruned' : 'the clock of this machine agrees with the database again');
+    if (now !== wasSkewed)
+      log.warn(
+        { skew_ms: skewMs() },
+        now
+          ? 'the clock of this machine differs from the database: nothing is pruned'
+          : 'the clock of this machine agrees with the database again',
+      );
     wasSkewed = now;
   }
 
   function schedule(): void {
     if (stopped) return;
     cancel = clock.after(ASK_EVERY_MS, () => {
-      asking = ask().catch((error: unknown) => {
-        if (!(error instanceof DatabaseUnavailable)) log.error({ error }, 'the database does not tell its time');
-      }).then(schedule);
+      asking = ask()
+        .catch((error: unknown) => {
+          if (!(error instanceof DatabaseUnavailable)) log.error({ error }, 'the database does not tell its time');
+        })
+        .then(schedule);
     });
   }
 
   await ask();
   schedule();
   return {
-    nowMs, skewMs, isSkewed,
+    nowMs,
+    skewMs,
+    isSkewed,
     after: (ms, run) => clock.after(ms, run),
     stop: async () => {
       stopped = true;

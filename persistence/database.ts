@@ -40,7 +40,13 @@ const POOL_DIVIDED_MIN = 8;
 
 /** Where the database is. `host` may be the directory of a Unix socket. */
 export type Connection =
-  | { readonly host: string; readonly port?: number; readonly user: string; readonly database: string; readonly password?: string }
+  | {
+      readonly host: string;
+      readonly port?: number;
+      readonly user: string;
+      readonly database: string;
+      readonly password?: string;
+    }
   | { readonly url: string };
 
 /** How a database is opened. */
@@ -88,7 +94,11 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
     connections: () => {
       const pools = isDivided ? [pool, writes] : [pool];
       const sum = (count: (one: Pool) => number): number => pools.reduce((total, one) => total + count(one), 0);
-      return { busy: sum((one) => one.totalCount - one.idleCount), idle: sum((one) => one.idleCount), waiting: sum((one) => one.waitingCount) };
+      return {
+        busy: sum((one) => one.totalCount - one.idleCount),
+        idle: sum((one) => one.idleCount),
+        waiting: sum((one) => one.waitingCount),
+      };
     },
     migrate: async () => {
       try {
@@ -97,7 +107,8 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (channels, clock) => startListener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
+    listen: (channels, clock) =>
+      startListener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
     close: async () => {
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },
@@ -105,15 +116,17 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
 }
 
 function openOrm(options: PoolConfig, dbName: string, log: Log): Promise<MikroORM> {
-  return MikroORM.init(defineConfig({
-    dbName,
-    entities: ENTITIES,
-    driverOptions: options,
-    pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
-    logger: (message) => log.debug({}, message),
-    colors: false,
-    debug: false,
-  }));
+  return MikroORM.init(
+    defineConfig({
+      dbName,
+      entities: ENTITIES,
+      driverOptions: options,
+      pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
+      logger: (message) => log.debug({}, message),
+      colors: false,
+      debug: false,
+    }),
+  );
 }
 
 /** Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very different selectivity. */

@@ -21,12 +21,24 @@ export function healthCounts(pool: Pool, adminId: string): HealthCounts {
 
   return {
     async registrationAgeMs() {
-      return (await one<{ age: number }>(sql`select (extract(epoch from clock_timestamp() - last_checked_in) * 1000)::float8 as age from admin where id = ${adminId}::uuid`))?.age ?? null;
+      return (
+        (
+          await one<{ age: number }>(
+            sql`select (extract(epoch from clock_timestamp() - last_checked_in) * 1000)::float8 as age from admin where id = ${adminId}::uuid`,
+          )
+        )?.age ?? null
+      );
     },
     async unrecordedClusters() {
-      return (await one<{ count: number }>(sql`select count(*)::int as count from cluster c where not exists (select from cluster_ownership o where o.cluster_id = c.id)`))?.count ?? 0;
+      return (
+        (
+          await one<{ count: number }>(
+            sql`select count(*)::int as count from cluster c where not exists (select from cluster_ownership o where o.cluster_id = c.id)`,
+          )
+        )?.count ?? 0
+      );
     },
-    eventsLieBehind: async () => await aheadBy(pool) > 0,
+    eventsLieBehind: async () => (await aheadBy(pool)) > 0,
     async admins(silentMsMin, goneMs) {
       const counts = await one<{ total: number; silent: number }>(sql`
         select count(*)::int as total, (count(*) filter (where last_checked_in < clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as silent

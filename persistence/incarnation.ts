@@ -18,10 +18,10 @@ const LOCK_MS_MAX = 10_000;
  */
 export async function settledIncarnation(pool: Pool): Promise<Incarnation> {
   await inTransaction(pool, 'comparing the order of events with the server', async (client) => {
-    if (await aheadBy(client) > 0) {
+    if ((await aheadBy(client)) > 0) {
       await client.query(`set local lock_timeout = ${LOCK_MS_MAX}; set local statement_timeout = ${LOCK_MS_MAX}`);
       await client.query('lock table event in share row exclusive mode'); // whoever wrote by the former base has committed
-      if (await aheadBy(client) > 0) await client.query(`update database_incarnation set server = 'another'`);
+      if ((await aheadBy(client)) > 0) await client.query(`update database_incarnation set server = 'another'`);
     }
     await client.query('select event_transaction()');
   });
@@ -30,17 +30,25 @@ export async function settledIncarnation(pool: Pool): Promise<Incarnation> {
 
 /** The present one. Rejects with DatabaseUnavailable when the database is away. */
 export async function incarnationOf(pool: Pool): Promise<Incarnation> {
-  const [row] = await rowsOf<{ number: number; at: number }>(pool, 'looking for the incarnation of the database', sql`
-    select number, (extract(epoch from began_at) * 1000)::float8 as at from database_incarnation`);
+  const [row] = await rowsOf<{ number: number; at: number }>(
+    pool,
+    'looking for the incarnation of the database',
+    sql`
+    select number, (extract(epoch from began_at) * 1000)::float8 as at from database_incarnation`,
+  );
   if (row === undefined) throw new Error('The table database_incarnation is empty: restore its row from a backup.');
   return { number: row.number, beganAtMs: row.at };
 }
 
 /** Places in the order of events, stored ones and cursors, that lie ahead of what comes next in this server: what is stored then is read by nobody. */
 export async function aheadBy(client: Pool | PoolClient): Promise<number> {
-  const [row] = await rowsOf<{ ahead: number }>(client, 'looking for places ahead of the events', sql`
+  const [row] = await rowsOf<{ ahead: number }>(
+    client,
+    'looking for places ahead of the events',
+    sql`
     with next as materialized (select (select xid_base from database_incarnation where server = database_server()) + pg_snapshot_xmax(pg_current_snapshot())::text::bigint as id)
-    select (case when id is null then 0 when highest_event_transaction() > id then 1 else 0 end)::int as ahead from next`);
+    select (case when id is null then 0 when highest_event_transaction() > id then 1 else 0 end)::int as ahead from next`,
+  );
   return row?.ahead ?? 0;
 }
 
@@ -63,9 +71,13 @@ export async function watchIncarnation(pool: Pool, adminName: string): Promise<I
   return {
     isOver: promise,
     async compared() {
-      const [row] = await rowsOf<{ number: number; at: number; isHere: boolean; checkedInMs: number | null }>(pool, 'looking for the incarnation of the database', sql`
+      const [row] = await rowsOf<{ number: number; at: number; isHere: boolean; checkedInMs: number | null }>(
+        pool,
+        'looking for the incarnation of the database',
+        sql`
         select number, (extract(epoch from began_at) * 1000)::float8 as at, server = database_server() as "isHere",
-          (select (extract(epoch from last_checked_in) * 1000)::float8 from admin where name = ${adminName}) as "checkedInMs" from database_incarnation`);
+          (select (extract(epoch from last_checked_in) * 1000)::float8 from admin where name = ${adminName}) as "checkedInMs" from database_incarnation`,
+      );
       const isSame = row?.isHere === true && row.number === known.number && row.at === known.beganAtMs;
       // A row that is not there: another process of this name has checked out, and this one appears again.
       if (!isSame || (row.checkedInMs ?? checkedInMs) < checkedInMs) return resolve();

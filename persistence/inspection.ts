@@ -10,30 +10,55 @@ const ROWS_MAX = 100;
 export function createDatabaseInspection(pool: Pool, backlogMax: number): () => Promise<DatabaseSight> {
   return async () => {
     const [server, tables, channels, leases, admins] = await Promise.all([
-      rowsOf<Pick<DatabaseSight, 'version' | 'bytes' | 'connections' | 'longestTransactionMs' | 'waitingForLocks'>>(pool, 'looking at the server', sql`
+      rowsOf<Pick<DatabaseSight, 'version' | 'bytes' | 'connections' | 'longestTransactionMs' | 'waitingForLocks'>>(
+        pool,
+        'looking at the server',
+        sql`
         select current_setting('server_version') as version, pg_database_size(current_database())::float8 as bytes, count(*)::int as connections,
           coalesce(max(extract(epoch from clock_timestamp() - xact_start)) filter (where xact_start is not null and pid <> pg_backend_pid()) * 1000, 0)::float8 as "longestTransactionMs",
           count(*) filter (where wait_event_type = 'Lock')::int as "waitingForLocks"
-        from pg_stat_activity where datname = current_database()`),
-      rowsOf<DatabaseSight['tables'][number]>(pool, 'looking at tables', sql`
+        from pg_stat_activity where datname = current_database()`,
+      ),
+      rowsOf<DatabaseSight['tables'][number]>(
+        pool,
+        'looking at tables',
+        sql`
         select relname as name, n_live_tup::float8 as rows, n_dead_tup::float8 as "deadRows", pg_total_relation_size(relid)::float8 as bytes, seq_scan::float8 as "sequentialScans", coalesce(idx_scan, 0)::float8 as "indexScans"
-        from pg_stat_user_tables order by bytes desc limit ${ROWS_MAX}::int`),
-      rowsOf<DatabaseSight['channels'][number]>(pool, 'looking at channels', sql`
+        from pg_stat_user_tables order by bytes desc limit ${ROWS_MAX}::int`,
+      ),
+      rowsOf<DatabaseSight['channels'][number]>(
+        pool,
+        'looking at channels',
+        sql`
         select c.name, a.name as admin, c.epoch::float8 as epoch, (extract(epoch from c.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs",
           (select count(*) from (select 1 from event e where (e.txid, e.seq) > (c.txid, c.seq) limit ${backlogMax}::int) waiting)::int as backlog
-        from event_channel c left join admin a on a.id = c.admin_id order by c.name limit ${ROWS_MAX}::int`),
-      rowsOf<DatabaseSight['leases'][number] & { total: number }>(pool, 'looking at leases', sql`
+        from event_channel c left join admin a on a.id = c.admin_id order by c.name limit ${ROWS_MAX}::int`,
+      ),
+      rowsOf<DatabaseSight['leases'][number] & { total: number }>(
+        pool,
+        'looking at leases',
+        sql`
         select c.name as cluster, (select count(*) from node n where n.cluster_id = c.id)::int as nodes, a.name as admin, o.epoch::float8 as epoch,
           (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs", count(*) over ()::int as total
-        from cluster_ownership o join cluster c on c.id = o.cluster_id left join admin a on a.id = o.admin_id order by o.lease_until, c.name limit ${ROWS_MAX}::int`),
-      rowsOf<DatabaseSight['admins'][number]>(pool, 'looking at admins', sql`
-        select name, version, (extract(epoch from clock_timestamp() - last_checked_in) * 1000)::float8 as "seenMs" from admin order by name limit ${ROWS_MAX}::int`),
+        from cluster_ownership o join cluster c on c.id = o.cluster_id left join admin a on a.id = o.admin_id order by o.lease_until, c.name limit ${ROWS_MAX}::int`,
+      ),
+      rowsOf<DatabaseSight['admins'][number]>(
+        pool,
+        'looking at admins',
+        sql`
+        select name, version, (extract(epoch from clock_timestamp() - last_checked_in) * 1000)::float8 as "seenMs" from admin order by name limit ${ROWS_MAX}::int`,
+      ),
     ]);
     const [first] = server;
     if (first === undefined) throw new Error('The server says nothing of itself.');
     return {
-      ...first, pool: { open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
-      tables, channels, leases: leases.map(({ total: _total, ...lease }) => lease), leaseCount: leases[0]?.total ?? 0, admins,
+      ...first,
+      pool: { open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
+      tables,
+      channels,
+      leases: leases.map(({ total: _total, ...lease }) => lease),
+      leaseCount: leases[0]?.total ?? 0,
+      admins,
     };
   };
 }

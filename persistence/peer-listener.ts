@@ -20,7 +20,11 @@ export interface PeerListenerPorts {
 }
 
 /** Listens until it is stopped. */
-export function hearPeers(database: Database, adminId: string, { sendToNode, tunnels, heard, ended, clock, log }: PeerListenerPorts): Listener {
+export function hearPeers(
+  database: Database,
+  adminId: string,
+  { sendToNode, tunnels, heard, ended, clock, log }: PeerListenerPorts,
+): Listener {
   const listener = database.listen([PEER_WORDS], clock);
   listener.onNotice((_channel, payload) => {
     if (payload === null) void catchUp();
@@ -30,13 +34,24 @@ export function hearPeers(database: Database, adminId: string, { sendToNode, tun
     if (word.type === 'executions-ended' && word.from !== adminId) endExecutions(word.ended);
     if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
     if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
-    if (word.type !== 'tunnel-wanted' || word.to !== adminId || sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })) return;
-    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'));
+    if (
+      word.type !== 'tunnel-wanted' ||
+      word.to !== adminId ||
+      sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })
+    )
+      return;
+    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) =>
+      log.debug({ error }, 'another admin waits for a tunnel that will not come'),
+    );
   });
   return listener;
 
   function endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
-    for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id)) ended(node, ofNode.map(([, execution]) => execution));
+    for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id))
+      ended(
+        node,
+        ofNode.map(([, execution]) => execution),
+      );
   }
 
   /** What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended. */

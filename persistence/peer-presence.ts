@@ -24,7 +24,11 @@ export interface PeerPresence {
 }
 
 /** Begins to say so at once. `monotonicMs` is of this machine. */
-export function announcePresence(pool: Pool, adminId: string, { clock, monotonicMs, log }: { readonly clock: Clock; readonly monotonicMs: () => number; readonly log: Log }): PeerPresence {
+export function announcePresence(
+  pool: Pool,
+  adminId: string,
+  { clock, monotonicMs, log }: { readonly clock: Clock; readonly monotonicMs: () => number; readonly log: Log },
+): PeerPresence {
   const heardMs = new Map<string, number>();
   /** From when on silence counts: words that were lost with the database are nobody's silence. Null: it is away. */
   let listeningMs: number | null = monotonicMs();
@@ -38,10 +42,14 @@ export function announcePresence(pool: Pool, adminId: string, { clock, monotonic
       listeningMs ??= monotonicMs();
     } catch (error) {
       listeningMs = null;
-      if (error instanceof DatabaseUnavailable) log.debug({}, 'the other admins are not told that this one is here: the database is away');
+      if (error instanceof DatabaseUnavailable)
+        log.debug({}, 'the other admins are not told that this one is here: the database is away');
       else log.warn({ error }, 'the other admins are not told that this one is here');
     }
-    if (!stopped) cancel = clock.after(listeningMs === null ? AGAIN_MS : HERE_EVERY_MS, () => { saying = say(); });
+    if (!stopped)
+      cancel = clock.after(listeningMs === null ? AGAIN_MS : HERE_EVERY_MS, () => {
+        saying = say();
+      });
   }
 
   saying = say();
@@ -54,7 +62,10 @@ export function announcePresence(pool: Pool, adminId: string, { clock, monotonic
       const present = await presentAdmins(pool, adminId);
       for (const id of heardMs.keys()) if (!present.includes(id)) heardMs.delete(id);
       const sinceMs = listeningMs ?? nowMs;
-      return { total: present.length, unheard: present.filter((id) => nowMs - Math.max(heardMs.get(id) ?? sinceMs, sinceMs) > UNHEARD_MS_MIN).length };
+      return {
+        total: present.length,
+        unheard: present.filter((id) => nowMs - Math.max(heardMs.get(id) ?? sinceMs, sinceMs) > UNHEARD_MS_MIN).length,
+      };
     },
     async stop() {
       stopped = true;
@@ -66,8 +77,12 @@ export function announcePresence(pool: Pool, adminId: string, { clock, monotonic
 
 /** Admins of this version that check in and have done so for long enough to have been heard. Another version may not say that it is here. */
 async function presentAdmins(pool: Pool, adminId: string): Promise<readonly string[]> {
-  const rows = await rowsOf<{ id: string }>(pool, 'looking who should be heard', sql`
+  const rows = await rowsOf<{ id: string }>(
+    pool,
+    'looking who should be heard',
+    sql`
     select a.id from admin a join admin me on me.id = ${adminId}::uuid and me.version = a.version
-    where a.last_checked_in > clock_timestamp() - ${HERE_EVERY_MS} * interval '1 ms' and a.started_at < clock_timestamp() - ${UNHEARD_MS_MIN} * interval '1 ms'`);
+    where a.last_checked_in > clock_timestamp() - ${HERE_EVERY_MS} * interval '1 ms' and a.started_at < clock_timestamp() - ${UNHEARD_MS_MIN} * interval '1 ms'`,
+  );
   return rows.map(({ id }) => id);
 }

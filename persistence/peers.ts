@@ -10,7 +10,14 @@ export const PEER_WORDS = 'edge_peers';
 /** One of them. `to` and `from` are ids of admins. */
 const PeerWord = z.discriminatedUnion('type', [
   /** Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. */
-  z.object({ type: z.literal('tunnel-wanted'), to: z.string(), from: z.string(), node: NodeId, token: z.string(), url: z.string() }),
+  z.object({
+    type: z.literal('tunnel-wanted'),
+    to: z.string(),
+    from: z.string(),
+    node: NodeId,
+    token: z.string(),
+    url: z.string(),
+  }),
   /** The node has no session here. */
   z.object({ type: z.literal('tunnel-refused'), to: z.string(), node: NodeId }),
   /** It listens, and is heard. */
@@ -41,8 +48,17 @@ export async function tellPeers(client: Pool | PoolClient, word: PeerWord): Prom
 const ENDED_PAIRS_MAX = 90;
 
 /** Tells the other admins which executions a sweep of this one ended, in its transaction: no crash comes between (C7). Rejects with DatabaseUnavailable when the database is away. */
-export async function tellEnded(client: PoolClient, from: string, ended: readonly (readonly [NodeId, ExecutionId])[]): Promise<void> {
-  for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX) await tellPeers(client, { type: 'executions-ended', from, ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]) });
+export async function tellEnded(
+  client: PoolClient,
+  from: string,
+  ended: readonly (readonly [NodeId, ExecutionId])[],
+): Promise<void> {
+  for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX)
+    await tellPeers(client, {
+      type: 'executions-ended',
+      from,
+      ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]),
+    });
 }
 
 /** How far back an admin looks for what ended while it did not listen, in ms: a connection that is gone is noticed after 10 s and dialled again within 5. And how much it looks at. */
@@ -50,16 +66,27 @@ const MISSED_MS_MAX = 60_000;
 const MISSED_ENDS_MAX = 10_000;
 
 /** Executions on nodes of this admin that expired lately: what it asks when it may have missed that it was told. */
-export async function expiredLately(pool: Pool, adminId: string): Promise<readonly { readonly node: NodeId; readonly execution: ExecutionId }[]> {
-  return rowsOf(pool, 'looking for executions that expired meanwhile', sql`
+export async function expiredLately(
+  pool: Pool,
+  adminId: string,
+): Promise<readonly { readonly node: NodeId; readonly execution: ExecutionId }[]> {
+  return rowsOf(
+    pool,
+    'looking for executions that expired meanwhile',
+    sql`
     select e.node_id as node, e.id as execution from command_execution e join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
-    where e.finished_at > clock_timestamp() - ${MISSED_MS_MAX}::int * interval '1 ms' and e.status = 'expired' order by e.finished_at desc limit ${MISSED_ENDS_MAX}::int`);
+    where e.finished_at > clock_timestamp() - ${MISSED_MS_MAX}::int * interval '1 ms' and e.status = 'expired' order by e.finished_at desc limit ${MISSED_ENDS_MAX}::int`,
+  );
 }
 
 /** Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now. */
 export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: string, url: string): Promise<boolean> {
-  const rows = await rowsOf<{ to: string }>(pool, 'looking for the owner of a node', sql`
-    select w.admin_id as to from node n join cluster_ownership w on w.cluster_id = n.cluster_id where n.id = ${node}::uuid and w.lease_until > clock_timestamp() and w.admin_id <> ${from}::uuid`);
+  const rows = await rowsOf<{ to: string }>(
+    pool,
+    'looking for the owner of a node',
+    sql`
+    select w.admin_id as to from node n join cluster_ownership w on w.cluster_id = n.cluster_id where n.id = ${node}::uuid and w.lease_until > clock_timestamp() and w.admin_id <> ${from}::uuid`,
+  );
   const [owner] = rows;
   if (owner === undefined) return false;
   await tellPeers(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
@@ -68,7 +95,11 @@ export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: 
 
 /** Those of these nodes that were deleted: what an admin asks when it may have missed that it was told. */
 export async function deletedNodes(pool: Pool, nodes: readonly NodeId[]): Promise<readonly NodeId[]> {
-  const rows = await rowsOf<{ node: NodeId }>(pool, 'looking for nodes that are gone', sql`
-    select v.node from unnest(${nodes}::uuid[]) as v (node) where not exists (select from node n where n.id = v.node)`);
+  const rows = await rowsOf<{ node: NodeId }>(
+    pool,
+    'looking for nodes that are gone',
+    sql`
+    select v.node from unnest(${nodes}::uuid[]) as v (node) where not exists (select from node n where n.id = v.node)`,
+  );
   return rows.map(({ node }) => node);
 }

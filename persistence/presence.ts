@@ -3,7 +3,10 @@ import type { Pool } from 'pg';
 import { asUnavailable } from './availability.ts';
 
 /** Stores the times. Best effort: a lost round is made good by the next. */
-export async function storePresence(pool: Pool, heard: readonly { readonly node: string; readonly atMs: number }[]): Promise<void> {
+export async function storePresence(
+  pool: Pool,
+  heard: readonly { readonly node: string; readonly atMs: number }[],
+): Promise<void> {
   if (heard.length === 0) return;
   try {
     await pool.query({

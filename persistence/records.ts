@@ -13,13 +13,19 @@ import { inTransaction } from './transaction.ts';
 /** The Records port over this pool. */
 export function createRecords(pool: Pool): Records {
   return {
-    deleteExecution: (id) => inTransaction(pool, 'deleting an execution', async (client) => {
-      const [row] = await rowsOf<{ status: ExecutionStatus }>(client, 'deleting an execution', sql`select status from command_execution where id = ${id}::uuid for update`);
-      if (row === undefined) return refuse('not_found', 'Resource not found');
-      if (!isTerminal(row.status)) return refuse('conflict', `The execution is ${row.status}. Cancel it before deleting it.`);
-      await client.query('delete from command_execution where id = $1', [id]);
-      return ok(null);
-    }),
+    deleteExecution: (id) =>
+      inTransaction(pool, 'deleting an execution', async (client) => {
+        const [row] = await rowsOf<{ status: ExecutionStatus }>(
+          client,
+          'deleting an execution',
+          sql`select status from command_execution where id = ${id}::uuid for update`,
+        );
+        if (row === undefined) return refuse('not_found', 'Resource not found');
+        if (!isTerminal(row.status))
+          return refuse('conflict', `The execution is ${row.status}. Cancel it before deleting it.`);
+        await client.query('delete from command_execution where id = $1', [id]);
+        return ok(null);
+      }),
     publish: (event) => publish(pool, event),
     ...recordingRows(pool),
   };
@@ -28,9 +34,20 @@ export function createRecords(pool: Pool): Records {
 async function publish(pool: Pool, event: DomainEvent): Promise<StoredEvent> {
   const id = randomUUID(); // version 4 (spec, envelope)
   const time = new Date(event.atMs).toISOString();
-  const [row] = await rowsOf<{ txid: string; seq: string }>(pool, 'storing an event', sql`
+  const [row] = await rowsOf<{ txid: string; seq: string }>(
+    pool,
+    'storing an event',
+    sql`
     insert into event (id, type, subject, time, data) values (${id}::uuid, ${event.type}, ${event.subject}::uuid, ${time}::timestamptz, ${JSON.stringify(event.data)}::json)
-    returning txid::text as txid, seq::text as seq`);
+    returning txid::text as txid, seq::text as seq`,
+  );
   if (row === undefined) throw new Error('The event was stored without a place.');
-  return { cursor: eventCursor(row.txid, row.seq), id, type: event.type, subject: event.subject, time, data: event.data };
+  return {
+    cursor: eventCursor(row.txid, row.seq),
+    id,
+    type: event.type,
+    subject: event.subject,
+    time,
+    data: event.data,
+  };
 }

@@ -21,7 +21,22 @@ import { Migration20261122041000_kept_columns } from './migrations/Migration2026
 import { Migration20261122070000_public_keys } from './migrations/Migration20261122070000_public_keys.ts';
 
 /** Every migration, oldest first. A new one is added here. */
-const MIGRATIONS = [Migration20261121000000_foundation, Migration20261121120000_publishing, Migration20261121180000_ssh, Migration20261121190000_ssh_recording, Migration20261121200000_node_status, Migration20261121210000_diagnostics, Migration20261121220000_traces, Migration20261121230000_mesh, Migration20261121233000_vpn, Migration20261122020000_identity, Migration20261122030000_returning, Migration20261122040000_incarnation, Migration20261122041000_kept_columns, Migration20261122070000_public_keys];
+const MIGRATIONS = [
+  Migration20261121000000_foundation,
+  Migration20261121120000_publishing,
+  Migration20261121180000_ssh,
+  Migration20261121190000_ssh_recording,
+  Migration20261121200000_node_status,
+  Migration20261121210000_diagnostics,
+  Migration20261121220000_traces,
+  Migration20261121230000_mesh,
+  Migration20261121233000_vpn,
+  Migration20261122020000_identity,
+  Migration20261122030000_returning,
+  Migration20261122040000_incarnation,
+  Migration20261122041000_kept_columns,
+  Migration20261122070000_public_keys,
+];
 
 /** Table in which MikroORM notes the migrations it has run. */
 export const MIGRATION_TABLE = 'mikro_orm_migrations';
@@ -42,7 +57,12 @@ export class SchemaTooNew extends Error {
  * Runs the migrations that are missing, under a lock that all admins share; `last` is the last one to run, null all. Throws SchemaTooNew and
  * changes nothing when the database is ahead.
  */
-export async function bringUpToDate(connection: PoolConfig, dbName: string, log: Log, last: string | null = null): Promise<void> {
+export async function bringUpToDate(
+  connection: PoolConfig,
+  dbName: string,
+  log: Log,
+  last: string | null = null,
+): Promise<void> {
   const holder = new Client(connection);
   holder.on('error', (error) => log.warn({ error: error.message }, 'lost a connection to the database'));
   await holder.connect();
@@ -58,40 +78,60 @@ export async function bringUpToDate(connection: PoolConfig, dbName: string, log:
 /** By trying, not by waiting in the server: a wait there would be one long statement. */
 async function lockSchema(holder: Client): Promise<void> {
   for (let waitedMs = 0; waitedMs < SCHEMA_LOCK_MS_MAX; waitedMs += SCHEMA_LOCK_POLL_MS) {
-    const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [SCHEMA_LOCK]);
+    const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      SCHEMA_LOCK,
+    ]);
     if (rows[0]?.locked === true) return;
     await delay(SCHEMA_LOCK_POLL_MS);
   }
-  throw new Error(`Another admin has been changing the database schema for over ${SCHEMA_LOCK_MS_MAX / 1_000} s. Look at its log, then start this one again.`);
+  throw new Error(
+    `Another admin has been changing the database schema for over ${SCHEMA_LOCK_MS_MAX / 1_000} s. Look at its log, then start this one again.`,
+  );
 }
 
 /** Throws SchemaTooNew when one of these migrations is unknown here. */
 export function refuseUnknown(names: readonly string[]): void {
   const unknown = names.filter((name) => !MIGRATIONS.some((migration) => migration.name === name));
-  if (unknown.length > 0) throw new SchemaTooNew(`It was made by a newer version of this program (it has ${unknown.join(', ')}). Use that version or a later one.`);
+  if (unknown.length > 0)
+    throw new SchemaTooNew(
+      `It was made by a newer version of this program (it has ${unknown.join(', ')}). Use that version or a later one.`,
+    );
 }
 
 async function refuseNewer(holder: Client): Promise<void> {
-  const { rows: [table] } = await holder.query<{ there: boolean }>('select to_regclass($1) is not null as there', [MIGRATION_TABLE]);
+  const {
+    rows: [table],
+  } = await holder.query<{ there: boolean }>('select to_regclass($1) is not null as there', [MIGRATION_TABLE]);
   if (table?.there !== true) return;
   const known = MIGRATIONS.map((migration) => migration.name);
-  const { rows } = await holder.query<{ name: string }>(`select name from ${MIGRATION_TABLE} where not name = any($1) order by id`, [known]);
+  const { rows } = await holder.query<{ name: string }>(
+    `select name from ${MIGRATION_TABLE} where not name = any($1) order by id`,
+    [known],
+  );
   if (rows.length === 0) return;
-  throw new SchemaTooNew(`The database was made by a newer version of this program (it has ${rows.map((row) => row.name).join(', ')}). Update this admin, or restore the database from before the update.`);
+  throw new SchemaTooNew(
+    `The database was made by a newer version of this program (it has ${rows.map((row) => row.name).join(', ')}). Update this admin, or restore the database from before the update.`,
+  );
 }
 
 async function runMissing(connection: PoolConfig, dbName: string, log: Log, last: string | null): Promise<void> {
-  const orm = await MikroORM.init(defineConfig({
-    dbName,
-    entities: [SecretCheck], // MikroORM wants at least one; migrations use none
-    driverOptions: connection,
-    pool: { min: 0, max: 1 },
-    extensions: [Migrator],
-    migrations: { migrationsList: MIGRATIONS.map((migration) => ({ name: migration.name, class: migration })), tableName: MIGRATION_TABLE, snapshot: false },
-    logger: (message) => log.debug({}, message),
-    colors: false,
-    debug: false,
-  }));
+  const orm = await MikroORM.init(
+    defineConfig({
+      dbName,
+      entities: [SecretCheck], // MikroORM wants at least one; migrations use none
+      driverOptions: connection,
+      pool: { min: 0, max: 1 },
+      extensions: [Migrator],
+      migrations: {
+        migrationsList: MIGRATIONS.map((migration) => ({ name: migration.name, class: migration })),
+        tableName: MIGRATION_TABLE,
+        snapshot: false,
+      },
+      logger: (message) => log.debug({}, message),
+      colors: false,
+      debug: false,
+    }),
+  );
   try {
     const ran = await orm.migrator.up(last === null ? {} : { to: last });
     if (ran.length > 0) log.info({ migrations: ran.map(({ name }) => name) }, 'brought the database schema up to date');

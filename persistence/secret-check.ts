@@ -21,7 +21,12 @@ export function checkSealed(vault: Vault, sealed: string | null): void {
   try {
     if (sealed !== null) openCheck(vault, sealed);
   } catch (error) {
-    throw error instanceof SealBroken ? new WrongEncryptionKey('ENCRYPTION_KEY, or encryption.key in DATA_DIR, is not the key that the backup was made with. Restore that with it.', { cause: error }) : error;
+    throw error instanceof SealBroken
+      ? new WrongEncryptionKey(
+          'ENCRYPTION_KEY, or encryption.key in DATA_DIR, is not the key that the backup was made with. Restore that with it.',
+          { cause: error },
+        )
+      : error;
   }
 }
 
@@ -37,7 +42,11 @@ export async function checkEncryptionKey(orm: MikroORM, vault: Vault): Promise<v
     const { sealed } = await em.fork().findOneOrFail(SecretCheck, { name: NAME });
     openCheck(vault, sealed);
   } catch (error) {
-    if (error instanceof SealBroken) throw new WrongEncryptionKey('ENCRYPTION_KEY is not the key that this database was made with. Start with the former key, or restore its file (encryption.key in DATA_DIR).', { cause: error });
+    if (error instanceof SealBroken)
+      throw new WrongEncryptionKey(
+        'ENCRYPTION_KEY is not the key that this database was made with. Start with the former key, or restore its file (encryption.key in DATA_DIR).',
+        { cause: error },
+      );
     throw asUnavailable(error, 'checking the encryption key');
   }
 }

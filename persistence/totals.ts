@@ -33,16 +33,23 @@ export interface Totals {
 /** Counts, one total after another. Without a broker its backlog is null. Rejects with DatabaseUnavailable when the database is away. */
 export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals> {
   const endsMs = performance.now() + TOTALS_MS_MAX;
-  const count = async <T extends object>(query: Sql): Promise<readonly T[] | null> => (performance.now() < endsMs ? countInTime<T>(pool, query) : null);
+  const count = async <T extends object>(query: Sql): Promise<readonly T[] | null> =>
+    performance.now() < endsMs ? countInTime<T>(pool, query) : null;
 
-  const nodes = await count<{ status: NodeStatus; count: number }>(sql`select status, count(*)::int as count from node group by status`);
-  const [executions] = await count<{ pending: number; sent: number }>(sql`
-    select (count(*) filter (where status = 'pending'))::int as pending, (count(*) filter (where status = 'sent'))::int as sent from command_execution where finished_at is null`) ?? [];
+  const nodes = await count<{ status: NodeStatus; count: number }>(
+    sql`select status, count(*)::int as count from node group by status`,
+  );
+  const [executions] =
+    (await count<{ pending: number; sent: number }>(sql`
+    select (count(*) filter (where status = 'pending'))::int as pending, (count(*) filter (where status = 'sent'))::int as sent from command_execution where finished_at is null`)) ??
+    [];
   // Without a webhook nothing is routed, and nothing waits: the first one starts the channel at itself.
-  const [waiting] = await count<Pick<Totals, 'webhooksBacklog' | 'brokerBacklog' | 'deliveriesPending'>>(sql`
+  const [waiting] =
+    (await count<Pick<Totals, 'webhooksBacklog' | 'brokerBacklog' | 'deliveriesPending'>>(sql`
     select (select count(*) from (${eventsBehind(WEBHOOKS_CHANNEL)} and exists (select from webhook) limit ${COUNTED_MAX}::int) events)::int as "webhooksBacklog",
       case when ${hasBroker}::boolean then (select count(*) from (${eventsBehind(BROKER_CHANNEL)} limit ${COUNTED_MAX}::int) events)::int end as "brokerBacklog",
-      (select count(*) from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) deliveries)::int as "deliveriesPending"`) ?? [];
+      (select count(*) from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) deliveries)::int as "deliveriesPending"`)) ??
+    [];
   return {
     nodes: nodes === null ? null : { ...NO_NODES, ...Object.fromEntries(nodes.map((row) => [row.status, row.count])) },
     executions: executions ?? null,
@@ -63,7 +70,11 @@ async function countInTime<T extends object>(pool: Pool, query: Sql): Promise<re
       return rowsOf<T>(client, 'counting for metrics', query);
     });
   } catch (error) {
-    if (error instanceof DatabaseUnavailable && (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED) return null;
+    if (
+      error instanceof DatabaseUnavailable &&
+      (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED
+    )
+      return null;
     throw error;
   }
 }

@@ -7,8 +7,15 @@ import { asUnavailable, isLost } from './availability.ts';
  * come out as DatabaseUnavailable. `doing` says what for, in that error; `begin` may
  * set what holds for the transaction alone, in the same round trip.
  */
-export async function inTransaction<T>(pool: Pool, doing: string, work: (client: PoolClient) => Promise<T>, begin = 'begin'): Promise<T> {
-  const client = await pool.connect().catch((error: unknown) => { throw asUnavailable(error, doing); });
+export async function inTransaction<T>(
+  pool: Pool,
+  doing: string,
+  work: (client: PoolClient) => Promise<T>,
+  begin = 'begin',
+): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw asUnavailable(error, doing);
+  });
   try {
     await client.query(begin);
     const result = await work(client);

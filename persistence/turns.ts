@@ -5,7 +5,12 @@ import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for, in the error. */
-export function createTurns(doing: string, atOnceMax: number, waitingMax: number, waitMsMax: number | null = null): Turns {
+export function createTurns(
+  doing: string,
+  atOnceMax: number,
+  waitingMax: number,
+  waitMsMax: number | null = null,
+): Turns {
   const waiting = new Set<() => void>(); // oldest first
   let atWork = 0;
 
@@ -13,10 +18,13 @@ export function createTurns(doing: string, atOnceMax: number, waitingMax: number
   async function turn(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     waiting.add(resolve);
-    const timer = waitMsMax === null ? undefined : setTimeout(() => {
-      waiting.delete(resolve);
-      reject(new DatabaseUnavailable(`${doing}: its turn did not come in time`));
-    }, waitMsMax);
+    const timer =
+      waitMsMax === null
+        ? undefined
+        : setTimeout(() => {
+            waiting.delete(resolve);
+            reject(new DatabaseUnavailable(`${doing}: its turn did not come in time`));
+          }, waitMsMax);
     await promise;
     clearTimeout(timer);
   }

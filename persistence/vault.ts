@@ -22,7 +22,8 @@ export class SealBroken extends Error {
 
 /** A vault under this key of 32 bytes. `open` throws SealBroken. */
 export function createVault(key: Uint8Array): Vault {
-  if (key.byteLength !== KEY_BYTES) throw new Error(`ENCRYPTION_KEY has ${key.byteLength} bytes: it should have ${KEY_BYTES}`);
+  if (key.byteLength !== KEY_BYTES)
+    throw new Error(`ENCRYPTION_KEY has ${key.byteLength} bytes: it should have ${KEY_BYTES}`);
   return {
     newSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),
     sha256: (text) => createHash('sha256').update(text, 'utf8').digest(),
@@ -36,15 +37,20 @@ function seal(key: Uint8Array, text: string, boundTo: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(boundTo));
   const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-  return [VERSION, nonce.toString('base64url'), Buffer.concat([cipher.getAuthTag(), body]).toString('base64url')].join('.');
+  return [VERSION, nonce.toString('base64url'), Buffer.concat([cipher.getAuthTag(), body]).toString('base64url')].join(
+    '.',
+  );
 }
 
 function open(key: Uint8Array, sealed: string, boundTo: string): string {
   const [version, nonceText, bodyText, ...rest] = sealed.split('.');
   const nonce = Buffer.from(nonceText ?? '', 'base64url');
   const body = Buffer.from(bodyText ?? '', 'base64url');
-  if (version !== VERSION || rest.length > 0 || nonce.byteLength !== NONCE_BYTES || body.byteLength < TAG_BYTES) throw new SealBroken('not a sealed text');
-  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(boundTo)).setAuthTag(body.subarray(0, TAG_BYTES));
+  if (version !== VERSION || rest.length > 0 || nonce.byteLength !== NONCE_BYTES || body.byteLength < TAG_BYTES)
+    throw new SealBroken('not a sealed text');
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(boundTo))
+    .setAuthTag(body.subarray(0, TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(body.subarray(TAG_BYTES)), decipher.final()]).toString('utf8');
   } catch (error) {

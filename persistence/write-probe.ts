@@ -45,7 +45,7 @@ export function createWriteProbe(pool: Pool, monotonicMs: () => number): WritePr
   let last: Written | null = null;
 
   async function begin(): Promise<boolean> {
-    const begun: Written = last = { startedMs: monotonicMs(), outcome: takesWrites(pool), isOver: false };
+    const begun: Written = (last = { startedMs: monotonicMs(), outcome: takesWrites(pool), isOver: false });
     try {
       const isTaken = await begun.outcome;
       begun.isOver = true;

@@ -3,14 +3,25 @@ import { bearerKey, flag, integer } from './fields.ts';
 import { isWeakKey } from './weak-keys.ts';
 
 /** A key that callers show, and that nobody guesses. */
-const callersKey = () => bearerKey()
-  .refine((key) => !isWeakKey(key), { params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' } })
-  .meta({ secret: true, expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32' });
+const callersKey = () =>
+  bearerKey()
+    .refine((key) => !isWeakKey(key), {
+      params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' },
+    })
+    .meta({
+      secret: true,
+      expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
+    });
 
-const keyFor = (what: string) => callersKey().optional().meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
+const keyFor = (what: string) =>
+  callersKey()
+    .optional()
+    .meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
 
-const enforcement = (what: string) => flag().optional()
-  .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
+const enforcement = (what: string) =>
+  flag()
+    .optional()
+    .meta({ defaultText: 'ALL_AUTH_ENABLED', description: `Whether ${what} demands a key.` });
 
 /** The settings of keys and enforcement. */
 export const AUTHENTICATION_SETTINGS = {
@@ -19,14 +30,20 @@ export const AUTHENTICATION_SETTINGS = {
   METRICS_KEY: keyFor('the metrics routes, read-only'),
   PROXY_KEY: keyFor('the proxies'),
   MCP_KEY: keyFor('MCP'),
-  ALL_AUTH_ENABLED: flag().default(true).describe('Whether callers must show a key, where nothing more particular is set.'),
+  ALL_AUTH_ENABLED: flag()
+    .default(true)
+    .describe('Whether callers must show a key, where nothing more particular is set.'),
   API_AUTH_ENABLED: enforcement('the API'),
   METRICS_AUTH_ENABLED: enforcement('reading metrics'),
   PROXY_AUTH_ENABLED: enforcement('a proxy'),
   MCP_AUTH_ENABLED: enforcement('MCP'),
-  ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: flag().default(false)
-    .describe('Whether keys may be switched off also where other machines connect: at an address that is not loopback. Whoever reaches it then runs commands on every node.'),
-  AUTH_FAILURES_PER_MINUTE_MAX: integer({ min: 1, max: 100_000 }).default(30)
+  ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: flag()
+    .default(false)
+    .describe(
+      'Whether keys may be switched off also where other machines connect: at an address that is not loopback. Whoever reaches it then runs commands on every node.',
+    ),
+  AUTH_FAILURES_PER_MINUTE_MAX: integer({ min: 1, max: 100_000 })
+    .default(30)
     .describe('Wrong keys that one address may show in a minute before it gets 429.'),
 };
 
@@ -64,8 +81,12 @@ export function openSurfaces(read: Openness): readonly OpenSurface[] {
     ...(isOpen(read.API_AUTH_ENABLED) ? [{ what: 'the API', setting: 'API_AUTH_ENABLED', ...api }] : []),
     ...(isOpen(read.METRICS_AUTH_ENABLED) ? [{ what: 'the metrics', setting: 'METRICS_AUTH_ENABLED', ...api }] : []),
     ...(isOpen(read.MCP_AUTH_ENABLED) ? [{ what: 'MCP', setting: 'MCP_AUTH_ENABLED', ...api }] : []),
-    ...(isOpen(read.PROXY_AUTH_ENABLED) && read.ADMIN_PROXY_ENABLED ? [{ what: 'the proxies', setting: 'PROXY_AUTH_ENABLED', ...proxy }] : []),
-    ...(read.ADMIN_DEBUG_DASHBOARD_ENABLED && !read.ADMIN_DEBUG_AUTH_ENABLED ? [{ what: 'the debug dashboard', setting: 'ADMIN_DEBUG_AUTH_ENABLED', ...api }] : []),
+    ...(isOpen(read.PROXY_AUTH_ENABLED) && read.ADMIN_PROXY_ENABLED
+      ? [{ what: 'the proxies', setting: 'PROXY_AUTH_ENABLED', ...proxy }]
+      : []),
+    ...(read.ADMIN_DEBUG_DASHBOARD_ENABLED && !read.ADMIN_DEBUG_AUTH_ENABLED
+      ? [{ what: 'the debug dashboard', setting: 'ADMIN_DEBUG_AUTH_ENABLED', ...api }]
+      : []),
   ];
 }
 
@@ -77,7 +98,9 @@ export function opennessProblems(read: Openness & { readonly ALLOW_UNAUTHENTICAT
     const open = reached.filter(({ hostSetting }) => hostSetting === name);
     const [first] = open;
     if (first === undefined) return [];
-    return [`${name} is "${first.host}", where other machines connect, and ${open.map(({ setting }) => setting).join(', ')} ${open.length === 1 ? 'is' : 'are'} false: it should be 127.0.0.1, or ALLOW_UNAUTHENTICATED_REMOTE_ACCESS should be true`];
+    return [
+      `${name} is "${first.host}", where other machines connect, and ${open.map(({ setting }) => setting).join(', ')} ${open.length === 1 ? 'is' : 'are'} false: it should be 127.0.0.1, or ALLOW_UNAUTHENTICATED_REMOTE_ACCESS should be true`,
+    ];
   });
 }
 

@@ -47,7 +47,8 @@ export function readSettings<Shape extends SettingsShape>(
 
   for (const [name, schema] of Object.entries(shape)) {
     const meta = metaOf(schema);
-    const given = meta.secret === true ? secretText(name, env) : { ok: true as const, text: unset(env[name]), from: name };
+    const given =
+      meta.secret === true ? secretText(name, env) : { ok: true as const, text: unset(env[name]), from: name };
     if (!given.ok) {
       problems.push(given.problem);
       continue;
@@ -66,12 +67,14 @@ export function settingsHelp(shape: SettingsShape): string {
   const defaultWidth = Math.min(24, Math.max(...rows.map((row) => row.default.length)));
   const indent = 2 + nameWidth + 2 + defaultWidth + 2;
 
-  return rows.map((row) => {
-    const head = `  ${row.name.padEnd(nameWidth)}  ${row.default.padEnd(defaultWidth)}  `;
-    const lines = wrap(row.description, Math.max(30, HELP_COLUMNS - indent));
-    const first = head.length > indent ? `${head.trimEnd()}\n${' '.repeat(indent)}` : head;
-    return `${first}${lines.join(`\n${' '.repeat(indent)}`)}\n`;
-  }).join('');
+  return rows
+    .map((row) => {
+      const head = `  ${row.name.padEnd(nameWidth)}  ${row.default.padEnd(defaultWidth)}  `;
+      const lines = wrap(row.description, Math.max(30, HELP_COLUMNS - indent));
+      const first = head.length > indent ? `${head.trimEnd()}\n${' '.repeat(indent)}` : head;
+      return `${first}${lines.join(`\n${' '.repeat(indent)}`)}\n`;
+    })
+    .join('');
 }
 
 /** The settings as a Markdown table for the README: name, default, description. */
@@ -96,7 +99,11 @@ function describeSettings(shape: SettingsShape): Row[] {
     const meta = metaOf(schema);
     const fallback = schema.safeParse(undefined);
     const literal = fallback.success ? literalText(fallback.data) : undefined;
-    const notes = [meta.description, meta.expected && `Takes ${meta.expected}.`, meta.secret && `Secret; also as ${name}_FILE.`];
+    const notes = [
+      meta.description,
+      meta.expected && `Takes ${meta.expected}.`,
+      meta.secret && `Secret; also as ${name}_FILE.`,
+    ];
     return {
       name,
       default: meta.defaultText ?? literal ?? (fallback.success ? 'unset' : 'required'),
@@ -108,7 +115,9 @@ function describeSettings(shape: SettingsShape): Row[] {
 
 function literalText(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.length > 0 ? value.join(',') : undefined;
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
 }
 
 type Given =
@@ -120,20 +129,29 @@ function secretText(name: string, env: Readonly<Record<string, string | undefine
   const fileName = `${name}_FILE`;
   const path = unset(env[fileName]);
   if (path === undefined) return { ok: true, text, from: name };
-  if (text !== undefined) return { ok: false, problem: `${name} and ${fileName} are both set: it should be one of them` };
+  if (text !== undefined)
+    return { ok: false, problem: `${name} and ${fileName} are both set: it should be one of them` };
 
-  const problem = (what: string) => `${fileName} is ${quoted(path)}: ${what}; it should be a readable file of at most ${SECRET_FILE_BYTES_MAX} bytes that holds ${name}`;
+  const problem = (what: string) =>
+    `${fileName} is ${quoted(path)}: ${what}; it should be a readable file of at most ${SECRET_FILE_BYTES_MAX} bytes that holds ${name}`;
   try {
     if (statSync(path).size > SECRET_FILE_BYTES_MAX) return { ok: false, problem: problem('the file is too large') };
     const content = unset(readFileSync(path, 'utf8').replace(/\r?\n$/u, ''));
-    return content === undefined ? { ok: false, problem: problem('the file is empty') } : { ok: true, text: content, from: fileName };
+    return content === undefined
+      ? { ok: false, problem: problem('the file is empty') }
+      : { ok: true, text: content, from: fileName };
   } catch (error) {
-    return { ok: false, problem: problem(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`) };
+    return {
+      ok: false,
+      problem: problem(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`),
+    };
   }
 }
 
 function problemLine(name: string, text: string | undefined, meta: SettingMeta, error: z.ZodError): string {
-  const particular = error.issues.flatMap((issue) => (issue.code === 'custom' ? [issue.params?.['expected'] as unknown] : [])).find((one) => typeof one === 'string');
+  const particular = error.issues
+    .flatMap((issue) => (issue.code === 'custom' ? [issue.params?.['expected'] as unknown] : []))
+    .find((one) => typeof one === 'string');
   const expected = particular ?? meta.expected ?? error.issues.map((issue) => issue.message).join('; ');
   return `${name} ${was(text, meta)}: it should be ${expected}`.replaceAll(/\s+/gu, ' ');
 }

@@ -1,5 +1,12 @@
 /** Settings of the event broker: which adapter, and how it reaches its servers. */
-import type { BrokerSettings, Login, MqttSettings, NatsSettings, RedisSettings, SnsSettings } from '../transport/brokers/settings.ts';
+import type {
+  BrokerSettings,
+  Login,
+  MqttSettings,
+  NatsSettings,
+  RedisSettings,
+  SnsSettings,
+} from '../transport/brokers/settings.ts';
 import type { Settings } from './environment.ts';
 import { choice, flag, list, secret, text, urls } from './fields.ts';
 import { isUserSeed } from './nkey.ts';
@@ -10,51 +17,127 @@ const ADAPTERS = ['nats', 'kafka', 'amqp091', 'rabbitmq', 'redis', 'mqtt', 'clou
 const HOST_PORT = /^(?:[^\s:/@,]+|\[[\da-f:]+\]):\d{1,5}$/iu;
 
 const unset = { defaultText: 'none' } as const;
-const user = (of: string) => text({ max: 255 }).optional().meta({ ...unset, description: `User name at ${of}.` });
-const password = (of: string) => secret().optional().meta({ ...unset, description: `Password at ${of}.` });
-const ssl = (of: string) => flag().default(false).describe(`Whether the connection to ${of} is encrypted (TLS). Further authorities: NODE_EXTRA_CA_CERTS.`);
-const file = (what: string) => text().optional().meta({ ...unset, description: `PEM file of ${what}.` });
+const user = (of: string) =>
+  text({ max: 255 })
+    .optional()
+    .meta({ ...unset, description: `User name at ${of}.` });
+const password = (of: string) =>
+  secret()
+    .optional()
+    .meta({ ...unset, description: `Password at ${of}.` });
+const ssl = (of: string) =>
+  flag()
+    .default(false)
+    .describe(`Whether the connection to ${of} is encrypted (TLS). Further authorities: NODE_EXTRA_CA_CERTS.`);
+const file = (what: string) =>
+  text()
+    .optional()
+    .meta({ ...unset, description: `PEM file of ${what}.` });
 
 /** Every setting of the event broker: environment variable → schema. Source: spec.md, event broker. */
 export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_ENABLED: flag().default(false).describe('Whether events are published to a message broker.'),
-  EVENT_BROKER_ADAPTER: choice(ADAPTERS).optional().meta({ ...unset, description: 'Kind of broker. rabbitmq is another name of amqp091.' }),
-  EVENT_BROKER_NATS_URLS: urls(['nats:', 'tls:']).optional().meta({ ...unset, description: 'NATS servers.' }),
-  EVENT_BROKER_NATS_JETSTREAM: flag().default(false).describe('Whether events are stored in JetStream streams. Without it NATS keeps nothing.'),
-  EVENT_BROKER_NATS_TOKEN: secret().optional().meta({ ...unset, description: 'Token at NATS. Comes before user name and nkey.' }),
+  EVENT_BROKER_ADAPTER: choice(ADAPTERS)
+    .optional()
+    .meta({ ...unset, description: 'Kind of broker. rabbitmq is another name of amqp091.' }),
+  EVENT_BROKER_NATS_URLS: urls(['nats:', 'tls:'])
+    .optional()
+    .meta({ ...unset, description: 'NATS servers.' }),
+  EVENT_BROKER_NATS_JETSTREAM: flag()
+    .default(false)
+    .describe('Whether events are stored in JetStream streams. Without it NATS keeps nothing.'),
+  EVENT_BROKER_NATS_TOKEN: secret()
+    .optional()
+    .meta({ ...unset, description: 'Token at NATS. Comes before user name and nkey.' }),
   EVENT_BROKER_NATS_USERNAME: user('NATS'),
   EVENT_BROKER_NATS_PASSWORD: password('NATS'),
-  EVENT_BROKER_NATS_NKEY_SEED: secret().refine(isUserSeed).meta({ expected: 'the seed of a user nkey (58 characters that begin with SU, the last of them a checksum)' }).optional().meta({ ...unset, description: 'Seed of the nkey with which to sign in to NATS.' }),
-  EVENT_BROKER_NATS_JWT: secret({ max: 65_536 }).optional().meta({ ...unset, description: 'User JWT for NATS; needs EVENT_BROKER_NATS_NKEY_SEED.' }),
-  EVENT_BROKER_KAFKA_URLS: list().refine((entries) => entries.every(isHostAndPort)).meta({ expected: 'a comma-separated list of host:port' }).optional().meta({ ...unset, description: 'Kafka bootstrap servers.' }),
+  EVENT_BROKER_NATS_NKEY_SEED: secret()
+    .refine(isUserSeed)
+    .meta({ expected: 'the seed of a user nkey (58 characters that begin with SU, the last of them a checksum)' })
+    .optional()
+    .meta({ ...unset, description: 'Seed of the nkey with which to sign in to NATS.' }),
+  EVENT_BROKER_NATS_JWT: secret({ max: 65_536 })
+    .optional()
+    .meta({ ...unset, description: 'User JWT for NATS; needs EVENT_BROKER_NATS_NKEY_SEED.' }),
+  EVENT_BROKER_KAFKA_URLS: list()
+    .refine((entries) => entries.every(isHostAndPort))
+    .meta({ expected: 'a comma-separated list of host:port' })
+    .optional()
+    .meta({ ...unset, description: 'Kafka bootstrap servers.' }),
   EVENT_BROKER_KAFKA_USERNAME: user('Kafka'),
   EVENT_BROKER_KAFKA_PASSWORD: password('Kafka'),
-  EVENT_BROKER_KAFKA_SASL_MECHANISM: choice(['plain', 'scram_sha_256', 'scram_sha_512']).default('plain').describe('How to sign in to Kafka, when a user name is set.'),
+  EVENT_BROKER_KAFKA_SASL_MECHANISM: choice(['plain', 'scram_sha_256', 'scram_sha_512'])
+    .default('plain')
+    .describe('How to sign in to Kafka, when a user name is set.'),
   EVENT_BROKER_KAFKA_SSL: ssl('Kafka'),
-  EVENT_BROKER_RABBITMQ_URL: secret().refine(isAmqpUrl).meta({ expected: 'a URL like amqp://user:password@host:5672/vhost, with %25 for a % and so on' }).optional().meta({ ...unset, description: 'RabbitMQ, with its credentials.' }),
+  EVENT_BROKER_RABBITMQ_URL: secret()
+    .refine(isAmqpUrl)
+    .meta({ expected: 'a URL like amqp://user:password@host:5672/vhost, with %25 for a % and so on' })
+    .optional()
+    .meta({ ...unset, description: 'RabbitMQ, with its credentials.' }),
   EVENT_BROKER_RABBITMQ_SSL: ssl('RabbitMQ'),
-  EVENT_BROKER_REDIS_URLS: urls(['redis:', 'rediss:']).optional().meta({ ...unset, description: 'Redis server, or the sentinels, or nodes of the cluster.' }),
+  EVENT_BROKER_REDIS_URLS: urls(['redis:', 'rediss:'])
+    .optional()
+    .meta({ ...unset, description: 'Redis server, or the sentinels, or nodes of the cluster.' }),
   EVENT_BROKER_REDIS_USERNAME: user('Redis'),
   EVENT_BROKER_REDIS_PASSWORD: password('Redis'),
   EVENT_BROKER_REDIS_SSL: ssl('Redis'),
-  EVENT_BROKER_REDIS_MODE: choice(['standalone', 'sentinel', 'cluster']).default('standalone').describe('What the Redis URLs are.'),
-  EVENT_BROKER_REDIS_SENTINEL_GROUP: text({ max: 255 }).optional().meta({ ...unset, description: 'Name of the master that the sentinels watch.' }),
+  EVENT_BROKER_REDIS_MODE: choice(['standalone', 'sentinel', 'cluster'])
+    .default('standalone')
+    .describe('What the Redis URLs are.'),
+  EVENT_BROKER_REDIS_SENTINEL_GROUP: text({ max: 255 })
+    .optional()
+    .meta({ ...unset, description: 'Name of the master that the sentinels watch.' }),
   EVENT_BROKER_REDIS_SENTINEL_PASSWORD: password('the sentinels'),
-  EVENT_BROKER_MQTT_URLS: urls(['mqtt:', 'mqtts:', 'tcp:', 'ssl:', 'ws:', 'wss:']).optional().meta({ ...unset, description: 'MQTT servers, tried in order.' }),
+  EVENT_BROKER_MQTT_URLS: urls(['mqtt:', 'mqtts:', 'tcp:', 'ssl:', 'ws:', 'wss:'])
+    .optional()
+    .meta({ ...unset, description: 'MQTT servers, tried in order.' }),
   EVENT_BROKER_MQTT_WEBSOCKET: flag().default(false).describe('Whether MQTT goes over WebSocket.'),
-  EVENT_BROKER_MQTT_WEBSOCKET_PATH: text({ max: 255, pattern: /^\/[^\s?#]*$/u, expected: 'a path that begins with /, without spaces, ? and #' }).default('/mqtt').describe('Path of the WebSocket.'),
+  EVENT_BROKER_MQTT_WEBSOCKET_PATH: text({
+    max: 255,
+    pattern: /^\/[^\s?#]*$/u,
+    expected: 'a path that begins with /, without spaces, ? and #',
+  })
+    .default('/mqtt')
+    .describe('Path of the WebSocket.'),
   EVENT_BROKER_MQTT_QOS: choice(['0', '1', '2']).default('1').describe('Quality of service of every MQTT publish.'),
-  EVENT_BROKER_MQTT_JWT: secret({ max: 65_536 }).optional().meta({ ...unset, description: 'JWT for MQTT, sent as the password, with the user name if one is set and else with the user name jwt. Comes before the password.' }),
+  EVENT_BROKER_MQTT_JWT: secret({ max: 65_536 })
+    .optional()
+    .meta({
+      ...unset,
+      description:
+        'JWT for MQTT, sent as the password, with the user name if one is set and else with the user name jwt. Comes before the password.',
+    }),
   EVENT_BROKER_MQTT_USERNAME: user('MQTT'),
   EVENT_BROKER_MQTT_PASSWORD: password('MQTT'),
   EVENT_BROKER_MQTT_SSL: flag().default(false).describe('Whether the connection to MQTT is encrypted (TLS).'),
   EVENT_BROKER_MQTT_CACERT_FILE: file('the authorities that MQTT servers are trusted by'),
   EVENT_BROKER_MQTT_CLIENT_CERT_FILE: file('the client certificate for MQTT'),
   EVENT_BROKER_MQTT_CLIENT_KEY_FILE: file('the key of that certificate'),
-  EVENT_BROKER_CLOUD_A_SNS_REGION: text({ max: 64, pattern: /^[a-z\d-]+$/u, expected: 'a region such as eu-west-1' }).optional().meta({ ...unset, description: 'Region of the SNS topics.' }),
-  EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: text({ max: 256, pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]*$/u, expected: 'the beginning of a topic ARN, such as arn:aws:sns:eu-west-1:123456789012:' }).optional().meta({ ...unset, description: 'What stands before the topic name in each ARN.' }),
-  EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: text({ max: 64, pattern: /^[a-z][a-z\d.:-]*$/u, expected: 'the id of a project' }).optional().meta({ ...unset, description: 'Project of the Pub/Sub topics.' }),
-  EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: text({ max: 128, pattern: /^(?!goog)[A-Za-z][\w.~+%-]*$/u, expected: 'letters, digits and the signs -_.~+%, that begin with a letter and not with goog' }).optional().meta({ ...unset, description: 'What stands before the topic name in each topic id.' }),
+  EVENT_BROKER_CLOUD_A_SNS_REGION: text({ max: 64, pattern: /^[a-z\d-]+$/u, expected: 'a region such as eu-west-1' })
+    .optional()
+    .meta({ ...unset, description: 'Region of the SNS topics.' }),
+  EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: text({
+    max: 256,
+    pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]*$/u,
+    expected: 'the beginning of a topic ARN, such as arn:aws:sns:eu-west-1:123456789012:',
+  })
+    .optional()
+    .meta({ ...unset, description: 'What stands before the topic name in each ARN.' }),
+  EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: text({
+    max: 64,
+    pattern: /^[a-z][a-z\d.:-]*$/u,
+    expected: 'the id of a project',
+  })
+    .optional()
+    .meta({ ...unset, description: 'Project of the Pub/Sub topics.' }),
+  EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: text({
+    max: 128,
+    pattern: /^(?!goog)[A-Za-z][\w.~+%-]*$/u,
+    expected: 'letters, digits and the signs -_.~+%, that begin with a letter and not with goog',
+  })
+    .optional()
+    .meta({ ...unset, description: 'What stands before the topic name in each topic id.' }),
 } as const;
 
 function isHostAndPort(value: string): boolean {
@@ -77,7 +160,9 @@ type Read = Settings<typeof EVENT_BROKER_SETTINGS>;
 type Name = keyof Read;
 
 /** The broker to publish to, or null where none is enabled; or every problem, one line each. */
-export type BrokerChoice = { readonly ok: true; readonly broker: BrokerSettings | null } | { readonly ok: false; readonly problems: readonly string[] };
+export type BrokerChoice =
+  | { readonly ok: true; readonly broker: BrokerSettings | null }
+  | { readonly ok: false; readonly problems: readonly string[] };
 
 /** Puts the settings of the chosen adapter together. Those of others are ignored. */
 export function chooseBroker(read: Read): BrokerChoice {
@@ -92,10 +177,17 @@ export function chooseBroker(read: Read): BrokerChoice {
   }
 
   /** Servers that the adapter cannot do without. Credentials in them would be printed with them, and a query would be lost. */
-  function servers(name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS', why: string): readonly string[] {
+  function servers(
+    name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS',
+    why: string,
+  ): readonly string[] {
     const given = needed(name, why);
-    if (given?.some((url) => /\/\/[^/]*@/u.test(url))) problems.push(`${name} holds credentials: they should be in ${name.replace('_URLS', '_USERNAME')} and ${name.replace('_URLS', '_PASSWORD')}`);
-    else if (given?.some((url) => /[?#]/u.test(url))) problems.push(`${name} has a ? or # in it, which no server would see: it should be hosts and ports`);
+    if (given?.some((url) => /\/\/[^/]*@/u.test(url)))
+      problems.push(
+        `${name} holds credentials: they should be in ${name.replace('_URLS', '_USERNAME')} and ${name.replace('_URLS', '_PASSWORD')}`,
+      );
+    else if (given?.some((url) => /[?#]/u.test(url)))
+      problems.push(`${name} has a ? or # in it, which no server would see: it should be hosts and ports`);
     return given;
   }
 
@@ -114,7 +206,10 @@ export function chooseBroker(read: Read): BrokerChoice {
     const named = login('EVENT_BROKER_NATS_USERNAME', 'EVENT_BROKER_NATS_PASSWORD');
     if (named !== null) return named;
     if (nkeySeed !== undefined) return { nkeySeed, jwt: jwt ?? null };
-    if (jwt !== undefined) problems.push('EVENT_BROKER_NATS_NKEY_SEED is not set: with EVENT_BROKER_NATS_JWT it should be the seed of that user');
+    if (jwt !== undefined)
+      problems.push(
+        'EVENT_BROKER_NATS_NKEY_SEED is not set: with EVENT_BROKER_NATS_JWT it should be the seed of that user',
+      );
     return null;
   }
 
@@ -126,28 +221,47 @@ export function chooseBroker(read: Read): BrokerChoice {
 
   function snsTopics(): SnsSettings {
     const region = needed('EVENT_BROKER_CLOUD_A_SNS_REGION', 'for cloud_a_sns it should be the region of the topics');
-    const topicArnPrefix = needed('EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX', 'for cloud_a_sns it should be the beginning of each topic ARN');
+    const topicArnPrefix = needed(
+      'EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX',
+      'for cloud_a_sns it should be the beginning of each topic ARN',
+    );
     const named = topicArnPrefix?.split(':')[3];
-    if (named !== undefined && region !== undefined && named !== region) problems.push(`EVENT_BROKER_CLOUD_A_SNS_REGION is "${region}": it should be ${named}, the region in EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX`);
+    if (named !== undefined && region !== undefined && named !== region)
+      problems.push(
+        `EVENT_BROKER_CLOUD_A_SNS_REGION is "${region}": it should be ${named}, the region in EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX`,
+      );
     return { adapter: 'cloud_a_sns', region, topicArnPrefix };
   }
 
   function mqttAuth(): MqttSettings['auth'] {
-    if (read.EVENT_BROKER_MQTT_JWT === undefined) return login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD');
+    if (read.EVENT_BROKER_MQTT_JWT === undefined)
+      return login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD');
     return { jwt: read.EVENT_BROKER_MQTT_JWT, username: read.EVENT_BROKER_MQTT_USERNAME ?? 'jwt' };
   }
 
   function mqttTls(): MqttSettings['tls'] {
-    const { EVENT_BROKER_MQTT_CACERT_FILE: caFile, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: certFile, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: keyFile } = read;
-    if ((certFile === undefined) !== (keyFile === undefined)) problems.push('EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither');
+    const {
+      EVENT_BROKER_MQTT_CACERT_FILE: caFile,
+      EVENT_BROKER_MQTT_CLIENT_CERT_FILE: certFile,
+      EVENT_BROKER_MQTT_CLIENT_KEY_FILE: keyFile,
+    } = read;
+    if ((certFile === undefined) !== (keyFile === undefined))
+      problems.push(
+        'EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither',
+      );
     if (!read.EVENT_BROKER_MQTT_SSL) {
-      if (certFile !== undefined || caFile !== undefined) problems.push('EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true');
+      if (certFile !== undefined || caFile !== undefined)
+        problems.push('EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true');
       return null;
     }
     const client = certFile === undefined || keyFile === undefined ? null : { certFile, keyFile };
     const wrong = [
       caFile === undefined ? null : certificatesProblem('EVENT_BROKER_MQTT_CACERT_FILE', caFile),
-      client && clientCertificateProblem({ setting: 'EVENT_BROKER_MQTT_CLIENT_CERT_FILE', path: client.certFile }, { setting: 'EVENT_BROKER_MQTT_CLIENT_KEY_FILE', path: client.keyFile }),
+      client &&
+        clientCertificateProblem(
+          { setting: 'EVENT_BROKER_MQTT_CLIENT_CERT_FILE', path: client.certFile },
+          { setting: 'EVENT_BROKER_MQTT_CLIENT_KEY_FILE', path: client.keyFile },
+        ),
     ];
     problems.push(...wrong.filter((problem) => problem !== null));
     return { caFile: caFile ?? null, client };
@@ -156,27 +270,65 @@ export function chooseBroker(read: Read): BrokerChoice {
   function chosen(): BrokerSettings | null {
     switch (read.EVENT_BROKER_ADAPTER) {
       case undefined:
-        problems.push(`EVENT_BROKER_ADAPTER is not set: with EVENT_BROKER_ENABLED it should be one of ${ADAPTERS.join(', ')}`);
+        problems.push(
+          `EVENT_BROKER_ADAPTER is not set: with EVENT_BROKER_ENABLED it should be one of ${ADAPTERS.join(', ')}`,
+        );
         return null;
       case 'nats':
-        return { adapter: 'nats', urls: servers('EVENT_BROKER_NATS_URLS', 'for nats it should be a list like nats://host:4222'), jetStream: read.EVENT_BROKER_NATS_JETSTREAM, auth: natsAuth() };
+        return {
+          adapter: 'nats',
+          urls: servers('EVENT_BROKER_NATS_URLS', 'for nats it should be a list like nats://host:4222'),
+          jetStream: read.EVENT_BROKER_NATS_JETSTREAM,
+          auth: natsAuth(),
+        };
       case 'kafka': {
         const named = login('EVENT_BROKER_KAFKA_USERNAME', 'EVENT_BROKER_KAFKA_PASSWORD');
-        return { adapter: 'kafka', brokers: needed('EVENT_BROKER_KAFKA_URLS', 'for kafka it should be a list like host:9092'), sasl: named && { ...named, mechanism: read.EVENT_BROKER_KAFKA_SASL_MECHANISM }, ssl: read.EVENT_BROKER_KAFKA_SSL };
+        return {
+          adapter: 'kafka',
+          brokers: needed('EVENT_BROKER_KAFKA_URLS', 'for kafka it should be a list like host:9092'),
+          sasl: named && { ...named, mechanism: read.EVENT_BROKER_KAFKA_SASL_MECHANISM },
+          ssl: read.EVENT_BROKER_KAFKA_SSL,
+        };
       }
-      case 'amqp091': case 'rabbitmq':
-        return { adapter: 'amqp091', url: needed('EVENT_BROKER_RABBITMQ_URL', 'for amqp091 it should be a URL like amqp://user:password@host:5672/vhost'), ssl: read.EVENT_BROKER_RABBITMQ_SSL };
+      case 'amqp091':
+      case 'rabbitmq':
+        return {
+          adapter: 'amqp091',
+          url: needed(
+            'EVENT_BROKER_RABBITMQ_URL',
+            'for amqp091 it should be a URL like amqp://user:password@host:5672/vhost',
+          ),
+          ssl: read.EVENT_BROKER_RABBITMQ_SSL,
+        };
       case 'redis':
-        return { adapter: 'redis', urls: servers('EVENT_BROKER_REDIS_URLS', 'for redis it should be a list like redis://host:6379'), mode: redisMode(), username: read.EVENT_BROKER_REDIS_USERNAME ?? null, password: read.EVENT_BROKER_REDIS_PASSWORD ?? null, ssl: read.EVENT_BROKER_REDIS_SSL };
+        return {
+          adapter: 'redis',
+          urls: servers('EVENT_BROKER_REDIS_URLS', 'for redis it should be a list like redis://host:6379'),
+          mode: redisMode(),
+          username: read.EVENT_BROKER_REDIS_USERNAME ?? null,
+          password: read.EVENT_BROKER_REDIS_PASSWORD ?? null,
+          ssl: read.EVENT_BROKER_REDIS_SSL,
+        };
       case 'mqtt':
         return {
-          adapter: 'mqtt', urls: servers('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'), webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null, qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
-          auth: mqttAuth(), tls: mqttTls(),
+          adapter: 'mqtt',
+          urls: servers('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'),
+          webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null,
+          qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
+          auth: mqttAuth(),
+          tls: mqttTls(),
         };
       case 'cloud_a_sns':
         return snsTopics();
       case 'cloud_b_pubsub':
-        return { adapter: 'cloud_b_pubsub', project: needed('EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT', 'for cloud_b_pubsub it should be the project of the topics'), topicIdPrefix: read.EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX ?? '' };
+        return {
+          adapter: 'cloud_b_pubsub',
+          project: needed(
+            'EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT',
+            'for cloud_b_pubsub it should be the project of the topics',
+          ),
+          topicIdPrefix: read.EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX ?? '',
+        };
       default:
         return read.EVENT_BROKER_ADAPTER satisfies never;
     }

@@ -16,12 +16,17 @@ export function certificatesProblem(setting: string, path: string): string | nul
 }
 
 /** The same of a certificate of our own, as a client or a server (first in its file; those that vouch for it may follow), and its key, which must not be encrypted. */
-export function clientCertificateProblem(cert: { readonly setting: string; readonly path: string }, key: { readonly setting: string; readonly path: string }): string | null {
+export function clientCertificateProblem(
+  cert: { readonly setting: string; readonly path: string },
+  key: { readonly setting: string; readonly path: string },
+): string | null {
   const certs = certificates(cert.setting, cert.path);
   if (!certs.ok) return certs.problem;
   const secret = privateKey(key.setting, key.path);
   if (!secret.ok) return secret.problem;
-  return certs.value[0]?.checkPrivateKey(secret.value) ? null : `${key.setting} is ${JSON.stringify(key.path)}: it is not the key of the certificate in ${cert.setting}`;
+  return certs.value[0]?.checkPrivateKey(secret.value)
+    ? null
+    : `${key.setting} is ${JSON.stringify(key.path)}: it is not the key of the certificate in ${cert.setting}`;
 }
 
 function certificates(setting: string, path: string): Read<X509Certificate[]> {
@@ -36,7 +41,11 @@ function privateKey(setting: string, path: string): Read<KeyObject> {
 }
 
 function parsed<T>(setting: string, path: string, what: string, parse: (text: string) => T | null): Read<T> {
-  const problem = (why: string) => ({ ok: false, problem: `${setting} is ${JSON.stringify(path)}: ${why}; it should be a PEM file of ${what}` }) as const;
+  const problem = (why: string) =>
+    ({
+      ok: false,
+      problem: `${setting} is ${JSON.stringify(path)}: ${why}; it should be a PEM file of ${what}`,
+    }) as const;
   let text: string;
   try {
     if (statSync(path).size > PEM_FILE_BYTES_MAX) return problem('the file is too large');

@@ -10,11 +10,17 @@ export function countForCommands(directory: Directory): (notices: readonly Notic
     const byCommand = new Map<CommandId, ExecutionChange[]>();
     for (const notice of notices) {
       if (notice.type !== 'execution-changed' || notice.status === 'pending') continue;
-      const change = { execution: notice.execution, node: notice.node, status: notice.status, exitCode: notice.exitCode };
+      const change = {
+        execution: notice.execution,
+        node: notice.node,
+        status: notice.status,
+        exitCode: notice.exitCode,
+      };
       const changes = byCommand.get(notice.command);
       if (changes === undefined) byCommand.set(notice.command, [change]);
       else changes.push(change);
     }
-    for (const [id, changes] of byCommand) directory.tellResident({ to: { kind: 'command', id }, message: { type: 'executions-changed', changes } });
+    for (const [id, changes] of byCommand)
+      directory.tellResident({ to: { kind: 'command', id }, message: { type: 'executions-changed', changes } });
   };
 }

@@ -2,7 +2,17 @@
 import type { ActorSystemRef } from 'nact';
 import { askerOf } from '../actors/kit/asks.ts';
 import type { Asks } from '../actors/kit/asks.ts';
-import type { Clock, Committer, GatewayLink, Loader, Log, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
+import type {
+  Clock,
+  Committer,
+  GatewayLink,
+  Loader,
+  Log,
+  MeshWatch,
+  SessionLink,
+  SshVerifier,
+  WebhookPosts,
+} from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Crash } from '../actors/kit/spawn.ts';
 import type { Tracer } from '../actors/kit/tracer.ts';
@@ -74,13 +84,44 @@ const isRelief = ({ type }: Message): boolean => type === 'delete' || type === '
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, system } = ports;
-  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = { node: new Map(), cluster: new Map(), command: new Map(), webhook: new Map() };
-  const families = { node: createFamily(system, 'node'), cluster: createFamily(system, 'cluster'), command: createFamily(system, 'command'), webhook: createFamily(system, 'webhook') };
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, system } =
+    ports;
+  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = {
+    node: new Map(),
+    cluster: new Map(),
+    command: new Map(),
+    webhook: new Map(),
+  };
+  const families = {
+    node: createFamily(system, 'node'),
+    cluster: createFamily(system, 'cluster'),
+    command: createFamily(system, 'command'),
+    webhook: createFamily(system, 'webhook'),
+  };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
   const household: Household = {
-    committer, clock, held, crashed, vanished,
-    effects: { asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, tell, revive: (address) => void ensure(address), stop, whenOwned },
+    committer,
+    clock,
+    held,
+    crashed,
+    vanished,
+    effects: {
+      asks,
+      clock,
+      committer,
+      loader,
+      sessions,
+      posts,
+      ssh,
+      tracer,
+      meshes,
+      gateway,
+      log,
+      tell,
+      revive: (address) => void ensure(address),
+      stop,
+      whenOwned,
+    },
   };
 
   function tell({ to, message }: Addressed): boolean {
@@ -131,15 +172,17 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       if (isWanted) void isBorrowed(cluster); // one that is borrowed is kept for longer
       return start(resident, state, true);
     }
-    if (!isWanted || !await isBorrowed(cluster)) return leave(resident, ELSEWHERE);
-    if (residents[resident.address.kind].get(resident.address.id) === resident && !resident.isRunning) void revive(resident); // from its rows as they are under the lease
+    if (!isWanted || !(await isBorrowed(cluster))) return leave(resident, ELSEWHERE);
+    if (residents[resident.address.kind].get(resident.address.id) === resident && !resident.isRunning)
+      void revive(resident); // from its rows as they are under the lease
   }
 
   async function isBorrowed(cluster: ClusterId): Promise<boolean> {
     try {
       return await ports.borrow(cluster);
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable)) log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
+      if (!(error instanceof DatabaseUnavailable))
+        log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
       return false;
     }
   }
@@ -171,14 +214,28 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     resident.vacate();
     counters.crashes += 1;
     resident.crashes += 1;
-    resident.lastCrash = { atMs: clock.nowMs(), messageType: crash.messageType, error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause };
+    resident.lastCrash = {
+      atMs: clock.nowMs(),
+      messageType: crash.messageType,
+      error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause,
+    };
     const decision = decideRestart(resident.crashesMs, clock.nowMs());
     resident.crashesMs = decision.crashesMs;
     resident.resting = decision.escalated;
     if (decision.escalated) counters.escalations += 1;
     // Only type and id: a message may hold secrets.
-    log.error({ error: crash.cause, ...actorFields(resident.address), message_type: crash.messageType, restart_in_ms: decision.afterMs, escalated: decision.escalated }, 'an actor crashed');
-    if (resident.address.kind === 'node') sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
+    log.error(
+      {
+        error: crash.cause,
+        ...actorFields(resident.address),
+        message_type: crash.messageType,
+        restart_in_ms: decision.afterMs,
+        escalated: decision.escalated,
+      },
+      'an actor crashed',
+    );
+    if (resident.address.kind === 'node')
+      sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
     if (resident.address.kind === 'webhook') posts.cut(resident.address.id);
     clock.after(decision.afterMs, () => void revive(resident));
   }
@@ -197,7 +254,11 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   function vanished({ address }: Resident): void {
     if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
     stop(address);
-    if (address.kind === 'command') clock.after(SECOND_LOOK_MS, () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }));
+    if (address.kind === 'command')
+      clock.after(
+        SECOND_LOOK_MS,
+        () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }),
+      );
   }
 
   function leave(resident: Resident, refusal: Refusal): void {
@@ -211,7 +272,8 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     const asker = askerOf(message as { asker?: never });
     if (asker !== null) asks.answer(asker, { ok: false, refusal });
     // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
-    if (message.type === 'agent-connected') sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
+    if (message.type === 'agent-connected')
+      sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 
@@ -244,7 +306,9 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       }
     },
     evictWebhooks(ids) {
-      for (const resident of ids === undefined ? residents.webhook.values() : ids.flatMap((id) => residents.webhook.get(id) ?? [])) {
+      for (const resident of ids === undefined
+        ? residents.webhook.values()
+        : ids.flatMap((id) => residents.webhook.get(id) ?? [])) {
         posts.cut(resident.address.id);
         leave(resident, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
       }

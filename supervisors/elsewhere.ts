@@ -59,7 +59,8 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
 
   function* awaited(): Generator<AwaitedExecution> {
     for (const { address, state } of directory.residents('command')) {
-      for (const [execution, at] of (state as CommandState | undefined)?.open ?? []) yield { ...at, execution, command: address.id as CommandId };
+      for (const [execution, at] of (state as CommandState | undefined)?.open ?? [])
+        yield { ...at, execution, command: address.id as CommandId };
     }
     yield* ports.watched();
   }
@@ -99,7 +100,13 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
       if (status !== null) notices.push({ type: 'execution-changed', ...one, status, again: true });
       else {
         notices.push({ type: 'command-removed', command: one.command });
-        directory.tellResident({ to: { kind: 'command', id: one.command }, message: { type: 'executions-changed', changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }] } });
+        directory.tellResident({
+          to: { kind: 'command', id: one.command },
+          message: {
+            type: 'executions-changed',
+            changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }],
+          },
+        });
       }
     }
     bus.publish(notices);

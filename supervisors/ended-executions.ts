@@ -14,7 +14,13 @@ export function noneEnded(): EndedExecutions {
 export function countEnded(ended: EndedExecutions): (notices: readonly Notice[]) => void {
   return (notices) => {
     for (const notice of notices) {
-      if (notice.type !== 'execution-changed' || notice.status === 'pending' || notice.status === 'sent' || notice.again === true) continue;
+      if (
+        notice.type !== 'execution-changed' ||
+        notice.status === 'pending' ||
+        notice.status === 'sent' ||
+        notice.again === true
+      )
+        continue;
       ended[notice.status] += 1;
     }
   };

@@ -33,7 +33,9 @@ export function createFamily(system: ActorSystemRef, kind: string): Family {
 
   function open(): Shard {
     shards += 1;
-    const parent = spawn(system, (state: null) => state, `${kind}-family-${shards}`, { initialState: null }) as Ref<never>;
+    const parent = spawn(system, (state: null) => state, `${kind}-family-${shards}`, {
+      initialState: null,
+    }) as Ref<never>;
     const shard = { parent, children: 0 };
     withRoom.push(shard);
     return shard;

@@ -45,10 +45,20 @@ export interface SweepPort {
   dropOrphans(): Promise<readonly Ended[]>;
   /** Ends executions of one node that is gone. */
   dropOf(node: NodeId): Promise<readonly Ended[]>;
-  prune(): Promise<{ readonly executions: readonly ExecutionId[]; readonly commands: readonly CommandId[]; readonly events: number; readonly deliveries: number; readonly orphanDeliveries: number; readonly recordings: number }>;
+  prune(): Promise<{
+    readonly executions: readonly ExecutionId[];
+    readonly commands: readonly CommandId[];
+    readonly events: number;
+    readonly deliveries: number;
+    readonly orphanDeliveries: number;
+    readonly recordings: number;
+  }>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
-  findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[] }>;
+  findForgotten(): Promise<{
+    readonly pending: readonly NodeId[];
+    readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[];
+  }>;
   /** Makes nodes unreachable whose cluster nobody has owned for a while. */
   markOwnerless(): Promise<readonly NodeId[]>;
   /** Removes admins that are gone. Answers how many. */
@@ -78,10 +88,12 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
   function every(ms: number, what: string, sweep: () => Promise<boolean>): void {
     if (stopped) return;
     clock.after(ms, () => {
-      const round = untilDone(sweep).catch((error: unknown) => failed(what, error)).finally(() => {
-        running.delete(round);
-        every(ms, what, sweep);
-      });
+      const round = untilDone(sweep)
+        .catch((error: unknown) => failed(what, error))
+        .finally(() => {
+          running.delete(round);
+          every(ms, what, sweep);
+        });
       running.add(round);
     });
   }
@@ -92,7 +104,11 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
   }
 
   function atOnce(what: string, sweep: () => Promise<boolean>): void {
-    const round = untilDone(sweep).catch((error: unknown) => failed(what, error)).finally(() => { running.delete(round); });
+    const round = untilDone(sweep)
+      .catch((error: unknown) => failed(what, error))
+      .finally(() => {
+        running.delete(round);
+      });
     running.add(round);
   }
 
@@ -103,28 +119,47 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
 
   /** The owners of nodes that are not here were told with the commit. */
   function ended(executions: readonly Ended[]): boolean {
-    const notices: Notice[] = executions.map((one) => ({ type: 'execution-changed', execution: one.execution, command: one.command, node: one.node, clusterName: one.clusterName, status: one.status, exitCode: null }));
+    const notices: Notice[] = executions.map((one) => ({
+      type: 'execution-changed',
+      execution: one.execution,
+      command: one.command,
+      node: one.node,
+      clusterName: one.clusterName,
+      status: one.status,
+      exitCode: null,
+    }));
     if (notices.length > 0) bus.publish([...notices, { type: 'events-stored' }]);
     const byNode = Map.groupBy(executions, (one) => one.node);
-    for (const [id, ofNode] of byNode) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) } });
+    for (const [id, ofNode] of byNode)
+      directory.tellResident({
+        to: { kind: 'node', id },
+        message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) },
+      });
     return executions.length >= sweeps.batchRows;
   }
 
   // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look for orphans finds it.
   const unsubscribe = bus.subscribe((notices) => {
-    for (const notice of notices) if (notice.type === 'node-removed') atOnce('executions of a deleted node', async () => ended(await sweeps.dropOf(notice.node)));
+    for (const notice of notices)
+      if (notice.type === 'node-removed')
+        atOnce('executions of a deleted node', async () => ended(await sweeps.dropOf(notice.node)));
   });
   every(EXPIRY_EVERY_MS, 'expiry', async () => ended(await sweeps.expireDue()));
   every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
   every(FORGOTTEN_EVERY_MS, 'forgotten executions', async () => {
     const { pending, cancels } = await sweeps.findForgotten();
     for (const id of pending) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'rescan' } });
-    for (const { node: id, execution } of cancels) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'cancel', executions: [execution], asker: null } });
+    for (const { node: id, execution } of cancels)
+      directory.tellResident({
+        to: { kind: 'node', id },
+        message: { type: 'cancel', executions: [execution], asker: null },
+      });
     return false;
   });
   every(OWNERLESS_EVERY_MS, 'nodes without an owner', async () => {
     const nodes = await sweeps.markOwnerless();
-    if (nodes.length > 0) bus.publish([...nodes.map((node): Notice => ({ type: 'node-changed', node })), { type: 'events-stored' }]);
+    if (nodes.length > 0)
+      bus.publish([...nodes.map((node): Notice => ({ type: 'node-changed', node })), { type: 'events-stored' }]);
     return nodes.length >= sweeps.batchRows;
   });
   every(OWNERLESS_EVERY_MS, 'admins that are gone', async () => {
@@ -133,7 +168,8 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     return false;
   });
   every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', async () => {
-    for (const id of await sweeps.findGone()) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'forget' } });
+    for (const id of await sweeps.findGone())
+      directory.tellResident({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;
   });
   every(PRESENCE_EVERY_MS, 'presence', async () => {
@@ -146,7 +182,10 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
     if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
     bus.publish(notices);
-    return pruned.executions.length >= sweeps.batchRows || Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries, pruned.recordings) >= sweeps.batchRows;
+    return (
+      pruned.executions.length >= sweeps.batchRows ||
+      Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries, pruned.recordings) >= sweeps.batchRows
+    );
   });
 
   return async () => {

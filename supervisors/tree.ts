@@ -2,7 +2,18 @@
 import { start } from 'nact';
 import { createAsks } from '../actors/kit/asks.ts';
 import type { Bus } from '../actors/kit/bus.ts';
-import type { Ask, Clock, Committer, GatewayLink, Loader, Log, MeshRows, SessionLink, SshVerifier, WebhookPosts } from '../actors/kit/ports.ts';
+import type {
+  Ask,
+  Clock,
+  Committer,
+  GatewayLink,
+  Loader,
+  Log,
+  MeshRows,
+  SessionLink,
+  SshVerifier,
+  WebhookPosts,
+} from '../actors/kit/ports.ts';
 import type { Tracer } from '../actors/kit/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
@@ -58,12 +69,44 @@ export function createTree(ports: TreePorts): Tree {
   const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
-  const mesh = createMeshWatcher({ rows: ports.meshRows, held, clock, log, tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }) });
+  const mesh = createMeshWatcher({
+    rows: ports.meshRows,
+    held,
+    clock,
+    log,
+    tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }),
+  });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({ system: start(), kinds: ports.kinds?.(table) ?? table, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes: mesh, gateway, log, borrow: (cluster) => ownership.borrow(cluster) });
-  const ownership: Ownership = createOwnership({ adminId: ports.adminId, leases: ports.leases, held, directory, loader, clock, log, leaseClockMs: ports.leaseClockMs });
+  const directory: Directory = createDirectory({
+    system: start(),
+    kinds: ports.kinds?.(table) ?? table,
+    held,
+    asks,
+    clock,
+    committer,
+    loader,
+    sessions,
+    posts,
+    ssh,
+    tracer,
+    meshes: mesh,
+    gateway,
+    log,
+    borrow: (cluster) => ownership.borrow(cluster),
+  });
+  const ownership: Ownership = createOwnership({
+    adminId: ports.adminId,
+    leases: ports.leases,
+    held,
+    directory,
+    loader,
+    clock,
+    log,
+    leaseClockMs: ports.leaseClockMs,
+  });
   bus.subscribe((notices) => {
-    for (const notice of notices) if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
+    for (const notice of notices)
+      if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
   });
   bus.subscribe(countForCommands(directory));
   const ended = noneEnded();

@@ -7,24 +7,41 @@ import { trackedFiles } from './support/source-text.ts';
 const PROGRAMS = /^(?:actors|agent|api|persistence|supervisors|transport|cli)\/.*\.ts$|^main\.ts$/u;
 
 const table = readFileSync(new URL('../docs/tracing.md', import.meta.url), 'utf8').split('<!-- fields -->')[1] ?? '';
-const known = new Set(table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z_]+)`/gu)].map(([, name]) => name ?? '')));
+const known = new Set(
+  table
+    .split('\n')
+    .flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z_]+)`/gu)].map(([, name]) => name ?? '')),
+);
 
-const calls = trackedFiles().filter(({ path }) => PROGRAMS.test(path)).flatMap((file) => fieldsOfLogCalls(file).map((field) => ({ ...field, path: file.path })));
+const calls = trackedFiles()
+  .filter(({ path }) => PROGRAMS.test(path))
+  .flatMap((file) => fieldsOfLogCalls(file).map((field) => ({ ...field, path: file.path })));
 
 test('every field of a log line has its name in the table', (t) => {
-  t.deepEqual(calls.filter(({ name }) => !known.has(name)).map(({ name, path, line }) => `${path}:${line} ${name}`), []);
+  t.deepEqual(
+    calls.filter(({ name }) => !known.has(name)).map(({ name, path, line }) => `${path}:${line} ${name}`),
+    [],
+  );
 });
 
 test('every name of the table is used', (t) => {
   const used = new Set([...calls.map(({ name }) => name), 'node', 'command', 'cluster', 'webhook', 'kind']); // the last ones are computed: those of actors
 
-  t.deepEqual([...known].filter((name) => !used.has(name)), []);
+  t.deepEqual(
+    [...known].filter((name) => !used.has(name)),
+    [],
+  );
 });
 
 test('names are read where they stand', (t) => {
-  const text = "log.info({ node, a: x({ b: 1 }), ...(y && { cluster: 'c, d' }), ...rest }, 'text { not: this }');\nthis.#log?.warn('Text', { e: `${f}` });\nlog[live ? 'info' : 'warn'](live ? 'x' : 'y', { admin });\nnolog.info({ g });\ncatalog.info({ h })";
+  const text =
+    "log.info({ node, a: x({ b: 1 }), ...(y && { cluster: 'c, d' }), ...rest }, 'text { not: this }');\nthis.#log?.warn('Text', { e: `${f}` });\nlog[live ? 'info' : 'warn'](live ? 'x' : 'y', { admin });\nnolog.info({ g });\ncatalog.info({ h })";
 
   t.deepEqual(fieldsOfLogCalls({ path: 'a.ts', text }), [
-    { name: 'node', line: 1 }, { name: 'a', line: 1 }, { name: 'cluster', line: 1 }, { name: 'e', line: 2 }, { name: 'admin', line: 3 },
+    { name: 'node', line: 1 },
+    { name: 'a', line: 1 },
+    { name: 'cluster', line: 1 },
+    { name: 'e', line: 2 },
+    { name: 'admin', line: 3 },
   ]);
 });

@@ -4,8 +4,16 @@ import { createLog, type LogLevel } from '../log.ts';
 /** A log and the lines that it has written, parsed. */
 function logTo(level: LogLevel = 'debug') {
   const written: string[] = [];
-  const log = createLog('program', level, { write: (line) => { written.push(line); } });
-  return { log, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>), text: () => written.join('') };
+  const log = createLog('program', level, {
+    write: (line) => {
+      written.push(line);
+    },
+  });
+  return {
+    log,
+    lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>),
+    text: () => written.join(''),
+  };
 }
 
 test('a line is one JSON object with level, time, name, fields and message', (t) => {
@@ -13,16 +21,38 @@ test('a line is one JSON object with level, time, name, fields and message', (t)
 
   log.warn({ node_id: 'n', count: 2n, at: new Date(0), blob: new Uint8Array(3) }, 'late\nreport');
 
-  t.like(lines()[0], { level: 'warn', name: 'program', node_id: 'n', count: '2', at: '1970-01-01T00:00:00.000Z', blob: '[3 bytes]', msg: 'late\nreport' });
+  t.like(lines()[0], {
+    level: 'warn',
+    name: 'program',
+    node_id: 'n',
+    count: '2',
+    at: '1970-01-01T00:00:00.000Z',
+    blob: '[3 bytes]',
+    msg: 'late\nreport',
+  });
   t.regex(String(lines()[0]?.time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/u);
 });
 
 test('secrets are blanked by the names of their fields, at any depth', (t) => {
   const { log, text } = logTo();
-  const secrets = { authorization: 'CANARY', 'Proxy-Authorization': 'CANARY', api_token: 'CANARY', MASTER_KEY: 'CANARY', password: ['CANARY'], headers: { 'x-mine': 'CANARY' } };
+  const secrets = {
+    authorization: 'CANARY',
+    'Proxy-Authorization': 'CANARY',
+    api_token: 'CANARY',
+    MASTER_KEY: 'CANARY',
+    password: ['CANARY'],
+    headers: { 'x-mine': 'CANARY' },
+  };
 
   log.info({ ...secrets, request: { body: 'CANARY', list: [{ deep: secrets }] } }, 'request');
-  log.error({ error: new Error('it broke', { cause: Object.assign(new Error('below'), { detail: 'Key (token)=(CANARY)', parameters: ['CANARY'] }) }) }, 'query');
+  log.error(
+    {
+      error: new Error('it broke', {
+        cause: Object.assign(new Error('below'), { detail: 'Key (token)=(CANARY)', parameters: ['CANARY'] }),
+      }),
+    },
+    'query',
+  );
 
   t.notRegex(text(), /CANARY/u);
   t.regex(text(), /it broke.*below/u);
@@ -31,7 +61,14 @@ test('secrets are blanked by the names of their fields, at any depth', (t) => {
 test('the credentials of URLs are blanked in texts and errors', (t) => {
   const { log, lines, text } = logTo();
 
-  log.error({ url: 'postgresql://me:CANARY@db/edge', broker: 'amqp://me:p@CANARY@host/vhost', error: new Error('cannot reach postgresql://me:CANARY@db/edge') }, 'database');
+  log.error(
+    {
+      url: 'postgresql://me:CANARY@db/edge',
+      broker: 'amqp://me:p@CANARY@host/vhost',
+      error: new Error('cannot reach postgresql://me:CANARY@db/edge'),
+    },
+    'database',
+  );
 
   t.notRegex(text(), /CANARY/u);
   t.is(lines()[0]?.url, 'postgresql://***@db/edge');
@@ -40,7 +77,10 @@ test('the credentials of URLs are blanked in texts and errors', (t) => {
 
 test('what is logged is bounded, and a circle is no trouble', (t) => {
   const { log, lines, text } = logTo();
-  const circle: Record<string, unknown> = { long: 'x'.repeat(100_000), many: Array.from({ length: 10_000 }, (_, i) => i) };
+  const circle: Record<string, unknown> = {
+    long: 'x'.repeat(100_000),
+    many: Array.from({ length: 10_000 }, (_, i) => i),
+  };
   circle.self = circle;
 
   log.info(circle, 'much');
@@ -57,5 +97,8 @@ test('lines below the level are not written', (t) => {
   log.warn({}, 'c');
   log.error({}, 'd');
 
-  t.deepEqual(lines().map((line) => line.msg), ['c', 'd']);
+  t.deepEqual(
+    lines().map((line) => line.msg),
+    ['c', 'd'],
+  );
 });

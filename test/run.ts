@@ -15,7 +15,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { begunIn, DURATIONS_VARIABLE, durationsIn, KEEP_VARIABLE, keepDurations, longestOf } from './support/durations.ts';
+import {
+  begunIn,
+  DURATIONS_VARIABLE,
+  durationsIn,
+  KEEP_VARIABLE,
+  keepDurations,
+  longestOf,
+} from './support/durations.ts';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
 import { preparePeers, selectedFiles } from './support/peers.ts';
@@ -60,7 +67,10 @@ const CODE_CACHE = peerCache('code');
 const MISSING_VARIABLE = 'EDGE_TEST_MISSING_PEERS';
 
 const told = process.env[MISSING_VARIABLE];
-const missing = told === undefined ? await preparePeers(process.argv.slice(2), (line) => process.stdout.write(`${line}\n`)) : JSON.parse(told) as string[];
+const missing =
+  told === undefined
+    ? await preparePeers(process.argv.slice(2), (line) => process.stdout.write(`${line}\n`))
+    : (JSON.parse(told) as string[]);
 const outside = enterOwnNamespaces({ [MISSING_VARIABLE]: JSON.stringify(missing) });
 if (outside !== null) process.stdout.write(`What the tests start may stay behind if they are killed: ${outside}.\n`);
 const server = await startTestServer();
@@ -78,19 +88,25 @@ process.exitCode = status;
 async function runTests(): Promise<number> {
   const words = process.argv.slice(2);
   const counts = await runTimed(words);
-  const retried = counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX ? filesOf(counts.failures, words) : [];
+  const retried =
+    counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX
+      ? filesOf(counts.failures, words)
+      : [];
   if (retried.length > 0) {
     process.stdout.write(`\nRunning again, by themselves: ${retried.join(' ')}\n`);
     const again = await runAva(['--concurrency', '1', ...retried]);
     if (again.failed === 0) {
-      for (const title of counts.failures) process.stdout.write(`Failed once and passed by itself, see above: ${title}\n`);
+      for (const title of counts.failures)
+        process.stdout.write(`Failed once and passed by itself, see above: ${title}\n`);
       counts.passed += counts.failed;
       counts.failed = 0;
     }
   }
   if (missing.length > 0) process.stdout.write(`Peers not found: ${missing.join(', ')}\n`);
-  process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}\n`);
-  return counts.failed > 0 || counts.passed === 0 || missing.length > 0 && process.env['CI'] ? 1 : 0;
+  process.stdout.write(
+    `${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}\n`,
+  );
+  return counts.failed > 0 || counts.passed === 0 || (missing.length > 0 && process.env['CI']) ? 1 : 0;
 }
 
 /** Runs them, and names the files that took longest where it was all of them, with whatever options of ava. */
@@ -110,18 +126,30 @@ async function runTimed(words: readonly string[]): Promise<Counts> {
 async function runAva(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
   const ava = spawn('ava', words, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...env, TERM: 'xterm', NODE_COMPILE_CACHE: CODE_CACHE, [SERVER_VARIABLE]: JSON.stringify(server.connection), ...(programs !== null && { [PROGRAMS_VARIABLE]: programs.directory }), ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) }, // on TERM=linux ava would write other signs
+    env: {
+      ...process.env,
+      ...env,
+      TERM: 'xterm',
+      NODE_COMPILE_CACHE: CODE_CACHE,
+      [SERVER_VARIABLE]: JSON.stringify(server.connection),
+      ...(programs !== null && { [PROGRAMS_VARIABLE]: programs.directory }),
+      ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
+    }, // on TERM=linux ava would write other signs
   });
-  const onSignal = (signal: NodeJS.Signals) => { ava.kill(signal); };
+  const onSignal = (signal: NodeJS.Signals) => {
+    ava.kill(signal);
+  };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
 
   const silence = setTimeout(() => {
-    process.stdout.write(`Ended after ${SILENT_MS_MAX / 60_000} minutes without a sign. Not done: ${unfinished(env).join(', ')}\n`);
+    process.stdout.write(
+      `Ended after ${SILENT_MS_MAX / 60_000} minutes without a sign. Not done: ${unfinished(env).join(', ')}\n`,
+    );
     ava.kill('SIGTERM');
   }, SILENT_MS_MAX);
   ava.stdout.on('data', () => silence.refresh());
   const counted = count(ava.stdout);
-  const [code] = await once(ava, 'close') as [number | null];
+  const [code] = (await once(ava, 'close')) as [number | null];
   process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   clearTimeout(silence);
   const counts = await counted;
@@ -140,14 +168,25 @@ function filesOf(titles: readonly string[], words: readonly string[]): string[] 
   const files = selectedFiles(words);
   const found = titles.map((title) => {
     const segments = title.split(' › ');
-    const fits = (file: string): number => segments.findLastIndex((_segment, index) => index > 0 && ` › ${nameOf(file)}`.endsWith(` › ${segments.slice(0, index).join(' › ')}`));
-    return files.filter((file) => fits(file) > 0).toSorted((one, other) => fits(other) - fits(one))[0] ?? (files.length === 1 ? files[0] : undefined);
+    const fits = (file: string): number =>
+      segments.findLastIndex(
+        (_segment, index) => index > 0 && ` › ${nameOf(file)}`.endsWith(` › ${segments.slice(0, index).join(' › ')}`),
+      );
+    return (
+      files.filter((file) => fits(file) > 0).toSorted((one, other) => fits(other) - fits(one))[0] ??
+      (files.length === 1 ? files[0] : undefined)
+    );
   });
   return found.includes(undefined) ? [] : [...new Set(found as string[])];
 }
 
 function nameOf(file: string): string {
-  return file.replaceAll('\\', '/').replace(/^test\//u, '').replace(/\.test\.ts$/u, '').split('/').join(' › ');
+  return file
+    .replaceAll('\\', '/')
+    .replace(/^test\//u, '')
+    .replace(/\.test\.ts$/u, '')
+    .split('/')
+    .join(' › ');
 }
 
 /** Passes the output on, and counts: passed tests by their lines, the others by the closing lines, which follow the last rule. */

@@ -30,39 +30,90 @@ export const KEY_REFUSALS = {
 } as const satisfies Partial<Record<RefusalCode, string>>;
 
 /** The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and all key fields are null. */
-export function verifiedEvent(key: EnrollmentKeyRecord | null, result: VerificationResult, node: string, atMs: number): DomainEvent<'edge.enrollment_key.verified'> {
-  const data = { enrollment_key_id: key?.id ?? null, cluster_name: key?.clusterName ?? null, name: key?.name ?? null, uses_remaining: key?.usesRemaining ?? null, result, verified_at: instant(atMs) };
+export function verifiedEvent(
+  key: EnrollmentKeyRecord | null,
+  result: VerificationResult,
+  node: string,
+  atMs: number,
+): DomainEvent<'edge.enrollment_key.verified'> {
+  const data = {
+    enrollment_key_id: key?.id ?? null,
+    cluster_name: key?.clusterName ?? null,
+    name: key?.name ?? null,
+    uses_remaining: key?.usesRemaining ?? null,
+    result,
+    verified_at: instant(atMs),
+  };
   return { type: 'edge.enrollment_key.verified', subject: key?.id ?? node, atMs, data };
 }
 
 /** Lets a node in, or says why not. */
-export function enroll(state: ClusterState, record: ClusterRecord, message: Enroll, settings: AgentSettings, nowMs: number): Step<ClusterState> {
+export function enroll(
+  state: ClusterState,
+  record: ClusterRecord,
+  message: Enroll,
+  settings: AgentSettings,
+  nowMs: number,
+): Step<ClusterState> {
   const existing = existingOf(message);
-  if (typeof existing === 'string') return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: existing })]);
+  if (typeof existing === 'string')
+    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: existing })]);
   const problem = problemOf(message, existing, nowMs);
   if (problem !== null) return turnedAway(state, message, problem, nowMs);
 
   const node = joined(record, message, nowMs);
   const spendsUse = existing.type !== 'retry';
-  const used = { ...message.key, usesRemaining: message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1 };
+  const used = {
+    ...message.key,
+    usesRemaining:
+      message.key.usesRemaining === null || !spendsUse ? message.key.usesRemaining : message.key.usesRemaining - 1,
+  };
   const events: DomainEvent[] = [verifiedEvent(used, 'verified', node.id, nowMs)];
   // Until it connects, a retry belongs to the enrolment whose answer was lost, which was told of.
-  const isBack = existing.type === 'recovery' || existing.type === 'retry' && message.existing?.everConnected === true;
-  if (isBack || existing.type === 'none') events.push({ type: isBack ? 'edge.node.reregistered' : 'edge.node.registered', subject: node.id, atMs: nowMs, data: nodeSnapshot(node) });
+  const isBack =
+    existing.type === 'recovery' || (existing.type === 'retry' && message.existing?.everConnected === true);
+  if (isBack || existing.type === 'none')
+    events.push({
+      type: isBack ? 'edge.node.reregistered' : 'edge.node.registered',
+      subject: node.id,
+      atMs: nowMs,
+      data: nodeSnapshot(node),
+    });
   const previous = message.existing?.node.version;
-  if (isBack && previous !== undefined && previous !== node.version) events.push({ type: 'edge.node.version_changed', subject: node.id, atMs: nowMs, data: { ...nodeSnapshot(node), previous_version: previous } });
+  if (isBack && previous !== undefined && previous !== node.version)
+    events.push({
+      type: 'edge.node.version_changed',
+      subject: node.id,
+      atMs: nowMs,
+      data: { ...nodeSnapshot(node), previous_version: previous },
+    });
   const change: Change = {
     write: writeOf(record, message, existing, spendsUse, nowMs),
     events,
-    notices: [{ type: 'node-changed', node: node.id }, ...(existing.type === 'none' ? [] : [{ type: 'node-revoked' as const, node: node.id }]), { type: 'events-stored' }],
+    notices: [
+      { type: 'node-changed', node: node.id },
+      ...(existing.type === 'none' ? [] : [{ type: 'node-revoked' as const, node: node.id }]),
+      { type: 'events-stored' },
+    ],
   };
   const grown = existing.type === 'none' ? { ...record, nodeCount: record.nodeCount + 1 } : record;
-  return step({ ...state, record: grown }, [change], [...wake(message, existing), answer(message.asker, ok(answerOf(record, message, settings)))]);
+  return step(
+    { ...state, record: grown },
+    [change],
+    [...wake(message, existing), answer(message.asker, ok(answerOf(record, message, settings)))],
+  );
 }
 
 /** All that the agent needs; its two secrets are said this once. */
 function answerOf(record: ClusterRecord, { request, credentials }: Enroll, settings: AgentSettings): EnrollAnswer {
-  return { node_id: request.node_id, api_token: credentials.apiToken, proxy_password: credentials.proxyPassword, cluster_name: record.name, admin_urls: settings.admin_urls, settings };
+  return {
+    node_id: request.node_id,
+    api_token: credentials.apiToken,
+    proxy_password: credentials.proxyPassword,
+    cluster_name: record.name,
+    admin_urls: settings.admin_urls,
+    settings,
+  };
 }
 
 /**
@@ -74,7 +125,8 @@ function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enrol
   if (isSameMachine(existing.machineSecretHash, machineSecretHash)) return { type: 'retry', machineSecretHash };
   if (recoveryKeyHash !== null) return { type: 'recovery', keyHash: recoveryKeyHash };
   // An agent of before machine secrets: it holds no token, and it spent its use already.
-  if (existing.machineSecretHash === null && !existing.everConnected && existing.node.enrollmentKeyId === key.id) return { type: 'retry', machineSecretHash: null };
+  if (existing.machineSecretHash === null && !existing.everConnected && existing.node.enrollmentKeyId === key.id)
+    return { type: 'retry', machineSecretHash: null };
   return 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.';
 }
 
@@ -86,7 +138,11 @@ function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): bool
  * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is all of a recovery:
  * an id that is enrolled is a conflict unless the recovery key is valid (contract.md, 5), whatever the enrolment key is.
  */
-function problemOf(message: Enroll, existing: NodeEnrolled['existing'], nowMs: number): keyof typeof KEY_REFUSALS | null {
+function problemOf(
+  message: Enroll,
+  existing: NodeEnrolled['existing'],
+  nowMs: number,
+): keyof typeof KEY_REFUSALS | null {
   if (existing.type !== 'none') return null;
   const { key } = message;
   if (key.expiredAtMs !== null && key.expiredAtMs <= nowMs) return 'key_expired';
@@ -94,9 +150,18 @@ function problemOf(message: Enroll, existing: NodeEnrolled['existing'], nowMs: n
   return null;
 }
 
-function turnedAway(state: ClusterState, message: Enroll, code: keyof typeof KEY_REFUSALS, nowMs: number): Step<ClusterState> {
+function turnedAway(
+  state: ClusterState,
+  message: Enroll,
+  code: keyof typeof KEY_REFUSALS,
+  nowMs: number,
+): Step<ClusterState> {
   const refusal: Refusal = { code, message: KEY_REFUSALS[code] };
-  const change: Change = { write: { kind: 'nothing' }, events: [verifiedEvent(message.key, code, message.request.node_id, nowMs)], notices: [{ type: 'events-stored' }] };
+  const change: Change = {
+    write: { kind: 'nothing' },
+    events: [verifiedEvent(message.key, code, message.request.node_id, nowMs)],
+    notices: [{ type: 'events-stored' }],
+  };
   return step(state, [change], [refuseAsker(message.asker, refusal)]);
 }
 
@@ -119,7 +184,13 @@ function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeReco
   };
 }
 
-function writeOf(record: ClusterRecord, message: Enroll, existing: NodeEnrolled['existing'], spendsUse: boolean, nowMs: number): NodeEnrolled {
+function writeOf(
+  record: ClusterRecord,
+  message: Enroll,
+  existing: NodeEnrolled['existing'],
+  spendsUse: boolean,
+  nowMs: number,
+): NodeEnrolled {
   const { request, credentials } = message;
   return {
     kind: 'node-enrolled',

@@ -58,26 +58,63 @@ export interface ClusterMesh {
 }
 
 /** Nothing read, nobody listening. One object for all. */
-export const NO_MESH: ClusterMesh = { revision: null, peers: new Map(), ofNode: new Map(), leftOut: [], changes: [], listeners: new Set(), warnedAtMs: 0 };
+export const NO_MESH: ClusterMesh = {
+  revision: null,
+  peers: new Map(),
+  ofNode: new Map(),
+  leftOut: [],
+  changes: [],
+  listeners: new Set(),
+  warnedAtMs: 0,
+};
 
 type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
-export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, number, reading }: Said<'mesh-read'>, domain: string): Step<ClusterState> {
+export function meshRead(
+  state: ClusterState,
+  record: ClusterRecord,
+  { epoch, number, reading }: Said<'mesh-read'>,
+  domain: string,
+): Step<ClusterState> {
   const { mesh } = state;
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
-  const warning: readonly Effect[] = note === null || note === leftOutNote(mesh.leftOut) ? [] : [{ type: 'warn', message: 'a network is told without those of its members whose rows are damaged', fields: { cluster: record.name, problem: note } }];
+  const warning: readonly Effect[] =
+    note === null || note === leftOutNote(mesh.leftOut)
+      ? []
+      : [
+          {
+            type: 'warn',
+            message: 'a network is told without those of its members whose rows are damaged',
+            fields: { cluster: record.name, problem: note },
+          },
+        ];
   // A machine that is left out hears why: saying another key of itself puts its row right.
-  const refused = leftOut.flatMap(({ node, reason }): Effect[] => (node === null || !mesh.listeners.has(node) ? [] : [tellNode(node, { type: 'mesh-refused', reason: `This machine is left out of the network of its cluster: ${reason}` })]));
+  const refused = leftOut.flatMap(({ node, reason }): Effect[] =>
+    node === null || !mesh.listeners.has(node)
+      ? []
+      : [
+          tellNode(node, {
+            type: 'mesh-refused',
+            reason: `This machine is left out of the network of its cluster: ${reason}`,
+          }),
+        ],
+  );
   const set = [...peers.values()].filter((peer) => !isSame(mesh.peers.get(peer.public_key), peer));
   const removed = [...mesh.peers.keys()].filter((key) => !peers.has(key));
-  if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut)) return refused.length === 0 ? unchanged(state) : step(state, [], refused);
+  if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut))
+    return refused.length === 0 ? unchanged(state) : step(state, [], refused);
 
   // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it left, and is told all.
   const revision = { epoch, number };
-  const changes = mesh.revision?.epoch === epoch ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX) : [];
-  const ofNode = new Map([...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])));
+  const changes =
+    mesh.revision?.epoch === epoch
+      ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX)
+      : [];
+  const ofNode = new Map(
+    [...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])),
+  );
   const listeners = new Set([...mesh.listeners].filter((node) => ofNode.has(node) || !mesh.ofNode.has(node)));
   const next: ClusterMesh = { ...mesh, revision, peers, ofNode, leftOut, changes, listeners };
 
@@ -86,32 +123,90 @@ export function meshRead(state: ClusterState, record: ClusterRecord, { epoch, nu
   const told = [...listeners].flatMap((node): Effect[] => {
     if (!ofNode.has(node)) return [];
     // Its own place changed, or nothing can be told apart: the whole network.
-    return [tellNode(node, change === undefined || changed.has(node) ? whole(next, record, node, domain) : { type: 'mesh-changed', from: change.from, to: change.to, set: [...change.set], removed: [...change.removed] })];
+    return [
+      tellNode(
+        node,
+        change === undefined || changed.has(node)
+          ? whole(next, record, node, domain)
+          : {
+              type: 'mesh-changed',
+              from: change.from,
+              to: change.to,
+              set: [...change.set],
+              removed: [...change.removed],
+            },
+      ),
+    ];
   });
-  const gateway: Effect = { type: 'gateway', mesh: { cluster: record.id, clusterName: record.name, ipv4Range: record.ipv4Range, ipv6Range: record.ipv6Range, peers, leftOut } };
+  const gateway: Effect = {
+    type: 'gateway',
+    mesh: {
+      cluster: record.id,
+      clusterName: record.name,
+      ipv4Range: record.ipv4Range,
+      ipv6Range: record.ipv6Range,
+      peers,
+      leftOut,
+    },
+  };
   return step({ ...state, mesh: next }, [], [...warning, ...refused, ...told, gateway]);
 }
 
 /** A member is connected: it is told what it misses, now or as soon as its row was read. */
-export function meshWanted(state: ClusterState, record: ClusterRecord, { node, revision }: Said<'mesh-wanted'>, domain: string): Step<ClusterState> {
+export function meshWanted(
+  state: ClusterState,
+  record: ClusterRecord,
+  { node, revision }: Said<'mesh-wanted'>,
+  domain: string,
+): Step<ClusterState> {
   const { mesh } = state;
-  const listening = mesh.listeners.has(node) ? state : { ...state, mesh: { ...mesh, listeners: new Set([...mesh.listeners, node]) } };
+  const listening = mesh.listeners.has(node)
+    ? state
+    : { ...state, mesh: { ...mesh, listeners: new Set([...mesh.listeners, node]) } };
   if (mesh.revision === null || !mesh.ofNode.has(node)) return step(listening, [], [{ type: 'read-mesh' }]);
   const changes = missed(mesh, revision);
   // A member is no peer of itself: what changed in its own place is told with the whole network.
   const isOwn = changes?.some(({ set }) => set.some((peer) => peer.node === node)) ?? false;
-  return step(listening, [], changes === null || isOwn ? [tellNode(node, whole(mesh, record, node, domain))] : changes.map((change) => tellNode(node, { type: 'mesh-changed', from: change.from, to: change.to, set: [...change.set], removed: [...change.removed] })));
+  return step(
+    listening,
+    [],
+    changes === null || isOwn
+      ? [tellNode(node, whole(mesh, record, node, domain))]
+      : changes.map((change) =>
+          tellNode(node, {
+            type: 'mesh-changed',
+            from: change.from,
+            to: change.to,
+            set: [...change.set],
+            removed: [...change.removed],
+          }),
+        ),
+  );
 }
 
 /** Both sides of a pair are told to try at once. One that asks for somebody else's peer is told nothing. */
-export function directWanted(state: ClusterState, { node, publicKey }: Said<'direct-wanted'>, nowMs: number): Step<ClusterState> {
+export function directWanted(
+  state: ClusterState,
+  { node, publicKey }: Said<'direct-wanted'>,
+  nowMs: number,
+): Step<ClusterState> {
   const [asking, asked] = [state.mesh.ofNode.get(node), state.mesh.peers.get(publicKey)];
   if (asking === undefined || asked === undefined) {
     if (Math.abs(nowMs - state.mesh.warnedAtMs) < WARN_MS) return unchanged(state); // one that asks without end does not fill the log
-    return step({ ...state, mesh: { ...state.mesh, warnedAtMs: nowMs } }, [], [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }]);
+    return step(
+      { ...state, mesh: { ...state.mesh, warnedAtMs: nowMs } },
+      [],
+      [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }],
+    );
   }
   const toAsking = tellNode(node, { type: 'mesh-try', public_key: publicKey, in_ms: TRY_IN_MS });
-  return step(state, [], asked.node === null ? [toAsking] : [toAsking, tellNode(asked.node, { type: 'mesh-try', public_key: asking.public_key, in_ms: TRY_IN_MS })]);
+  return step(
+    state,
+    [],
+    asked.node === null
+      ? [toAsking]
+      : [toAsking, tellNode(asked.node, { type: 'mesh-try', public_key: asking.public_key, in_ms: TRY_IN_MS })],
+  );
 }
 
 /** The changes from this state to the present one; null when they are not all remembered. Nothing is missed by who has the present one. */
@@ -128,12 +223,25 @@ function isRevision(one: MeshRevision, other: MeshRevision | null): boolean {
 
 function whole(mesh: ClusterMesh, record: ClusterRecord, node: NodeId, domain: string): MeshBody {
   const own = mesh.ofNode.get(node);
-  if (own === undefined || mesh.revision === null) return { type: 'mesh-refused', reason: 'This machine is not in the network of its cluster' };
+  if (own === undefined || mesh.revision === null)
+    return { type: 'mesh-refused', reason: 'This machine is not in the network of its cluster' };
   const network: MeshNetwork = {
-    cluster_name: record.name, domain: `${record.name}.${domain}`, public_key: own.public_key, ipv4: own.ipv4, ipv6: own.ipv6,
-    ipv4_range: record.ipv4Range, ipv6_range: record.ipv6Range, mtu: MESH_MTU, aliases: own.aliases,
+    cluster_name: record.name,
+    domain: `${record.name}.${domain}`,
+    public_key: own.public_key,
+    ipv4: own.ipv4,
+    ipv6: own.ipv6,
+    ipv4_range: record.ipv4Range,
+    ipv6_range: record.ipv6Range,
+    mtu: MESH_MTU,
+    aliases: own.aliases,
   };
-  return { type: 'mesh-network', revision: mesh.revision, network, peers: [...mesh.peers.values()].filter((peer) => peer !== own) };
+  return {
+    type: 'mesh-network',
+    revision: mesh.revision,
+    network,
+    peers: [...mesh.peers.values()].filter((peer) => peer !== own),
+  };
 }
 
 function tellNode(node: NodeId, body: MeshBody): Effect {
@@ -141,22 +249,41 @@ function tellNode(node: NodeId, body: MeshBody): Effect {
 }
 
 /** The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that says it has the gateway's key. */
-function peersOf(members: readonly MeshMemberRecord[], gateway: MeshGatewayRecord | null): { readonly peers: ReadonlyMap<string, MeshPeer>; readonly leftOut: readonly LeftOutPeer[] } {
+function peersOf(
+  members: readonly MeshMemberRecord[],
+  gateway: MeshGatewayRecord | null,
+): { readonly peers: ReadonlyMap<string, MeshPeer>; readonly leftOut: readonly LeftOutPeer[] } {
   const others = members.filter(({ publicKey }) => publicKey !== gateway?.publicKey);
-  const { sound, leftOut } = soundPeers([...(gateway === null ? [] : [gatewayPeer(gateway)]), ...others.map(memberPeer)]);
+  const { sound, leftOut } = soundPeers([
+    ...(gateway === null ? [] : [gatewayPeer(gateway)]),
+    ...others.map(memberPeer),
+  ]);
   return { peers: new Map(sound.slice(0, MESH_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
 }
 
 function memberPeer(member: MeshMemberRecord): MeshPeer {
   const observed = member.observed === null || member.endpoints.includes(member.observed) ? [] : [member.observed];
   return {
-    node: member.node, public_key: member.publicKey, ipv4: member.ipv4, ipv6: member.ipv6, endpoints: [...member.endpoints, ...observed],
-    relay_region: member.relayRegion, aliases: member.aliases.slice(0, MESH_ALIASES_MAX),
+    node: member.node,
+    public_key: member.publicKey,
+    ipv4: member.ipv4,
+    ipv6: member.ipv6,
+    endpoints: [...member.endpoints, ...observed],
+    relay_region: member.relayRegion,
+    aliases: member.aliases.slice(0, MESH_ALIASES_MAX),
   };
 }
 
 function gatewayPeer(gateway: MeshGatewayRecord): MeshPeer {
-  return { node: null, public_key: gateway.publicKey, ipv4: gateway.ipv4, ipv6: gateway.ipv6, endpoints: [...gateway.endpoints], relay_region: gateway.relayRegion, aliases: [] };
+  return {
+    node: null,
+    public_key: gateway.publicKey,
+    ipv4: gateway.ipv4,
+    ipv6: gateway.ipv6,
+    endpoints: [...gateway.endpoints],
+    relay_region: gateway.relayRegion,
+    aliases: [],
+  };
 }
 
 function isSame(known: MeshPeer | undefined, peer: MeshPeer): boolean {

@@ -18,14 +18,53 @@ export interface NodeCredentials {
 
 /** Requests in the imperative, facts in the past tense. Times are Unix ms; an `asker` is answered exactly once. */
 export type ClusterMessage =
-  | { readonly type: 'create'; readonly asker: Asker; readonly id: ClusterId; readonly name: string; readonly ipv4Range: string; readonly ipv6Range: string; readonly nodeLimit: number | null; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'create';
+      readonly asker: Asker;
+      readonly id: ClusterId;
+      readonly name: string;
+      readonly ipv4Range: string;
+      readonly ipv6Range: string;
+      readonly nodeLimit: number | null;
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }
   | { readonly type: 'delete'; readonly asker: Asker }
-  | { readonly type: 'create-key'; readonly asker: Asker; readonly id: string; readonly name: string | null; readonly key: string; readonly nonceHash: Uint8Array; readonly sealedKey: string; readonly expiredAtMs: number | null; readonly usesRemaining: number | null; readonly isPublic?: true; readonly idempotency: Idempotency | null }
-  | { readonly type: 'update-key'; readonly asker: Asker; readonly key: EnrollmentKeyRecord; readonly blob: string; readonly name?: string | null | undefined; readonly expiredAtMs?: number | null | undefined; readonly usesRemaining?: number | null | undefined }
+  | {
+      readonly type: 'create-key';
+      readonly asker: Asker;
+      readonly id: string;
+      readonly name: string | null;
+      readonly key: string;
+      readonly nonceHash: Uint8Array;
+      readonly sealedKey: string;
+      readonly expiredAtMs: number | null;
+      readonly usesRemaining: number | null;
+      readonly isPublic?: true;
+      readonly idempotency: Idempotency | null;
+    }
+  | {
+      readonly type: 'update-key';
+      readonly asker: Asker;
+      readonly key: EnrollmentKeyRecord;
+      readonly blob: string;
+      readonly name?: string | null | undefined;
+      readonly expiredAtMs?: number | null | undefined;
+      readonly usesRemaining?: number | null | undefined;
+    }
   | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
   /** `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever connected. */
-  | { readonly type: 'enroll'; readonly asker: Asker; readonly request: EnrollRequest; readonly key: EnrollmentKeyRecord; readonly existing: EnrolledBefore | null; readonly recoveryKeyHash: Uint8Array | null; readonly machineSecretHash: Uint8Array | null; readonly credentials: NodeCredentials; readonly aliasIds: readonly string[] }
+  | {
+      readonly type: 'enroll';
+      readonly asker: Asker;
+      readonly request: EnrollRequest;
+      readonly key: EnrollmentKeyRecord;
+      readonly existing: EnrolledBefore | null;
+      readonly recoveryKeyHash: Uint8Array | null;
+      readonly machineSecretHash: Uint8Array | null;
+      readonly credentials: NodeCredentials;
+      readonly aliasIds: readonly string[];
+    }
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
   /** The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an admin, ever higher. */

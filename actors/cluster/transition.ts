@@ -58,40 +58,125 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
   return { transition, owed: () => [], refreshed: (live, rows) => ({ ...rows, mesh: live.mesh }) };
 }
 
-function create(state: ClusterState, message: Said<'create'>, settings: ClusterSettings, nowMs: number): Step<ClusterState> {
-  if (state.record !== null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The cluster exists already.' })]);
-  const record: ClusterRecord = { id: state.id, name: message.name, ipv4Range: message.ipv4Range, ipv6Range: message.ipv6Range, nodeLimit: message.nodeLimit, nodeCount: 0, insertedAtMs: nowMs, updatedAtMs: nowMs };
+function create(
+  state: ClusterState,
+  message: Said<'create'>,
+  settings: ClusterSettings,
+  nowMs: number,
+): Step<ClusterState> {
+  if (state.record !== null)
+    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The cluster exists already.' })]);
+  const record: ClusterRecord = {
+    id: state.id,
+    name: message.name,
+    ipv4Range: message.ipv4Range,
+    ipv6Range: message.ipv6Range,
+    nodeLimit: message.nodeLimit,
+    nodeCount: 0,
+    insertedAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
   const resource = clusterResource(record, settings.vpnDomain);
-  const write: ColdWrite = { kind: 'cluster-created', id: record.id, name: record.name, ipv4Range: record.ipv4Range, ipv6Range: record.ipv6Range, nodeLimit: record.nodeLimit, atMs: nowMs };
-  return step({ ...state, record }, [{ ...cold(write), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+  const write: ColdWrite = {
+    kind: 'cluster-created',
+    id: record.id,
+    name: record.name,
+    ipv4Range: record.ipv4Range,
+    ipv6Range: record.ipv6Range,
+    nodeLimit: record.nodeLimit,
+    atMs: nowMs,
+  };
+  return step(
+    { ...state, record },
+    [{ ...cold(write), remember: remember(message.idempotency, resource) }],
+    [answer(message.asker, ok(resource))],
+  );
 }
 
-function limit(state: ClusterState, record: ClusterRecord, message: Said<'limit'>, settings: ClusterSettings, nowMs: number): Step<ClusterState> {
+function limit(
+  state: ClusterState,
+  record: ClusterRecord,
+  message: Said<'limit'>,
+  settings: ClusterSettings,
+  nowMs: number,
+): Step<ClusterState> {
   // Whether it has more nodes than that is for the rows to say: the count here is behind when another admin moves nodes in.
   const limited = { ...record, nodeLimit: message.nodeLimit, updatedAtMs: nowMs };
-  return step({ ...state, record: limited }, [cold({ kind: 'cluster-limited', cluster: record.id, nodeLimit: message.nodeLimit, atMs: nowMs })], [answer(message.asker, ok(clusterResource(limited, settings.vpnDomain)))]);
+  return step(
+    { ...state, record: limited },
+    [cold({ kind: 'cluster-limited', cluster: record.id, nodeLimit: message.nodeLimit, atMs: nowMs })],
+    [answer(message.asker, ok(clusterResource(limited, settings.vpnDomain)))],
+  );
 }
 
 function remove(state: ClusterState, record: ClusterRecord, message: Said<'delete'>): Step<ClusterState> {
-  return step(state, [cold({ kind: 'cluster-deleted', cluster: record.id })], [answer(message.asker, ok(null)), { type: 'stop' }]);
+  return step(
+    state,
+    [cold({ kind: 'cluster-deleted', cluster: record.id })],
+    [answer(message.asker, ok(null)), { type: 'stop' }],
+  );
 }
 
-function createKey(state: ClusterState, record: ClusterRecord, message: Said<'create-key'>, nowMs: number): Step<ClusterState> {
-  const key: EnrollmentKeyRecord = { id: message.id, cluster: record.id, clusterName: record.name, name: message.name, expiredAtMs: message.expiredAtMs, usesRemaining: message.usesRemaining, lastUsedAtMs: null, insertedAtMs: nowMs, updatedAtMs: nowMs };
+function createKey(
+  state: ClusterState,
+  record: ClusterRecord,
+  message: Said<'create-key'>,
+  nowMs: number,
+): Step<ClusterState> {
+  const key: EnrollmentKeyRecord = {
+    id: message.id,
+    cluster: record.id,
+    clusterName: record.name,
+    name: message.name,
+    expiredAtMs: message.expiredAtMs,
+    usesRemaining: message.usesRemaining,
+    lastUsedAtMs: null,
+    insertedAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
   const resource = enrollmentKeyResource(key, message.key);
-  const write: ColdWrite = { kind: 'key-created', id: key.id, cluster: record.id, name: key.name, nonceHash: message.nonceHash, sealedKey: message.sealedKey, expiredAtMs: key.expiredAtMs, usesRemaining: key.usesRemaining, ...(message.isPublic === true && { isPublic: true as const }), atMs: nowMs };
-  return step(state, [{ ...cold(write), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+  const write: ColdWrite = {
+    kind: 'key-created',
+    id: key.id,
+    cluster: record.id,
+    name: key.name,
+    nonceHash: message.nonceHash,
+    sealedKey: message.sealedKey,
+    expiredAtMs: key.expiredAtMs,
+    usesRemaining: key.usesRemaining,
+    ...(message.isPublic === true && { isPublic: true as const }),
+    atMs: nowMs,
+  };
+  return step(
+    state,
+    [{ ...cold(write), remember: remember(message.idempotency, resource) }],
+    [answer(message.asker, ok(resource))],
+  );
 }
 
 function updateKey(state: ClusterState, message: Said<'update-key'>, nowMs: number): Step<ClusterState> {
-  const fields = { ...(message.name === undefined ? {} : { name: message.name }), ...(message.expiredAtMs === undefined ? {} : { expiredAtMs: message.expiredAtMs }), ...(message.usesRemaining === undefined ? {} : { usesRemaining: message.usesRemaining }) };
+  const fields = {
+    ...(message.name === undefined ? {} : { name: message.name }),
+    ...(message.expiredAtMs === undefined ? {} : { expiredAtMs: message.expiredAtMs }),
+    ...(message.usesRemaining === undefined ? {} : { usesRemaining: message.usesRemaining }),
+  };
   const key = { ...message.key, ...fields, updatedAtMs: nowMs };
-  return step(state, [cold({ kind: 'key-updated', id: key.id, ...fields, atMs: nowMs })], [answer(message.asker, ok(enrollmentKeyResource(key, message.blob)))]);
+  return step(
+    state,
+    [cold({ kind: 'key-updated', id: key.id, ...fields, atMs: nowMs })],
+    [answer(message.asker, ok(enrollmentKeyResource(key, message.blob)))],
+  );
 }
 
 /** Nothing but `create` can be said to a cluster that is not stored. */
 function unborn(state: ClusterState, message: ClusterMessage): Step<ClusterState> {
-  return 'asker' in message ? step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }]) : step(state, [], [{ type: 'stop' }]);
+  return 'asker' in message
+    ? step(
+        state,
+        [],
+        [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }],
+      )
+    : step(state, [], [{ type: 'stop' }]);
 }
 
 function cold(write: ColdWrite): Change {

@@ -19,7 +19,14 @@ export interface ExecutionChange {
 /** Requests in the imperative, facts in the past tense. An `asker` is answered exactly once. */
 export type CommandMessage =
   /** The targets are the filter evaluated in one snapshot (C2); `executionIds` has one id a target. */
-  | { readonly type: 'create'; readonly asker: Asker; readonly command: CommandRecord; readonly targets: readonly Target[]; readonly executionIds: readonly ExecutionId[]; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'create';
+      readonly asker: Asker;
+      readonly command: CommandRecord;
+      readonly targets: readonly Target[];
+      readonly executionIds: readonly ExecutionId[];
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'executions-changed'; readonly changes: readonly ExecutionChange[] }
   | { readonly type: 'cancel'; readonly asker: Asker }
   | { readonly type: 'delete'; readonly asker: Asker }

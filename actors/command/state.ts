@@ -19,4 +19,14 @@ export interface CommandState {
 }
 
 /** The summary of a command that targets nothing, and of one that is not stored yet. */
-export const EMPTY_SUMMARY: CommandSummary = { total: 0, pending: 0, sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 };
+export const EMPTY_SUMMARY: CommandSummary = {
+  total: 0,
+  pending: 0,
+  sent: 0,
+  completed: 0,
+  succeeded: 0,
+  failed: 0,
+  cancelled: 0,
+  expired: 0,
+  dropped: 0,
+};

@@ -44,12 +44,16 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
 /** A command whose commit was in doubt may be stored without any node knowing: each looks for what it was not told of. */
 function owed(state: CommandState): readonly Effect[] {
   const nodes = new Set([...state.open.values()].flatMap((at) => (at.status === 'pending' ? [at.node] : [])));
-  return [...nodes].map((node) => ({ type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'rescan' } } }));
+  return [...nodes].map((node) => ({
+    type: 'tell',
+    told: { to: { kind: 'node', id: node }, message: { type: 'rescan' } },
+  }));
 }
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
 function create(state: CommandState, message: Said<'create'>): Step<CommandState> {
-  if (state.record !== null) return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The command exists already.' })]);
+  if (state.record !== null)
+    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The command exists already.' })]);
   const { command: record, targets, executionIds } = message;
   const open = new Map<ExecutionId, OpenAt>();
   const executions: { readonly id: ExecutionId; readonly node: OpenAt['node']; readonly clusterName: string }[] = [];
@@ -61,13 +65,29 @@ function create(state: CommandState, message: Said<'create'>): Step<CommandState
     open.set(execution.id, { node: execution.node, status: 'pending' });
     executions.push({ id: execution.id, node: execution.node, clusterName: execution.clusterName });
     events.push(createdEvent(execution));
-    notices.push({ type: 'execution-changed', execution: execution.id, command: record.id, node: execution.node, clusterName: execution.clusterName, status: 'pending', exitCode: null });
-    runs.push({ type: 'tell', told: { to: { kind: 'node', id: execution.node }, message: { type: 'run', executions: [execution] } } });
+    notices.push({
+      type: 'execution-changed',
+      execution: execution.id,
+      command: record.id,
+      node: execution.node,
+      clusterName: execution.clusterName,
+      status: 'pending',
+      exitCode: null,
+    });
+    runs.push({
+      type: 'tell',
+      told: { to: { kind: 'node', id: execution.node }, message: { type: 'run', executions: [execution] } },
+    });
   }
   if (targets.length > 0) notices.push({ type: 'events-stored' });
   const summary: CommandSummary = { ...EMPTY_SUMMARY, total: targets.length, pending: targets.length };
   const resource = commandResource(record, summary);
-  const change = { write: { kind: 'command-created' as const, command: record, executions }, events, notices, remember: remember(message.idempotency, resource) };
+  const change = {
+    write: { kind: 'command-created' as const, command: record, executions },
+    events,
+    notices,
+    remember: remember(message.idempotency, resource),
+  };
   const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : runs;
   return step({ id: state.id, record, summary, open }, [change], [answer(message.asker, ok(resource)), ...after]);
 }
@@ -89,27 +109,75 @@ function counted(state: CommandState, message: Said<'executions-changed'>): Step
 }
 
 /** The intent is stored for every open execution, then each node is told. */
-function cancel(state: CommandState, record: CommandRecord, message: Said<'cancel'>, nowMs: number): Step<CommandState> {
+function cancel(
+  state: CommandState,
+  record: CommandRecord,
+  message: Said<'cancel'>,
+  nowMs: number,
+): Step<CommandState> {
   const resource = commandResource(record, state.summary);
   if (state.open.size === 0) return step(state, [], [answer(message.asker, ok(resource)), { type: 'stop' }]);
-  const told = [...state.open].map(([execution, at]): Effect => ({ type: 'tell', told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], asker: null } } }));
-  return step(state, [{ write: { kind: 'command-cancel-requested', command: record.id, atMs: nowMs }, events: [], notices: [] }], [answer(message.asker, ok(resource)), ...told]);
+  const told = [...state.open].map(([execution, at]): Effect => ({
+    type: 'tell',
+    told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], asker: null } },
+  }));
+  return step(
+    state,
+    [{ write: { kind: 'command-cancel-requested', command: record.id, atMs: nowMs }, events: [], notices: [] }],
+    [answer(message.asker, ok(resource)), ...told],
+  );
 }
 
 /** Deletes the command with its executions, without events (spec). Refused while one is open. */
 function remove(state: CommandState, message: Said<'delete'>): Step<CommandState> {
   // Whether all have finished is for the rows to say: news of the last one may be lost with the database.
-  return step(state, [{ write: { kind: 'command-deleted', command: state.id }, events: [], notices: [{ type: 'command-removed', command: state.id }] }], [answer(message.asker, ok(null)), { type: 'stop' }]);
+  return step(
+    state,
+    [
+      {
+        write: { kind: 'command-deleted', command: state.id },
+        events: [],
+        notices: [{ type: 'command-removed', command: state.id }],
+      },
+    ],
+    [answer(message.asker, ok(null)), { type: 'stop' }],
+  );
 }
 
 /** As its row will be, to the millisecond: what later events say of it may come from either. */
-function openExecution(record: CommandRecord, id: ExecutionId, target: Said<'create'>['targets'][number]): OpenExecution {
-  return { id, command: record, node: target.node, clusterName: target.clusterName, status: 'pending', sentAtMs: null, cancelRequestedAtMs: null, insertedAtMs: record.insertedAtMs, updatedAtMs: record.insertedAtMs };
+function openExecution(
+  record: CommandRecord,
+  id: ExecutionId,
+  target: Said<'create'>['targets'][number],
+): OpenExecution {
+  return {
+    id,
+    command: record,
+    node: target.node,
+    clusterName: target.clusterName,
+    status: 'pending',
+    sentAtMs: null,
+    cancelRequestedAtMs: null,
+    insertedAtMs: record.insertedAtMs,
+    updatedAtMs: record.insertedAtMs,
+  };
 }
 
 function createdEvent(execution: OpenExecution): DomainEvent {
-  const moment = { status: 'pending' as const, exitCode: null, sentAtMs: null, completedAtMs: null, cancelledAtMs: null, updatedAtMs: execution.updatedAtMs };
-  return { type: 'edge.command_execution.created', subject: execution.id, atMs: execution.insertedAtMs, data: executionSnapshot(execution, moment) };
+  const moment = {
+    status: 'pending' as const,
+    exitCode: null,
+    sentAtMs: null,
+    completedAtMs: null,
+    cancelledAtMs: null,
+    updatedAtMs: execution.updatedAtMs,
+  };
+  return {
+    type: 'edge.command_execution.created',
+    subject: execution.id,
+    atMs: execution.insertedAtMs,
+    data: executionSnapshot(execution, moment),
+  };
 }
 
 function count(summary: CommandSummary, from: OpenAt['status'], change: ExecutionChange): CommandSummary {
@@ -120,5 +188,11 @@ function count(summary: CommandSummary, from: OpenAt['status'], change: Executio
 
 /** Nothing but `create` can be said to a command that is not stored. */
 function unborn(state: CommandState, message: CommandMessage): Step<CommandState> {
-  return 'asker' in message ? step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }]) : step(state, [], [{ type: 'stop' }]);
+  return 'asker' in message
+    ? step(
+        state,
+        [],
+        [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }],
+      )
+    : step(state, [], [{ type: 'stop' }]);
 }

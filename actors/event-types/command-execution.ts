@@ -56,42 +56,100 @@ const execution: ExecutionSnapshot = {
   inserted_at: EXAMPLE_TIMES.created,
   updated_at: EXAMPLE_TIMES.created,
 };
-const pending = { ...execution, status: 'pending', exit_code: null, sent_at: null, completed_at: null, cancelled_at: null } as const;
+const pending = {
+  ...execution,
+  status: 'pending',
+  exit_code: null,
+  sent_at: null,
+  completed_at: null,
+  cancelled_at: null,
+} as const;
 const sent = { ...pending, status: 'sent', sent_at: EXAMPLE_TIMES.sent, updated_at: EXAMPLE_TIMES.sent } as const;
-const completed = { ...sent, status: 'completed', exit_code: 0, completed_at: EXAMPLE_TIMES.ended, updated_at: EXAMPLE_TIMES.ended } as const;
+const completed = {
+  ...sent,
+  status: 'completed',
+  exit_code: 0,
+  completed_at: EXAMPLE_TIMES.ended,
+  updated_at: EXAMPLE_TIMES.ended,
+} as const;
 
 /** By type. What each fixes is the table "Status and timestamps per event" of the spec. */
 export const COMMAND_EXECUTION_EVENTS = {
   'edge.command_execution.created': eventType({
     description: 'A command was created and this node is one of its targets.',
-    data: ExecutionSnapshot.extend({ status: status('pending'), exit_code: noResult, sent_at: neverSent, completed_at: notCompleted, cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({
+      status: status('pending'),
+      exit_code: noResult,
+      sent_at: neverSent,
+      completed_at: notCompleted,
+      cancelled_at: notCancelled,
+    }),
     example: { time: EXAMPLE_TIMES.created, data: pending },
   }),
   'edge.command_execution.sent': eventType({
     description: 'The agent acknowledged that it has the execution in its journal.',
-    data: ExecutionSnapshot.extend({ status: status('sent'), exit_code: noResult, sent_at: sentAt, completed_at: notCompleted, cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({
+      status: status('sent'),
+      exit_code: noResult,
+      sent_at: sentAt,
+      completed_at: notCompleted,
+      cancelled_at: notCancelled,
+    }),
     example: { time: EXAMPLE_TIMES.sent, data: sent },
   }),
   'edge.command_execution.completed': eventType({
     description: 'The agent reported a result. The exit code tells success from failure; the output is in the record.',
-    data: ExecutionSnapshot.extend({ status: status('completed'), exit_code: z.int().describe(EXIT_CODE), sent_at: sentAt, completed_at: instantText('When the agent reported its result.'), cancelled_at: notCancelled }),
+    data: ExecutionSnapshot.extend({
+      status: status('completed'),
+      exit_code: z.int().describe(EXIT_CODE),
+      sent_at: sentAt,
+      completed_at: instantText('When the agent reported its result.'),
+      cancelled_at: notCancelled,
+    }),
     example: { time: EXAMPLE_TIMES.ended, data: completed },
   }),
   'edge.command_execution.cancelled': eventType({
-    description: 'The execution was cancelled, by request, because its agent was stopped, or because its machine lost it.',
+    description:
+      'The execution was cancelled, by request, because its agent was stopped, or because its machine lost it.',
     data: ExecutionSnapshot.extend({
-      status: status('cancelled'), exit_code: z.int().describe('143 when it was cancelled, 137 when its machine lost it.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: instantText('When it was cancelled.'),
+      status: status('cancelled'),
+      exit_code: z.int().describe('143 when it was cancelled, 137 when its machine lost it.'),
+      sent_at: sentOrNot,
+      completed_at: notCompleted,
+      cancelled_at: instantText('When it was cancelled.'),
     }),
-    example: { time: EXAMPLE_TIMES.ended, data: { ...sent, status: 'cancelled', exit_code: 143, cancelled_at: EXAMPLE_TIMES.ended, updated_at: EXAMPLE_TIMES.ended } },
+    example: {
+      time: EXAMPLE_TIMES.ended,
+      data: {
+        ...sent,
+        status: 'cancelled',
+        exit_code: 143,
+        cancelled_at: EXAMPLE_TIMES.ended,
+        updated_at: EXAMPLE_TIMES.ended,
+      },
+    },
   }),
   'edge.command_execution.expired': eventType({
-    description: 'The execution passed its expiry before it was over. One that its agent had acknowledged by then keeps its sent_at, and is ended there.',
-    data: ExecutionSnapshot.extend({ status: status('expired'), exit_code: noResult, expired_at: instantText('When it expired.'), sent_at: sentOrNot, completed_at: notCompleted, cancelled_at: notCancelled }),
-    example: { time: EXAMPLE_TIMES.ended, data: { ...pending, status: 'expired', expired_at: '2026-01-15T10:00:01.000Z', updated_at: EXAMPLE_TIMES.ended } },
+    description:
+      'The execution passed its expiry before it was over. One that its agent had acknowledged by then keeps its sent_at, and is ended there.',
+    data: ExecutionSnapshot.extend({
+      status: status('expired'),
+      exit_code: noResult,
+      expired_at: instantText('When it expired.'),
+      sent_at: sentOrNot,
+      completed_at: notCompleted,
+      cancelled_at: notCancelled,
+    }),
+    example: {
+      time: EXAMPLE_TIMES.ended,
+      data: { ...pending, status: 'expired', expired_at: '2026-01-15T10:00:01.000Z', updated_at: EXAMPLE_TIMES.ended },
+    },
   }),
   'edge.command_execution.pruned': eventType({
     description: 'A finished execution was deleted because it was older than the retention. Tells what it was.',
-    data: ExecutionSnapshot.extend({ status: z.enum(['completed', 'cancelled', 'expired', 'dropped']).describe('How it had ended.') }),
+    data: ExecutionSnapshot.extend({
+      status: z.enum(['completed', 'cancelled', 'expired', 'dropped']).describe('How it had ended.'),
+    }),
     example: { time: EXAMPLE_TIMES.pruned, data: completed },
   }),
 };

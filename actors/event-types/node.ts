@@ -52,10 +52,14 @@ export const NODE_EVENTS = {
   'edge.node.registered': eventType({
     description: 'A node with a new id enrolled for the first time.',
     data: NodeSnapshot,
-    example: { time: EXAMPLE_TIMES.enrolled, data: { ...node, status: 'unreachable', last_seen_at: null, updated_at: EXAMPLE_TIMES.enrolled } },
+    example: {
+      time: EXAMPLE_TIMES.enrolled,
+      data: { ...node, status: 'unreachable', last_seen_at: null, updated_at: EXAMPLE_TIMES.enrolled },
+    },
   }),
   'edge.node.reregistered': eventType({
-    description: 'A node that was known before enrolled again, or its agent came back and said something new of itself.',
+    description:
+      'A node that was known before enrolled again, or its agent came back and said something new of itself.',
     data: NodeSnapshot,
     example: { time: EXAMPLE_TIMES.created, data: node },
   }),
@@ -65,7 +69,8 @@ export const NODE_EVENTS = {
     example: { time: EXAMPLE_TIMES.created, data: { ...node, previous_version: '0.0.9' } },
   }),
   'edge.node.status_changed': eventType({
-    description: 'The health of a node changed among healthy, unhealthy and unreachable. Every admin that observes it publishes its own; those agree in node_id, previous_status, status and time.',
+    description:
+      'The health of a node changed among healthy, unhealthy and unreachable. Every admin that observes it publishes its own; those agree in node_id, previous_status, status and time.',
     data: NodeSnapshot.extend({ previous_status: status.describe('Its health before.') }),
     example: { time: EXAMPLE_TIMES.created, data: { ...node, previous_status: 'unreachable' } },
   }),

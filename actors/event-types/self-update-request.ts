@@ -13,14 +13,18 @@ export const SELF_UPDATE_REQUEST_EVENTS = {
     data: z.strictObject({
       self_update_request_id: id('The request.'),
       status: z.literal('completed').describe('How far it is: always this.'),
-      targeting: z.strictObject({
-        type: z.enum(['all', 'nodes', 'clusters']),
-        node_ids: z.array(z.guid()).optional(),
-        cluster_names: z.array(z.string()).optional(),
-        cluster_filters: filters.optional(),
-        node_filters: filters.optional(),
-      }).describe('Whom it was for, as it was asked.'),
-      summary: z.strictObject({ total: count, triggered: count, failed: count }).describe('How many nodes it reached, and how it went.'),
+      targeting: z
+        .strictObject({
+          type: z.enum(['all', 'nodes', 'clusters']),
+          node_ids: z.array(z.guid()).optional(),
+          cluster_names: z.array(z.string()).optional(),
+          cluster_filters: filters.optional(),
+          node_filters: filters.optional(),
+        })
+        .describe('Whom it was for, as it was asked.'),
+      summary: z
+        .strictObject({ total: count, triggered: count, failed: count })
+        .describe('How many nodes it reached, and how it went.'),
       inserted_at: instantText('When it was asked.'),
       updated_at: instantText('When it was over.'),
     }),

@@ -40,7 +40,10 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
     ask<T>(build: (asker: Asker) => Addressed): Promise<Result<T>> {
       return new Promise((resolve) => {
         last += 1;
-        waiting.set(last, { resolve: resolve as (result: Result<unknown>) => void, deadlineMs: clock.nowMs() + ASK_MS_MAX });
+        waiting.set(last, {
+          resolve: resolve as (result: Result<unknown>) => void,
+          deadlineMs: clock.nowMs() + ASK_MS_MAX,
+        });
         if (!sweeping) {
           sweeping = true;
           clock.after(ASK_SWEEP_MS, sweep);

@@ -4,7 +4,16 @@ import type { ExecutionStatus } from '../resources.ts';
 
 export type Notice =
   /** `again`: it may have been told before, so whoever counts leaves it out. */
-  | { readonly type: 'execution-changed'; readonly execution: ExecutionId; readonly command: CommandId; readonly node: NodeId; readonly clusterName: string; readonly status: ExecutionStatus; readonly exitCode: number | null; readonly again?: boolean }
+  | {
+      readonly type: 'execution-changed';
+      readonly execution: ExecutionId;
+      readonly command: CommandId;
+      readonly node: NodeId;
+      readonly clusterName: string;
+      readonly status: ExecutionStatus;
+      readonly exitCode: number | null;
+      readonly again?: boolean;
+    }
   /** Any field of the node that clients see, except `last_seen_at`. */
   | { readonly type: 'node-changed'; readonly node: NodeId }
   | { readonly type: 'node-removed'; readonly node: NodeId }

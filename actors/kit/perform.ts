@@ -3,7 +3,17 @@ import { actorFields, type Address, type Addressed, type Message } from '../mess
 import type { NodeMessage } from '../node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from './ports.ts';
-import type { Clock, Committer, GatewayLink, Loader, Log, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
+import type {
+  Clock,
+  Committer,
+  GatewayLink,
+  Loader,
+  Log,
+  MeshWatch,
+  SessionLink,
+  SshVerifier,
+  WebhookPosts,
+} from './ports.ts';
 import type { Effect } from './step.ts';
 import type { Tracer } from './tracer.ts';
 
@@ -107,7 +117,12 @@ export class Performer {
     if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame);
     let isLate = false;
     this.#ports.whenOwned(this.#self, () => {
-      if (isLate) this.#tellSelf({ type: 'delivery-withheld', session, executions: frame.deliveries.map((delivery) => delivery.execution) });
+      if (isLate)
+        this.#tellSelf({
+          type: 'delivery-withheld',
+          session,
+          executions: frame.deliveries.map((delivery) => delivery.execution),
+        });
       else this.#ports.sessions.send(session, frame);
     });
     isLate = true;
@@ -116,17 +131,21 @@ export class Performer {
   #remind(key: string, afterMs: number, message: Message): void {
     this.#reminders ??= new Map();
     this.#reminders.get(key)?.();
-    this.#reminders.set(key, this.#ports.clock.after(afterMs, () => {
-      this.#reminders?.delete(key);
-      this.#report(message);
-    }));
+    this.#reminders.set(
+      key,
+      this.#ports.clock.after(afterMs, () => {
+        this.#reminders?.delete(key);
+        this.#report(message);
+      }),
+    );
   }
 
   async #loadOpen(limit: number, except: readonly string[]): Promise<void> {
     const self = this.#self;
     if (self.kind !== 'node') return;
     const loaded = await this.#untilLoaded(() => this.#ports.loader.openExecutions(self.id, limit, except));
-    if (loaded !== null) this.#tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
+    if (loaded !== null)
+      this.#tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
   }
 
   async #lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage): Promise<void> {
@@ -138,7 +157,8 @@ export class Performer {
 
   async #loadDeliveries({ load, after, limit }: Extract<Effect, { type: 'load-deliveries' }>): Promise<void> {
     const loaded = await this.#untilLoaded(() => this.#ports.loader.deliveries(this.#self.id, after, limit));
-    if (loaded !== null && !this.#ended) this.#report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
+    if (loaded !== null && !this.#ended)
+      this.#report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
   }
 
   async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {

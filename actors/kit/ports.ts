@@ -18,7 +18,24 @@ import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading, OpenExecution, W
 import type { Attempt, DeliveryRef } from '../webhook/delivery.ts';
 import type { WebhookState } from '../webhook/state.ts';
 import type { Refusal, Result } from '../refusal.ts';
-import type { AdminClusterResource, AdminResource, AliasResource, ClusterHostNames, ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, MyAdminClusterResource, NodeResource, NodeStatus, SshPublicKeyResource, SshRecordingResource, SshUsernameResource, WebhookDeliveryResource, WebhookResource } from '../resources.ts';
+import type {
+  AdminClusterResource,
+  AdminResource,
+  AliasResource,
+  ClusterHostNames,
+  ClusterResource,
+  CommandResource,
+  EnrollmentKeyResource,
+  ExecutionResource,
+  MyAdminClusterResource,
+  NodeResource,
+  NodeStatus,
+  SshPublicKeyResource,
+  SshRecordingResource,
+  SshUsernameResource,
+  WebhookDeliveryResource,
+  WebhookResource,
+} from '../resources.ts';
 import type { Target, Targeting } from '../targeting.ts';
 import type { Lease } from './behaviour.ts';
 import type { Asker } from './asker.ts';
@@ -70,11 +87,19 @@ export interface Loader {
   command(id: CommandId): Promise<CommandState | null>;
   webhook(id: string): Promise<WebhookState | null>;
   /** Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there are others. */
-  deliveries(webhook: string, after: string | null, limit: number): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
+  deliveries(
+    webhook: string,
+    after: string | null,
+    limit: number,
+  ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
   /** Commands that have open executions. */
   openCommands(): Promise<readonly CommandId[]>;
   /** Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others. */
-  openExecutions(node: NodeId, limit: number, except: readonly string[]): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
+  openExecutions(
+    node: NodeId,
+    limit: number,
+    except: readonly string[],
+  ): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
   /** Those of the named executions that are open and belong to this node. */
   findOpen(node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]>;
 }
@@ -121,7 +146,10 @@ export interface SshVerifier {
   /** What a login comes to. Takes as long for a username that does not exist as for a wrong password. Null: the database does not answer. Never rejects. */
   verify(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome | null>;
   /** Those of the named usernames and keys that do not open this node any more. Rejects with DatabaseUnavailable. */
-  gone(node: NodeId, grants: readonly SshGrant[]): Promise<{ readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }>;
+  gone(
+    node: NodeId,
+    grants: readonly SshGrant[],
+  ): Promise<{ readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }>;
   /** Counts a login that was refused without a look. */
   limited(): void;
 }
@@ -171,7 +199,9 @@ export interface Reads {
   freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
   /** Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not exist with no error: it simply matches nothing. */
   targets(targeting: Targeting): Promise<readonly Target[]>;
-  executionNode(id: ExecutionId): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
+  executionNode(
+    id: ExecutionId,
+  ): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
   aliasNode(id: string): Promise<NodeId | null>;
   /** The node that an SSH username opens. */
   sshUsernameNode(id: string): Promise<NodeId | null>;
@@ -189,7 +219,10 @@ export interface Reads {
   delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
   remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
-  eventsAfter(cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
+  eventsAfter(
+    cursor: string | null,
+    limit: number,
+  ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
   /** Answers when the database does, for health. */
   ping(): Promise<void>;
 }
@@ -204,7 +237,13 @@ export interface Tails {
    * `onRenewed`: the node's session is another one, on which nothing comes of this stream: it has to be opened anew.
    * The returned function stops the stream. Null when the node has no live session here.
    */
-  open(node: NodeId, execution: ExecutionId, offset: number, onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void, onRenewed: () => void): (() => void) | null;
+  open(
+    node: NodeId,
+    execution: ExecutionId,
+    offset: number,
+    onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void,
+    onRenewed: () => void,
+  ): (() => void) | null;
 }
 
 /** Secrets: random, hashed and sealed. */

@@ -37,7 +37,13 @@ export class TransitionFailed<M> extends Error {
  * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for one commit.
  * A message with an asker and a cold write stand alone, so that their refusal has one owner.
  */
-export function decideRound<S, M extends KitMessage>(behaviour: Behaviour<S, M>, state: S, mailbox: Mailbox<M>, nowMs: number, messagesMax: number = ROUND_MESSAGES_MAX): Round<S, M> {
+export function decideRound<S, M extends KitMessage>(
+  behaviour: Behaviour<S, M>,
+  state: S,
+  mailbox: Mailbox<M>,
+  nowMs: number,
+  messagesMax: number = ROUND_MESSAGES_MAX,
+): Round<S, M> {
   const messages: M[] = [];
   let changes: readonly Change[] = [];
   let effects: readonly Effect[] = [];
@@ -58,7 +64,14 @@ export function decideRound<S, M extends KitMessage>(behaviour: Behaviour<S, M>,
   return { state: next, changes, effects, messages, alone: false };
 }
 
-function decide<S, M extends KitMessage>(behaviour: Behaviour<S, M>, state: S, message: M, nowMs: number, mailbox: Mailbox<M>, before: readonly M[]): Step<S> {
+function decide<S, M extends KitMessage>(
+  behaviour: Behaviour<S, M>,
+  state: S,
+  message: M,
+  nowMs: number,
+  mailbox: Mailbox<M>,
+  before: readonly M[],
+): Step<S> {
   try {
     return behaviour.transition(state, message, nowMs);
   } catch (cause) {

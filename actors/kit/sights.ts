@@ -68,9 +68,28 @@ export interface DatabaseSight {
   readonly longestTransactionMs: number;
   readonly waitingForLocks: number;
   readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
-  readonly tables: readonly { readonly name: string; readonly rows: number; readonly deadRows: number; readonly bytes: number; readonly sequentialScans: number; readonly indexScans: number }[];
-  readonly channels: readonly { readonly name: string; readonly admin: string | null; readonly epoch: number; readonly leaseMs: number | null; readonly backlog: number }[];
-  readonly leases: readonly { readonly cluster: string; readonly nodes: number; readonly admin: string | null; readonly epoch: number; readonly leaseMs: number }[];
+  readonly tables: readonly {
+    readonly name: string;
+    readonly rows: number;
+    readonly deadRows: number;
+    readonly bytes: number;
+    readonly sequentialScans: number;
+    readonly indexScans: number;
+  }[];
+  readonly channels: readonly {
+    readonly name: string;
+    readonly admin: string | null;
+    readonly epoch: number;
+    readonly leaseMs: number | null;
+    readonly backlog: number;
+  }[];
+  readonly leases: readonly {
+    readonly cluster: string;
+    readonly nodes: number;
+    readonly admin: string | null;
+    readonly epoch: number;
+    readonly leaseMs: number;
+  }[];
   readonly leaseCount: number;
   readonly admins: readonly { readonly name: string; readonly version: string; readonly seenMs: number }[];
 }

@@ -27,10 +27,17 @@ const RECOVER_MS = 100;
 /** Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's round. */
 const STALE_MS = 250;
 
-const INTERNAL_ERROR: Refusal = { code: 'internal_error', message: 'Something went wrong. The log has it under the request id.' };
+const INTERNAL_ERROR: Refusal = {
+  code: 'internal_error',
+  message: 'Something went wrong. The log has it under the request id.',
+};
 
 /** A write was refused because another admin owns the cluster now. */
-export const STALE_EPOCH: Refusal = { code: 'service_unavailable', message: 'Another admin owns this cluster now. Try again shortly.', retryAfterSeconds: 1 };
+export const STALE_EPOCH: Refusal = {
+  code: 'service_unavailable',
+  message: 'Another admin owns this cluster now. Try again shortly.',
+  retryAfterSeconds: 1,
+};
 
 /** Where nact keeps an actor. */
 export interface ActorPlace {
@@ -86,7 +93,12 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   constructor(plan: ActorPlan<S, M>, place: ActorPlace, initialState: S) {
     this.#plan = plan;
     this.state = initialState;
-    this.#ref = nactSpawn(place.parent as ActorSystemRef, (state: S, _wake: 'wake') => this.#handle(state), place.name, { initialState, onCrash: STOP_ON_CRASH as never });
+    this.#ref = nactSpawn(
+      place.parent as ActorSystemRef,
+      (state: S, _wake: 'wake') => this.#handle(state),
+      place.name,
+      { initialState, onCrash: STOP_ON_CRASH as never },
+    );
     if (plan.mailbox.size() > 0) this.wake();
   }
 
@@ -139,9 +151,15 @@ class Actor<S, M extends KitMessage> implements RunningActor {
       try {
         refused = await this.#plan.committer.commit(this.#plan.lease(state), round.changes);
       } catch (error) {
-        return this.#turned(error instanceof DatabaseUnavailable ? await this.#inDoubt(state, round) : this.#unstorable(state, round, error));
+        return this.#turned(
+          error instanceof DatabaseUnavailable
+            ? await this.#inDoubt(state, round)
+            : this.#unstorable(state, round, error),
+        );
       }
-      return this.#turned(refused.length === 0 ? this.#performed(round) : await this.#afterRefusal(state, round, refused));
+      return this.#turned(
+        refused.length === 0 ? this.#performed(round) : await this.#afterRefusal(state, round, refused),
+      );
     } catch (error) {
       throw this.#crashing(error);
     }
@@ -221,7 +239,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     }
     plan.perform(round.effects);
     const without = new Set(refused.map((one) => one.change));
-    for (const change of round.changes) if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
+    for (const change of round.changes)
+      if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
     plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
     return this.#recovered(round.state);
   }

@@ -49,7 +49,13 @@ export type Effect =
   /** Requests of this webhook that are under way are cut. */
   | { readonly type: 'cut-posts' }
   /** Asks the rows about a login: comes back as `ssh-verified`. */
-  | { readonly type: 'verify-ssh'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
+  | {
+      readonly type: 'verify-ssh';
+      readonly session: SessionId;
+      readonly attempt: number;
+      readonly username: string;
+      readonly credential: SshCredential;
+    }
   /** A login was refused without a look, for there were too many: it is counted. */
   | { readonly type: 'limit-ssh' }
   /** Which of these are gone? They come back as `ssh-grants-checked`. */

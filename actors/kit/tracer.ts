@@ -56,7 +56,7 @@ export function createTracer(sink: SpanSink | null): Tracer {
     isOn: sink !== null,
     begin(parent) {
       const traceId = parent?.traceId ?? newTraceId();
-      const sampled = sink === null ? parent?.sampled ?? false : sink.samples(traceId, parent?.sampled ?? null);
+      const sampled = sink === null ? (parent?.sampled ?? false) : sink.samples(traceId, parent?.sampled ?? null);
       return { context: { traceId, spanId: newSpanId(), sampled }, parentSpanId: parent?.spanId ?? null };
     },
     ended(span) {

@@ -16,41 +16,87 @@ import { seen } from './status.ts';
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** Adds an alias. A name taken in the cluster is refused by its constraint. */
-export function createAlias(state: NodeState, message: Said<'create-alias'>, domain: string, nowMs: number): Step<NodeState> {
+export function createAlias(
+  state: NodeState,
+  message: Said<'create-alias'>,
+  domain: string,
+  nowMs: number,
+): Step<NodeState> {
   const { record } = state;
   const alias = { id: message.id, name: message.name };
   const resource = aliasResource(alias, record, domain, nowMs);
-  const write = { kind: 'alias-created' as const, id: alias.id, node: record.id, cluster: record.cluster, name: alias.name, atMs: nowMs };
-  return step({ ...state, aliases: [...state.aliases, alias] }, [{ write, events: [], notices: changed(state), remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+  const write = {
+    kind: 'alias-created' as const,
+    id: alias.id,
+    node: record.id,
+    cluster: record.cluster,
+    name: alias.name,
+    atMs: nowMs,
+  };
+  return step(
+    { ...state, aliases: [...state.aliases, alias] },
+    [{ write, events: [], notices: changed(state), remember: remember(message.idempotency, resource) }],
+    [answer(message.asker, ok(resource))],
+  );
 }
 
 /** Removes an alias of this node. */
 export function deleteAlias(state: NodeState, message: Said<'delete-alias'>): Step<NodeState> {
   const aliases = state.aliases.filter((alias) => alias.id !== message.id);
-  if (aliases.length === state.aliases.length) return step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' })]);
-  return step({ ...state, aliases }, [{ write: { kind: 'alias-deleted', id: message.id }, events: [], notices: changed(state) }], [answer(message.asker, ok(null))]);
+  if (aliases.length === state.aliases.length)
+    return step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' })]);
+  return step(
+    { ...state, aliases },
+    [{ write: { kind: 'alias-deleted', id: message.id }, events: [], notices: changed(state) }],
+    [answer(message.asker, ok(null))],
+  );
 }
 
 /** Stores a new recovery key in place of an older one; its text is answered this once. */
 export function setRecoveryKey(state: NodeState, message: Said<'set-recovery-key'>, nowMs: number): Step<NodeState> {
   const { record } = state;
   const resource = { recovery_key: encodeRecoveryKey(record.id, message.key) };
-  const write = { kind: 'recovery-key-set' as const, node: record.id, cluster: record.cluster, keyHash: message.keyHash, atMs: nowMs };
-  return step(state, [{ write, events: [], notices: [], remember: remember(message.idempotency, resource) }], [answer(message.asker, ok(resource))]);
+  const write = {
+    kind: 'recovery-key-set' as const,
+    node: record.id,
+    cluster: record.cluster,
+    keyHash: message.keyHash,
+    atMs: nowMs,
+  };
+  return step(
+    state,
+    [{ write, events: [], notices: [], remember: remember(message.idempotency, resource) }],
+    [answer(message.asker, ok(resource))],
+  );
 }
 
 /** Removes the recovery key; none is a refusal by its guard. */
 export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery-key'>): Step<NodeState> {
-  return step(state, [{ write: { kind: 'recovery-key-cleared', node: state.record.id }, events: [], notices: [] }], [answer(message.asker, ok(null))]);
+  return step(
+    state,
+    [{ write: { kind: 'recovery-key-cleared', node: state.record.id }, events: [], notices: [] }],
+    [answer(message.asker, ok(null))],
+  );
 }
 
 /** Moves the node. Its recovery key goes in the same transaction (E2); its agent says hello again and learns the new cluster. */
-export function changeCluster(state: NodeState, message: Said<'change-cluster'>, domain: string, nowMs: number): Step<NodeState> {
+export function changeCluster(
+  state: NodeState,
+  message: Said<'change-cluster'>,
+  domain: string,
+  nowMs: number,
+): Step<NodeState> {
   const { record } = state;
-  if (record.cluster === message.to) return step(state, [], [answer(message.asker, ok(nodeResource(record, state.aliases, domain)))]);
+  if (record.cluster === message.to)
+    return step(state, [], [answer(message.asker, ok(nodeResource(record, state.aliases, domain)))]);
   const moved = { ...seen(state, nowMs), cluster: message.to, clusterName: message.toName, updatedAtMs: nowMs };
   const write = { kind: 'node-moved' as const, node: record.id, from: record.cluster, to: message.to, atMs: nowMs };
-  const event = { type: 'edge.node.cluster_changed' as const, subject: record.id, atMs: nowMs, data: { ...nodeSnapshot(moved), previous_cluster_name: record.clusterName } };
+  const event = {
+    type: 'edge.node.cluster_changed' as const,
+    subject: record.id,
+    atMs: nowMs,
+    data: { ...nodeSnapshot(moved), previous_cluster_name: record.clusterName },
+  };
   const effects: Effect[] = [
     ...renewal(state, message.to),
     { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
@@ -72,7 +118,17 @@ export function remove(state: NodeState, message: Said<'delete'>, nowMs: number)
     answer(message.asker, ok(null)),
     { type: 'stop' },
   ];
-  return step(state, [{ write: { kind: 'node-deleted', node: record.id, atMs: nowMs }, events: [], notices: [{ type: 'node-removed', node: record.id }] }], effects);
+  return step(
+    state,
+    [
+      {
+        write: { kind: 'node-deleted', node: record.id, atMs: nowMs },
+        events: [],
+        notices: [{ type: 'node-removed', node: record.id }],
+      },
+    ],
+    effects,
+  );
 }
 
 /**
@@ -92,7 +148,15 @@ export function forget(state: NodeState, nowMs: number): Step<NodeState> {
 
 /** Someone else changed this node's rows under it: its session ends and it starts again from them. */
 export function revoked(state: NodeState, reason: string): Step<NodeState> {
-  return step(state, [], [...hangUp(state, CLOSE.revoked, reason), { type: 'stop' }, { type: 'revive', address: { kind: 'node', id: state.record.id } }]);
+  return step(
+    state,
+    [],
+    [
+      ...hangUp(state, CLOSE.revoked, reason),
+      { type: 'stop' },
+      { type: 'revive', address: { kind: 'node', id: state.record.id } },
+    ],
+  );
 }
 
 /** The answer to keep under the client's key, when it gave one. */

@@ -16,17 +16,52 @@ export function asked(state: NodeState, message: Said<'executions-asked'>): Step
 }
 
 /** What the rows say: over is settled, asked to cancel is cancelled, and of the rest each is told for how long it may still start. */
-export function answered(state: NodeState, message: Said<'executions-looked-up'>, question: Said<'executions-asked'>, nowMs: number, decide: Decide): Step<NodeState> {
+export function answered(
+  state: NodeState,
+  message: Said<'executions-looked-up'>,
+  question: Said<'executions-asked'>,
+  nowMs: number,
+  decide: Decide,
+): Step<NodeState> {
   // Who asks about them has them, as if it acknowledged them now.
-  const next = lookedUp(state, { ...message, retry: { type: 'executions-acknowledged', session: question.session, executions: message.asked } }, nowMs, decide);
+  const next = lookedUp(
+    state,
+    { ...message, retry: { type: 'executions-acknowledged', session: question.session, executions: message.asked } },
+    nowMs,
+    decide,
+  );
   if (state.session === null || state.session.id !== question.session) return next;
   const rows = message.executions.filter(({ id }) => next.state.open.has(id));
-  const isCancelled = ({ id, cancelRequestedAtMs }: (typeof rows)[number]) => (next.state.open.get(id)?.cancelRequestedAtMs ?? cancelRequestedAtMs) !== null;
-  const cancelled = rows.filter((row) => isCancelled(row) && next.state.open.get(row.id)?.cancelRequestedAtMs === null).map(({ id }) => id);
-  const executions = rows.filter((row) => !isCancelled(row)).map(({ id, command }): StillOpen => ({ execution: id, expires_in_ms: command.expiredAtMs === null ? null : Math.max(0, command.expiredAtMs - nowMs) }));
+  const isCancelled = ({ id, cancelRequestedAtMs }: (typeof rows)[number]) =>
+    (next.state.open.get(id)?.cancelRequestedAtMs ?? cancelRequestedAtMs) !== null;
+  const cancelled = rows
+    .filter((row) => isCancelled(row) && next.state.open.get(row.id)?.cancelRequestedAtMs === null)
+    .map(({ id }) => id);
+  const executions = rows
+    .filter((row) => !isCancelled(row))
+    .map(({ id, command }): StillOpen => ({
+      execution: id,
+      expires_in_ms: command.expiredAtMs === null ? null : Math.max(0, command.expiredAtMs - nowMs),
+    }));
   const effects: readonly Effect[] = [
-    ...(cancelled.length > 0 ? [{ type: 'send' as const, session: question.session, frame: { type: 'cancel' as const, executions: cancelled } }] : []),
-    ...(executions.length > 0 ? [{ type: 'send' as const, session: question.session, frame: { type: 'still-open' as const, ask: question.ask, executions } }] : []),
+    ...(cancelled.length > 0
+      ? [
+          {
+            type: 'send' as const,
+            session: question.session,
+            frame: { type: 'cancel' as const, executions: cancelled },
+          },
+        ]
+      : []),
+    ...(executions.length > 0
+      ? [
+          {
+            type: 'send' as const,
+            session: question.session,
+            frame: { type: 'still-open' as const, ask: question.ask, executions },
+          },
+        ]
+      : []),
   ];
   return step(next.state, next.changes, [...next.effects, ...effects]);
 }

@@ -63,7 +63,11 @@ export function deliver(state: NodeState, nowMs: number): Step<NodeState> {
     const delivered = new Set(state.session.delivered);
     for (const execution of chosen) delivered.add(execution.id);
     next = { ...state, session: { ...state.session, delivered } };
-    effects.push({ type: 'send', session: state.session.id, frame: { type: 'deliver', deliveries: chosen.map((execution) => delivery(execution, nowMs)) } });
+    effects.push({
+      type: 'send',
+      session: state.session.id,
+      frame: { type: 'deliver', deliveries: chosen.map((execution) => delivery(execution, nowMs)) },
+    });
   }
   if (next.backlog && next.loading === false && next.open.size <= OPEN_EXECUTIONS_MAX / 2) {
     effects.push({ type: 'load-open', limit: OPEN_EXECUTIONS_MAX - next.open.size, except: [...next.open.keys()] });
@@ -73,7 +77,12 @@ export function deliver(state: NodeState, nowMs: number): Step<NodeState> {
 }
 
 /** Sends again what was decided and not sent. */
-export function withheld(state: NodeState, session: LiveSession, executions: readonly ExecutionId[], nowMs: number): Step<NodeState> {
+export function withheld(
+  state: NodeState,
+  session: LiveSession,
+  executions: readonly ExecutionId[],
+  nowMs: number,
+): Step<NodeState> {
   const delivered = new Set(session.delivered);
   for (const id of executions) if (state.open.get(id)?.status === 'pending') delivered.delete(id);
   return deliver({ ...state, session: { ...session, delivered } }, nowMs);
@@ -86,7 +95,8 @@ function choose(state: NodeState): readonly OpenExecution[] {
   const chosen: OpenExecution[] = [];
   for (const execution of state.open.values()) {
     if (room <= 0) break;
-    if (execution.status !== 'pending' || execution.cancelRequestedAtMs !== null || delivered.has(execution.id)) continue;
+    if (execution.status !== 'pending' || execution.cancelRequestedAtMs !== null || delivered.has(execution.id))
+      continue;
     chars += execution.command.text.length;
     if (chosen.length > 0 && chars > DELIVER_TEXT_CHARS_MAX) break;
     chosen.push(execution);

@@ -37,12 +37,35 @@ export function loaded(state: NodeState, message: Said<'executions-loaded'>, now
   const ended = changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : []));
   const missed = missing(without({ ...state, loading: false }, ended), open, nowMs);
   const over = new Set(missed.changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : [])));
-  const next = deliver(withOpen(missed.state, open.filter(({ id }) => !over.has(id)), more), nowMs);
-  return step(next.state, [...changes, ...missed.changes], [...toAgent(state, 'settle', settle), ...missed.effects, ...cancelsOwed(next.state, open.map((execution) => execution.id)), ...next.effects]);
+  const next = deliver(
+    withOpen(
+      missed.state,
+      open.filter(({ id }) => !over.has(id)),
+      more,
+    ),
+    nowMs,
+  );
+  return step(
+    next.state,
+    [...changes, ...missed.changes],
+    [
+      ...toAgent(state, 'settle', settle),
+      ...missed.effects,
+      ...cancelsOwed(
+        next.state,
+        open.map((execution) => execution.id),
+      ),
+      ...next.effects,
+    ],
+  );
 }
 
 /** The agent has these in its journal: they are sent (C4). */
-export function acknowledged(state: NodeState, message: Said<'executions-acknowledged'>, nowMs: number): Step<NodeState> {
+export function acknowledged(
+  state: NodeState,
+  message: Said<'executions-acknowledged'>,
+  nowMs: number,
+): Step<NodeState> {
   const known = message.executions.filter((id) => state.open.has(id));
   const lookUp = unknown(state, message.executions, message);
   const marked = markSent(state, known, nowMs);
@@ -60,9 +83,16 @@ export function finished(state: NodeState, message: Said<'results-arrived'>, now
     confirmed.add(result.execution);
     changes.push(ending(execution, result, nowMs));
   }
-  const lookUp = unknown(state, message.results.map((result) => result.execution), message);
+  const lookUp = unknown(
+    state,
+    message.results.map((result) => result.execution),
+    message,
+  );
   const next = deliver(without(state, [...confirmed]), nowMs);
-  const confirm: readonly Effect[] = confirmed.size === 0 ? [] : [{ type: 'send', session: message.session, frame: { type: 'confirm', executions: [...confirmed] } }];
+  const confirm: readonly Effect[] =
+    confirmed.size === 0
+      ? []
+      : [{ type: 'send', session: message.session, frame: { type: 'confirm', executions: [...confirmed] } }];
   return step(next.state, changes, [...confirm, ...lookUp, ...next.effects]);
 }
 
@@ -75,7 +105,12 @@ export function outputPart(state: NodeState, message: Said<'output-part-arrived'
 }
 
 /** What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it (C8). */
-export function lookedUp(state: NodeState, message: Said<'executions-looked-up'>, nowMs: number, decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>): Step<NodeState> {
+export function lookedUp(
+  state: NodeState,
+  message: Said<'executions-looked-up'>,
+  nowMs: number,
+  decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>,
+): Step<NodeState> {
   const { asked, retry } = message;
   const found = new Set(message.executions.map((execution) => execution.id).filter((id) => !state.over.has(id)));
   const gone = asked.filter((id) => !found.has(id));
@@ -85,11 +120,20 @@ export function lookedUp(state: NodeState, message: Said<'executions-looked-up'>
   const adopted = adopt(without(state, gone), message.executions, isHeld, nowMs);
   const rest = withoutGone(retry, gone);
   const retried = rest === null ? deliver(adopted.state, nowMs) : retryOf(adopted.state, rest, nowMs, decide);
-  return step(retried.state, [...adopted.changes, ...retried.changes], [...told, ...adopted.effects, ...retried.effects]);
+  return step(
+    retried.state,
+    [...adopted.changes, ...retried.changes],
+    [...told, ...adopted.effects, ...retried.effects],
+  );
 }
 
 /** Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those that it should have and has not are `missing`. */
-function adopt(state: NodeState, executions: readonly OpenExecution[], isHeld: boolean, nowMs: number): Step<NodeState> {
+function adopt(
+  state: NodeState,
+  executions: readonly OpenExecution[],
+  isHeld: boolean,
+  nowMs: number,
+): Step<NodeState> {
   const open = new Map(state.open);
   const delivered = new Set(state.session?.delivered);
   const found = executions.filter(({ id }) => !open.has(id) && !state.over.has(id)); // what is known here is newer than what was read
@@ -98,7 +142,11 @@ function adopt(state: NodeState, executions: readonly OpenExecution[], isHeld: b
     open.set(execution.id, execution);
     if (isHeld) delivered.add(execution.id);
   }
-  return missing({ ...state, open, session: state.session === null ? null : { ...state.session, delivered } }, found, nowMs);
+  return missing(
+    { ...state, open, session: state.session === null ? null : { ...state.session, delivered } },
+    found,
+    nowMs,
+  );
 }
 
 /**
@@ -110,12 +158,25 @@ export function missing(state: NodeState, executions: readonly OpenExecution[], 
   const absent = executions.filter((execution) => isLost(state, execution));
   if (session === null || absent.length === 0) return unchanged(state);
   const ids = absent.map(({ id }) => id);
-  if (!session.recalls) return step(without(state, ids), absent.map((execution) => lost(execution, nowMs)));
-  return step({ ...state, session: { ...session, delivered: new Set([...session.delivered, ...ids]) } }, [], toAgent(state, 'recall', ids));
+  if (!session.recalls)
+    return step(
+      without(state, ids),
+      absent.map((execution) => lost(execution, nowMs)),
+    );
+  return step(
+    { ...state, session: { ...session, delivered: new Set([...session.delivered, ...ids]) } },
+    [],
+    toAgent(state, 'recall', ids),
+  );
 }
 
 /** A cancel that someone waits for comes back as a message of its own: then a refusal of its write is its answer. */
-function retryOf(state: NodeState, rest: NodeMessage, nowMs: number, decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>): Step<NodeState> {
+function retryOf(
+  state: NodeState,
+  rest: NodeMessage,
+  nowMs: number,
+  decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>,
+): Step<NodeState> {
   if (rest.type !== 'cancel' || rest.asker === null || rest.executions.length === 0) return decide(state, rest, nowMs);
   return step(state, [], [{ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: rest } }]);
 }
@@ -136,13 +197,24 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
       settle.push(id);
     } else {
       open.set(id, { ...execution, cancelRequestedAtMs: execution.cancelRequestedAtMs ?? nowMs });
-      if (execution.cancelRequestedAtMs === null) changes.push({ write: { kind: 'execution-cancel-requested', execution: id, atMs: nowMs }, events: [], notices: [] });
+      if (execution.cancelRequestedAtMs === null)
+        changes.push({
+          write: { kind: 'execution-cancel-requested', execution: id, atMs: nowMs },
+          events: [],
+          notices: [],
+        });
       toCancel.push(id);
     }
   }
-  const answered: readonly Effect[] = message.asker === null ? [] : [answerCancel(message.asker, settle.length + toCancel.length)];
+  const answered: readonly Effect[] =
+    message.asker === null ? [] : [answerCancel(message.asker, settle.length + toCancel.length)];
   const next = deliver(without({ ...state, open }, settle), nowMs);
-  return step(next.state, changes, [...answered, ...toAgent(state, 'settle', settle), ...toAgent(state, 'cancel', toCancel), ...next.effects]);
+  return step(next.state, changes, [
+    ...answered,
+    ...toAgent(state, 'settle', settle),
+    ...toAgent(state, 'cancel', toCancel),
+    ...next.effects,
+  ]);
 }
 
 /** The sweep stored their end: the agent ends and forgets them (C7, C8). */
@@ -150,7 +222,9 @@ export function expired(state: NodeState, message: Said<'executions-expired'>, n
   const next = deliver(without(state, message.executions), nowMs);
   const spans = message.executions.flatMap((id) => {
     const execution = state.open.get(id);
-    return execution === undefined ? [] : traced(execution, { status: 'expired', exitCode: null, atMs: nowMs }).onceStored ?? [];
+    return execution === undefined
+      ? []
+      : (traced(execution, { status: 'expired', exitCode: null, atMs: nowMs }).onceStored ?? []);
   });
   return step(next.state, [], [...toAgent(state, 'settle', message.executions), ...spans, ...next.effects]);
 }
@@ -170,10 +244,14 @@ export function markSent(state: NodeState, executions: readonly ExecutionId[], n
 
 /** Cancel frames for sent executions that someone asked to cancel while the agent was away. */
 export function cancelsOwed(state: NodeState, among: readonly ExecutionId[]): readonly Effect[] {
-  return toAgent(state, 'cancel', among.filter((id) => {
-    const execution = state.open.get(id);
-    return execution?.status === 'sent' && execution.cancelRequestedAtMs !== null;
-  }));
+  return toAgent(
+    state,
+    'cancel',
+    among.filter((id) => {
+      const execution = state.open.get(id);
+      return execution?.status === 'sent' && execution.cancelRequestedAtMs !== null;
+    }),
+  );
 }
 
 /** Sent on an earlier session, and not among what the agent of this one has. */
@@ -181,8 +259,14 @@ function isLost(state: NodeState, execution: OpenExecution): boolean {
   return execution.status === 'sent' && state.session !== null && !state.session.delivered.has(execution.id);
 }
 
-function toAgent(state: NodeState, type: 'settle' | 'cancel' | 'confirm' | 'recall', executions: readonly ExecutionId[]): readonly Effect[] {
-  return state.session === null || executions.length === 0 ? [] : [{ type: 'send', session: state.session.id, frame: { type, executions: [...executions] } }];
+function toAgent(
+  state: NodeState,
+  type: 'settle' | 'cancel' | 'confirm' | 'recall',
+  executions: readonly ExecutionId[],
+): readonly Effect[] {
+  return state.session === null || executions.length === 0
+    ? []
+    : [{ type: 'send', session: state.session.id, frame: { type, executions: [...executions] } }];
 }
 
 /** Executions that this actor does not hold, once: after the look-up they are known or gone. */
@@ -194,17 +278,22 @@ function unknown(state: NodeState, executions: readonly ExecutionId[], retry: No
 /** The part of a message that waits for the look-up. A cancel waits whole: its asker has one answer. */
 function only(message: NodeMessage, executions: readonly ExecutionId[]): NodeMessage {
   if (message.type === 'executions-acknowledged') return { ...message, executions };
-  if (message.type === 'results-arrived') return { ...message, results: message.results.filter((result) => executions.includes(result.execution)) };
+  if (message.type === 'results-arrived')
+    return { ...message, results: message.results.filter((result) => executions.includes(result.execution)) };
   return message;
 }
 
 /** What is left of a message when these executions are gone; null when nothing is. */
 function withoutGone(message: NodeMessage, gone: readonly ExecutionId[]): NodeMessage | null {
-  if (message.type === 'executions-acknowledged' || message.type === 'cancel') return { ...message, executions: message.executions.filter((id) => !gone.includes(id)) };
-  if (message.type === 'results-arrived') return { ...message, results: message.results.filter((result) => !gone.includes(result.execution)) };
+  if (message.type === 'executions-acknowledged' || message.type === 'cancel')
+    return { ...message, executions: message.executions.filter((id) => !gone.includes(id)) };
+  if (message.type === 'results-arrived')
+    return { ...message, results: message.results.filter((result) => !gone.includes(result.execution)) };
   return message.type === 'output-part-arrived' && gone.includes(message.execution) ? null : message;
 }
 
 function answerCancel(asker: NonNullable<Said<'cancel'>['asker']>, count: number): Effect {
-  return count > 0 ? answer(asker, ok(null)) : refuseAsker(asker, { code: 'conflict', message: 'The execution has already finished.' });
+  return count > 0
+    ? answer(asker, ok(null))
+    : refuseAsker(asker, { code: 'conflict', message: 'The execution has already finished.' });
 }

@@ -28,11 +28,24 @@ export function withinLookUps(decided: Step<NodeState>, nowMs: number): Step<Nod
   const cost = decided.effects.reduce((sum, effect) => sum + costOf(effect), 0);
   if (cost === 0) return decided;
   const { lookUps, session } = decided.state;
-  const refilled = Math.min(LOOKED_UP_BURST_MAX, lookUps.left + (Math.max(0, nowMs - lookUps.atMs) * LOOKED_UP_PER_SECOND_MAX) / 1_000);
+  const refilled = Math.min(
+    LOOKED_UP_BURST_MAX,
+    lookUps.left + (Math.max(0, nowMs - lookUps.atMs) * LOOKED_UP_PER_SECOND_MAX) / 1_000,
+  );
   const state: NodeState = { ...decided.state, lookUps: { left: Math.max(0, refilled - cost), atMs: nowMs } };
   if (cost <= refilled) return step(state, decided.changes, decided.effects);
   const others = decided.effects.filter((effect) => costOf(effect) === 0);
-  const hangUp: readonly Effect[] = session === null ? [] : [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it names more executions or SSH logins that are not known here than it can have' }];
+  const hangUp: readonly Effect[] =
+    session === null
+      ? []
+      : [
+          {
+            type: 'hang-up',
+            session: session.id,
+            code: CLOSE.policy,
+            reason: 'it names more executions or SSH logins that are not known here than it can have',
+          },
+        ];
   return step(state, decided.changes, [...others, ...hangUp]);
 }
 

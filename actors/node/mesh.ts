@@ -48,75 +48,203 @@ export interface MeshAllowances {
 
 /** Nothing was spent. One object for all. */
 export const FULL_MESH_ALLOWANCES: MeshAllowances = {
-  tries: { left: TRIES_BURST_MAX, atMs: 0 }, advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 }, news: { left: NEWS_BURST_MAX, atMs: 0 }, isNewsWaiting: false,
+  tries: { left: TRIES_BURST_MAX, atMs: 0 },
+  advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 },
+  news: { left: NEWS_BURST_MAX, atMs: 0 },
+  isNewsWaiting: false,
 };
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up; news beyond its allowance waits, and only the last of it is stored. */
-export function advertised(before: NodeState, session: LiveSession, said: Said<'mesh-advertised'>, mesh: MeshSettings | undefined, nowMs: number): Step<NodeState> {
+export function advertised(
+  before: NodeState,
+  session: LiveSession,
+  said: Said<'mesh-advertised'>,
+  mesh: MeshSettings | undefined,
+  nowMs: number,
+): Step<NodeState> {
   const { advertisement, from, isLate = false } = said;
-  const advertisements = isLate ? before.meshAllowances.advertisements : spent(before.meshAllowances.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
-  if (advertisements.left < 0) return step({ ...before, meshAllowances: { ...before.meshAllowances, advertisements: { ...advertisements, left: 0 } } }, [], [{ type: 'hang-up', session: session.id, code: CLOSE.policy, reason: 'it says more often where it is in the mesh than it can have changed' }]);
+  const advertisements = isLate
+    ? before.meshAllowances.advertisements
+    : spent(before.meshAllowances.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
+  if (advertisements.left < 0)
+    return step(
+      { ...before, meshAllowances: { ...before.meshAllowances, advertisements: { ...advertisements, left: 0 } } },
+      [],
+      [
+        {
+          type: 'hang-up',
+          session: session.id,
+          code: CLOSE.policy,
+          reason: 'it says more often where it is in the mesh than it can have changed',
+        },
+      ],
+    );
   const isWaiting = before.meshAllowances.isNewsWaiting && !isLate;
-  const state: NodeState = { ...before, meshAllowances: { ...before.meshAllowances, advertisements, isNewsWaiting: isWaiting } };
-  const later: Effect = { type: 'remind', key: 'mesh-news', afterMs: 1_000 / NEWS_PER_SECOND_MAX, message: { ...said, isLate: true } };
-  const instead: readonly Effect[] = isWaiting ? [later] : [];
-  if (mesh?.mode === 'embedded' && mesh.observers.some((observer) => observer.public_key === advertisement.public_key)) return meshRefused(state, { code: 'conflict', message: 'This WireGuard key is an observer\'s: a machine makes its own.' });
-  const { record } = state;
-  const isBelieved = (endpoint: string): boolean => isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
-  const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
-  const lied: readonly Effect[] = endpoints.length === advertisement.endpoints.length ? [] : [{ type: 'warn', message: 'a node names addresses that are not its own as places where it is reached: they are left out', fields: { node: record.id, left_out: advertisement.endpoints.length - endpoints.length } }];
-  const isSameSocket = state.mesh?.publicKey === advertisement.public_key && state.mesh.listenPort === advertisement.listen_port;
-  const place: MeshPlace = {
-    publicKey: advertisement.public_key, listenPort: advertisement.listen_port, endpoints, relayRegion: advertisement.relay_region,
-    observed: isSameSocket ? state.mesh.observed : null, isStable: isSameSocket ? state.mesh.isStable : null,
+  const state: NodeState = {
+    ...before,
+    meshAllowances: { ...before.meshAllowances, advertisements, isNewsWaiting: isWaiting },
   };
-  const wanted: Effect = { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision } } };
+  const later: Effect = {
+    type: 'remind',
+    key: 'mesh-news',
+    afterMs: 1_000 / NEWS_PER_SECOND_MAX,
+    message: { ...said, isLate: true },
+  };
+  const instead: readonly Effect[] = isWaiting ? [later] : [];
+  if (mesh?.mode === 'embedded' && mesh.observers.some((observer) => observer.public_key === advertisement.public_key))
+    return meshRefused(state, {
+      code: 'conflict',
+      message: "This WireGuard key is an observer's: a machine makes its own.",
+    });
+  const { record } = state;
+  const isBelieved = (endpoint: string): boolean =>
+    isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
+  const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
+  const lied: readonly Effect[] =
+    endpoints.length === advertisement.endpoints.length
+      ? []
+      : [
+          {
+            type: 'warn',
+            message: 'a node names addresses that are not its own as places where it is reached: they are left out',
+            fields: { node: record.id, left_out: advertisement.endpoints.length - endpoints.length },
+          },
+        ];
+  const isSameSocket =
+    state.mesh?.publicKey === advertisement.public_key && state.mesh.listenPort === advertisement.listen_port;
+  const place: MeshPlace = {
+    publicKey: advertisement.public_key,
+    listenPort: advertisement.listen_port,
+    endpoints,
+    relayRegion: advertisement.relay_region,
+    observed: isSameSocket ? state.mesh.observed : null,
+    isStable: isSameSocket ? state.mesh.isStable : null,
+  };
+  const wanted: Effect = {
+    type: 'tell',
+    told: {
+      to: { kind: 'cluster', id: record.cluster },
+      message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision },
+    },
+  };
   if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]); // what was left out was told when it was new
   const news = spent(state.meshAllowances.news, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, nowMs);
-  if (news.left < 0) return step({ ...state, meshAllowances: { ...state.meshAllowances, isNewsWaiting: true } }, [], [later]);
-  return step({ ...state, mesh: place, meshAllowances: { ...state.meshAllowances, news } }, [{ write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs }, events: [], notices: [], onceStored: [wanted] }], [...lied, ...instead]);
+  if (news.left < 0)
+    return step({ ...state, meshAllowances: { ...state.meshAllowances, isNewsWaiting: true } }, [], [later]);
+  return step(
+    { ...state, mesh: place, meshAllowances: { ...state.meshAllowances, news } },
+    [
+      {
+        write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs },
+        events: [],
+        notices: [],
+        onceStored: [wanted],
+      },
+    ],
+    [...lied, ...instead],
+  );
 }
 
 /** Its WireGuard socket was seen from outside. */
-export function observed(state: NodeState, { publicKey, endpoint, isStable }: Said<'mesh-observed'>, nowMs: number): Step<NodeState> {
+export function observed(
+  state: NodeState,
+  { publicKey, endpoint, isStable }: Said<'mesh-observed'>,
+  nowMs: number,
+): Step<NodeState> {
   const { mesh, record, session } = state;
-  if (mesh?.publicKey !== publicKey || mesh.observed === endpoint && mesh.isStable === isStable) return unchanged(state);
-  const told: readonly Effect[] = session === null ? [] : [{ type: 'send', session: session.id, frame: { type: 'mesh-observed', endpoint, is_stable: isStable } }];
-  return step({ ...state, mesh: { ...mesh, observed: endpoint, isStable } }, [{ write: { kind: 'mesh-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs }, events: [], notices: [] }], told);
+  if (mesh?.publicKey !== publicKey || (mesh.observed === endpoint && mesh.isStable === isStable))
+    return unchanged(state);
+  const told: readonly Effect[] =
+    session === null
+      ? []
+      : [{ type: 'send', session: session.id, frame: { type: 'mesh-observed', endpoint, is_stable: isStable } }];
+  return step(
+    { ...state, mesh: { ...mesh, observed: endpoint, isStable } },
+    [
+      {
+        write: { kind: 'mesh-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs },
+        events: [],
+        notices: [],
+      },
+    ],
+    told,
+  );
 }
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
 export function directWanted(state: NodeState, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
   const tries = spent(state.meshAllowances.tries, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX, nowMs);
-  const next: NodeState = { ...state, meshAllowances: { ...state.meshAllowances, tries: { ...tries, left: Math.max(0, tries.left) } } };
-  return tries.left < 0 ? step(next, []) : step(next, [], [
-    { type: 'tell', told: { to: { kind: 'cluster', id: state.record.cluster }, message: { type: 'direct-wanted', node: state.record.id, publicKey } } },
-  ]);
+  const next: NodeState = {
+    ...state,
+    meshAllowances: { ...state.meshAllowances, tries: { ...tries, left: Math.max(0, tries.left) } },
+  };
+  return tries.left < 0
+    ? step(next, [])
+    : step(
+        next,
+        [],
+        [
+          {
+            type: 'tell',
+            told: {
+              to: { kind: 'cluster', id: state.record.cluster },
+              message: { type: 'direct-wanted', node: state.record.id, publicKey },
+            },
+          },
+        ],
+      );
 }
 
 /** The allowance after one more; below zero: there was none left. A clock that was set back owes nothing. */
 function spent({ left, atMs }: Allowance, burst: number, perSecond: number, nowMs: number): Allowance {
   const sinceMs = Math.min(atMs, nowMs);
-  const more = Math.floor((nowMs - sinceMs) / 1_000 * perSecond);
+  const more = Math.floor(((nowMs - sinceMs) / 1_000) * perSecond);
   return { left: Math.min(burst, left + more) - 1, atMs: more > 0 ? nowMs : sinceMs };
 }
 
 /** How well the agent is connected with the others. */
-export function meshReported(state: NodeState, session: LiveSession, { report }: Said<'mesh-reported'>, nowMs: number): Step<NodeState> {
-  return step({ ...state, session: { ...session, mesh: { ...session.mesh, report: { said: report, atMs: nowMs } } } }, []);
+export function meshReported(
+  state: NodeState,
+  session: LiveSession,
+  { report }: Said<'mesh-reported'>,
+  nowMs: number,
+): Step<NodeState> {
+  return step(
+    { ...state, session: { ...session, mesh: { ...session.mesh, report: { said: report, atMs: nowMs } } } },
+    [],
+  );
 }
 
 /** The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. */
 export function meshTold(state: NodeState, { body }: Said<'mesh-told'>): Step<NodeState> {
-  return state.session === null ? unchanged(state) : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);
+  return state.session === null
+    ? unchanged(state)
+    : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);
 }
 
 /** The rows did not take what the agent said of itself: it is told why. */
 export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState> {
-  const warning: Effect = { type: 'warn', message: 'a node was not let into the network of its cluster', fields: { node: state.record.id, problem: refusal.message } };
-  return step(state, [], state.session === null ? [warning] : [warning, { type: 'send', session: state.session.id, frame: { type: 'mesh-refused', reason: refusal.message.slice(0, 512) } }]);
+  const warning: Effect = {
+    type: 'warn',
+    message: 'a node was not let into the network of its cluster',
+    fields: { node: state.record.id, problem: refusal.message },
+  };
+  return step(
+    state,
+    [],
+    state.session === null
+      ? [warning]
+      : [
+          warning,
+          {
+            type: 'send',
+            session: state.session.id,
+            frame: { type: 'mesh-refused', reason: refusal.message.slice(0, 512) },
+          },
+        ],
+  );
 }
 
 /** Private addresses are anybody's; a public one must be one from which the node was seen to come, or it could point others at a stranger. */
@@ -139,6 +267,13 @@ function isSamePlace(one: MeshPlace | null, other: MeshPlace): boolean {
   return one !== null && JSON.stringify(inOrder(one)) === JSON.stringify(inOrder(other));
 }
 
-function inOrder({ publicKey, listenPort, endpoints, observed: seen, isStable, relayRegion }: MeshPlace): readonly unknown[] {
+function inOrder({
+  publicKey,
+  listenPort,
+  endpoints,
+  observed: seen,
+  isStable,
+  relayRegion,
+}: MeshPlace): readonly unknown[] {
   return [publicKey, listenPort, endpoints, seen, isStable, relayRegion];
 }

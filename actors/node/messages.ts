@@ -28,11 +28,31 @@ export type MeshBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-ch
 export type NodeMessage =
   | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
   /** `isOurs`: it was this admin that stood still and heard nobody, so that the silence says nothing of the agent. */
-  | { readonly type: 'agent-disconnected'; readonly session: SessionId; readonly lastHeardMs: number; readonly isOurs: boolean }
-  | { readonly type: 'executions-acknowledged'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
+  | {
+      readonly type: 'agent-disconnected';
+      readonly session: SessionId;
+      readonly lastHeardMs: number;
+      readonly isOurs: boolean;
+    }
+  | {
+      readonly type: 'executions-acknowledged';
+      readonly session: SessionId;
+      readonly executions: readonly ExecutionId[];
+    }
   /** The agent has these, has not started them, and does not know whether it still may. `ask` is its number, for the answer. */
-  | { readonly type: 'executions-asked'; readonly session: SessionId; readonly ask: number; readonly executions: readonly ExecutionId[] }
-  | { readonly type: 'output-part-arrived'; readonly session: SessionId; readonly execution: ExecutionId; readonly part: number; readonly text: string }
+  | {
+      readonly type: 'executions-asked';
+      readonly session: SessionId;
+      readonly ask: number;
+      readonly executions: readonly ExecutionId[];
+    }
+  | {
+      readonly type: 'output-part-arrived';
+      readonly session: SessionId;
+      readonly execution: ExecutionId;
+      readonly part: number;
+      readonly text: string;
+    }
   | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
   | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }
   /** No report for 30 s on a live session. */
@@ -42,19 +62,50 @@ export type NodeMessage =
   /** A reminder of a better status that was not told when it began. */
   | { readonly type: 'status-lasted' }
   /** Somebody tries to log in at the agent. `attempt` is the agent's number, for the verdict. */
-  | { readonly type: 'ssh-attempted'; readonly session: SessionId; readonly attempt: number; readonly username: string; readonly credential: SshCredential }
+  | {
+      readonly type: 'ssh-attempted';
+      readonly session: SessionId;
+      readonly attempt: number;
+      readonly username: string;
+      readonly credential: SshCredential;
+    }
   /** What an attempt came to. A null outcome: the rows could not be asked in time. */
-  | { readonly type: 'ssh-verified'; readonly session: SessionId; readonly attempt: number; readonly outcome: SshOutcome | null }
+  | {
+      readonly type: 'ssh-verified';
+      readonly session: SessionId;
+      readonly attempt: number;
+      readonly outcome: SshOutcome | null;
+    }
   /** By whom the SSH sessions that live at the agent were opened. */
   /** Logins that the agent refused while no admin answered. */
-  | { readonly type: 'ssh-unanswered-reported'; readonly session: SessionId; readonly logins: readonly UnansweredLogin[] }
+  | {
+      readonly type: 'ssh-unanswered-reported';
+      readonly session: SessionId;
+      readonly logins: readonly UnansweredLogin[];
+    }
   | { readonly type: 'ssh-grants-reported'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
   /** Of those, these usernames and keys are gone. */
-  | { readonly type: 'ssh-grants-checked'; readonly session: SessionId; readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }
+  | {
+      readonly type: 'ssh-grants-checked';
+      readonly session: SessionId;
+      readonly sshUsernames: readonly string[];
+      readonly sshPublicKeys: readonly string[];
+    }
   /** What the agent is in the mesh. `from`: the address that the session comes from, null when it is gone. */
-  | { readonly type: 'mesh-advertised'; readonly session: SessionId; readonly advertisement: MeshAdvertisement; readonly from: string | null; /** News that had to wait: it is said by a reminder. */ readonly isLate?: boolean }
+  | {
+      readonly type: 'mesh-advertised';
+      readonly session: SessionId;
+      readonly advertisement: MeshAdvertisement;
+      readonly from: string | null;
+      /** News that had to wait: it is said by a reminder. */ readonly isLate?: boolean;
+    }
   /** Where the WireGuard socket with this key is seen from outside; whether it is the same from everywhere, null while that is not known. */
-  | { readonly type: 'mesh-observed'; readonly publicKey: string; readonly endpoint: string; readonly isStable: boolean | null }
+  | {
+      readonly type: 'mesh-observed';
+      readonly publicKey: string;
+      readonly endpoint: string;
+      readonly isStable: boolean | null;
+    }
   /** The agent wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly session: SessionId; readonly publicKey: string }
   | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: MeshReport }
@@ -65,19 +116,47 @@ export type NodeMessage =
   | { readonly type: 'rescan' }
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
   /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message that asked, decided again with that knowledge. */
-  | { readonly type: 'executions-looked-up'; readonly asked: readonly ExecutionId[]; readonly executions: readonly OpenExecution[]; readonly retry: NodeMessage }
+  | {
+      readonly type: 'executions-looked-up';
+      readonly asked: readonly ExecutionId[];
+      readonly executions: readonly OpenExecution[];
+      readonly retry: NodeMessage;
+    }
   /** These were not sent, for the lease of the cluster was late; it is renewed now. */
   | { readonly type: 'delivery-withheld'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }
-  | { readonly type: 'create-alias'; readonly asker: Asker; readonly id: string; readonly name: string; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'create-alias';
+      readonly asker: Asker;
+      readonly id: string;
+      readonly name: string;
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'delete-alias'; readonly asker: Asker; readonly id: string }
-  | { readonly type: 'create-ssh-username'; readonly asker: Asker; readonly username: SshUsernameRecord; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'create-ssh-username';
+      readonly asker: Asker;
+      readonly username: SshUsernameRecord;
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'delete-ssh-username'; readonly asker: Asker; readonly id: string }
-  | { readonly type: 'create-ssh-public-key'; readonly asker: Asker; readonly sshUsername: string; readonly key: SshPublicKeyRecord; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'create-ssh-public-key';
+      readonly asker: Asker;
+      readonly sshUsername: string;
+      readonly key: SshPublicKeyRecord;
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'delete-ssh-public-key'; readonly asker: Asker; readonly id: string }
-  | { readonly type: 'set-recovery-key'; readonly asker: Asker; readonly keyHash: Uint8Array; readonly key: string; readonly idempotency: Idempotency | null }
+  | {
+      readonly type: 'set-recovery-key';
+      readonly asker: Asker;
+      readonly keyHash: Uint8Array;
+      readonly key: string;
+      readonly idempotency: Idempotency | null;
+    }
   | { readonly type: 'clear-recovery-key'; readonly asker: Asker }
   | { readonly type: 'change-cluster'; readonly asker: Asker; readonly to: ClusterId; readonly toName: string }
   | { readonly type: 'delete'; readonly asker: Asker }

@@ -21,7 +21,11 @@ export function nodeResource(record: NodeRecord, aliases: readonly AliasRecord[]
     version: record.version,
     id_type: record.idType,
     vpn_hostname: vpnHostname(`node-${record.id}`, record.clusterName, domain),
-    aliases: aliases.map((alias) => ({ id: alias.id, name: alias.name, vpn_hostname: vpnHostname(alias.name, record.clusterName, domain) })),
+    aliases: aliases.map((alias) => ({
+      id: alias.id,
+      name: alias.name,
+      vpn_hostname: vpnHostname(alias.name, record.clusterName, domain),
+    })),
     ...record.ports,
     self_update_enabled: record.selfUpdateEnabled,
     enrollment_key_id: record.enrollmentKeyId,
@@ -33,15 +37,47 @@ export function nodeResource(record: NodeRecord, aliases: readonly AliasRecord[]
 
 /** The resource of an alias made at `atMs`. */
 export function aliasResource(alias: AliasRecord, node: NodeRecord, domain: string, atMs: number): AliasResource {
-  return { id: alias.id, name: alias.name, node_id: node.id, cluster_name: node.clusterName, vpn_hostname: vpnHostname(alias.name, node.clusterName, domain), inserted_at: instant(atMs), updated_at: instant(atMs) };
+  return {
+    id: alias.id,
+    name: alias.name,
+    node_id: node.id,
+    cluster_name: node.clusterName,
+    vpn_hostname: vpnHostname(alias.name, node.clusterName, domain),
+    inserted_at: instant(atMs),
+    updated_at: instant(atMs),
+  };
 }
 
 /** The resource of an SSH username made at `atMs`, with its keys. */
-export function sshUsernameResource({ id, username, passwordHash, keys }: SshUsernameRecord, node: NodeId, atMs: number): SshUsernameResource {
-  return { id, username, has_password: passwordHash !== null, node_id: node, public_keys: keys.map((key) => sshPublicKeyResource(key, id, atMs)), inserted_at: instant(atMs), updated_at: instant(atMs) };
+export function sshUsernameResource(
+  { id, username, passwordHash, keys }: SshUsernameRecord,
+  node: NodeId,
+  atMs: number,
+): SshUsernameResource {
+  return {
+    id,
+    username,
+    has_password: passwordHash !== null,
+    node_id: node,
+    public_keys: keys.map((key) => sshPublicKeyResource(key, id, atMs)),
+    inserted_at: instant(atMs),
+    updated_at: instant(atMs),
+  };
 }
 
 /** The resource of an SSH public key made at `atMs`. */
-export function sshPublicKeyResource({ id, keyName, line, fingerprint }: SshPublicKeyRecord, sshUsername: string, atMs: number): SshPublicKeyResource {
-  return { id, public_key: line, fingerprint, key_name: keyName, ssh_username_id: sshUsername, inserted_at: instant(atMs), updated_at: instant(atMs) };
+export function sshPublicKeyResource(
+  { id, keyName, line, fingerprint }: SshPublicKeyRecord,
+  sshUsername: string,
+  atMs: number,
+): SshPublicKeyResource {
+  return {
+    id,
+    public_key: line,
+    fingerprint,
+    key_name: keyName,
+    ssh_username_id: sshUsername,
+    inserted_at: instant(atMs),
+    updated_at: instant(atMs),
+  };
 }

@@ -26,24 +26,72 @@ export const REMINDER_LATE_MS_MAX = 3_000;
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
-export function connected(state: NodeState, message: Said<'agent-connected'>, { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number }, nowMs: number): Step<NodeState> {
+export function connected(
+  state: NodeState,
+  message: Said<'agent-connected'>,
+  { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number },
+  nowMs: number,
+): Step<NodeState> {
   const { session: id, hello } = message;
-  const session = judged({ id, connectedAtMs: nowMs, report: hello.report, reportedAtMs: nowMs, reportLate: false, wellSinceMs: null, delivered: new Set(hello.holding), recalls: hello.recalls ?? false, ssh: NO_SSH, mesh: NEW_MESH_SESSION }, nowMs);
-  const replaced: readonly Effect[] = state.session === null || state.session.id === id ? [] : [{ type: 'hang-up', session: state.session.id, code: CLOSE.replaced, reason: 'a newer session of this node took over' }];
+  const session = judged(
+    {
+      id,
+      connectedAtMs: nowMs,
+      report: hello.report,
+      reportedAtMs: nowMs,
+      reportLate: false,
+      wellSinceMs: null,
+      delivered: new Set(hello.holding),
+      recalls: hello.recalls ?? false,
+      ssh: NO_SSH,
+      mesh: NEW_MESH_SESSION,
+    },
+    nowMs,
+  );
+  const replaced: readonly Effect[] =
+    state.session === null || state.session.id === id
+      ? []
+      : [
+          {
+            type: 'hang-up',
+            session: state.session.id,
+            code: CLOSE.replaced,
+            reason: 'a newer session of this node took over',
+          },
+        ];
 
   const registered = registration({ ...state, session }, hello.registration, nowMs);
   const status = shown(registered.state, dampingMs, nowMs);
   const reconciled = reconcile(status.state, id, hello.holding, nowMs);
   const delivery = deliver(reconciled.state, nowMs);
 
-  const welcome: Effect = { type: 'send', session: id, frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent } };
-  return step(delivery.state, [...registered.changes, ...status.changes, ...reconciled.changes], [...replaced, welcome, ...status.effects, ...reconciled.effects, ...delivery.effects]);
+  const welcome: Effect = {
+    type: 'send',
+    session: id,
+    frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent },
+  };
+  return step(
+    delivery.state,
+    [...registered.changes, ...status.changes, ...reconciled.changes],
+    [...replaced, welcome, ...status.effects, ...reconciled.effects, ...delivery.effects],
+  );
 }
 
 /** The session ended. The node stays what it was until it was silent for long enough. */
-export function disconnected(state: NodeState, message: Said<'agent-disconnected'>, unreachableAfterMs: number, nowMs: number): Step<NodeState> {
+export function disconnected(
+  state: NodeState,
+  message: Said<'agent-disconnected'>,
+  unreachableAfterMs: number,
+  nowMs: number,
+): Step<NodeState> {
   const gone = { ...state, record: { ...state.record, lastSeenAtMs: message.lastHeardMs }, session: null };
-  return step(gone, [], message.isOurs ? silenceOwed(gone, unreachableAfterMs, nowMs) : [silence(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)]);
+  return step(
+    gone,
+    [],
+    message.isOurs
+      ? silenceOwed(gone, unreachableAfterMs, nowMs)
+      : [silence(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)],
+  );
 }
 
 /** What a node without a session owes: to be out of reach, unless its agent comes. After an absence of the admin itself the agents get the time that they may take to come back. */
@@ -54,12 +102,27 @@ export function silenceOwed(state: NodeState, unreachableAfterMs: number, nowMs:
 
 function silence(afterMs: number, nowMs: number): Effect {
   const waitMs = Math.max(0, afterMs);
-  return { type: 'remind', key: 'silence', afterMs: waitMs, message: { type: 'silence-elapsed', dueMs: nowMs + waitMs } };
+  return {
+    type: 'remind',
+    key: 'silence',
+    afterMs: waitMs,
+    message: { type: 'silence-elapsed', dueMs: nowMs + waitMs },
+  };
 }
 
 /** A report: in time, and perhaps of another health. */
-export function reported(state: NodeState, session: LiveSession, report: LiveSession['report'], dampingMs: number, nowMs: number): Step<NodeState> {
-  return shown({ ...state, session: judged({ ...session, report, reportedAtMs: nowMs, reportLate: false }, nowMs) }, dampingMs, nowMs);
+export function reported(
+  state: NodeState,
+  session: LiveSession,
+  report: LiveSession['report'],
+  dampingMs: number,
+  nowMs: number,
+): Step<NodeState> {
+  return shown(
+    { ...state, session: judged({ ...session, report, reportedAtMs: nowMs, reportLate: false }, nowMs) },
+    dampingMs,
+    nowMs,
+  );
 }
 
 /** Reports stopped while the session lives. */
@@ -68,7 +131,12 @@ export function late(state: NodeState, session: LiveSession, dampingMs: number, 
 }
 
 /** Nothing was heard for long enough, and no session came in the meantime. */
-export function silent(state: NodeState, { dueMs }: Said<'silence-elapsed'>, unreachableAfterMs: number, nowMs: number): Step<NodeState> {
+export function silent(
+  state: NodeState,
+  { dueMs }: Said<'silence-elapsed'>,
+  unreachableAfterMs: number,
+  nowMs: number,
+): Step<NodeState> {
   if (state.session !== null) return unchanged(state);
   // It was this admin that was away, frozen or without its database: nobody could have come back.
   if (nowMs - dueMs > REMINDER_LATE_MS_MAX) return step(state, [], silenceOwed(state, unreachableAfterMs, nowMs));
@@ -79,25 +147,64 @@ export function silent(state: NodeState, { dueMs }: Said<'silence-elapsed'>, unr
  * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: it ended there, and this
  * database is one of before, or the machine lost it; it never runs again (C3). Held and not open here: looked up, then ended at the agent.
  */
-function reconcile(state: NodeState, session: SessionId, holding: readonly ExecutionId[], nowMs: number): Step<NodeState> {
+function reconcile(
+  state: NodeState,
+  session: SessionId,
+  holding: readonly ExecutionId[],
+  nowMs: number,
+): Step<NodeState> {
   const sent = markSent(state, holding, nowMs);
   const { state: next, changes, effects } = missing(sent.state, [...sent.state.open.values()], nowMs);
   const strange = holding.filter((id) => !state.open.has(id));
   // The agent has them, as if it acknowledged them now: those that are open become sent, and get the cancel that they missed.
-  const lookUp: readonly Effect[] = strange.length === 0 ? [] : [{ type: 'look-up', executions: strange, retry: { type: 'executions-acknowledged', session, executions: strange } }];
-  return step(next, [...sent.changes, ...changes], [...effects, ...lookUp, ...cancelsOwed(next, [...next.open.keys()])]);
+  const lookUp: readonly Effect[] =
+    strange.length === 0
+      ? []
+      : [
+          {
+            type: 'look-up',
+            executions: strange,
+            retry: { type: 'executions-acknowledged', session, executions: strange },
+          },
+        ];
+  return step(
+    next,
+    [...sent.changes, ...changes],
+    [...effects, ...lookUp, ...cancelsOwed(next, [...next.open.keys()])],
+  );
 }
 
 /** Stores what the agent says of itself when it is news. */
 function registration(state: NodeState, said: Registration, nowMs: number): Step<NodeState> {
   const known = state.record;
   if (isSame(known, said)) return unchanged(state);
-  const record: NodeRecord = { ...seen(state, nowMs), version: said.version, idType: said.id_type, ports: said.ports, selfUpdateEnabled: said.self_update_enabled, updatedAtMs: nowMs };
+  const record: NodeRecord = {
+    ...seen(state, nowMs),
+    version: said.version,
+    idType: said.id_type,
+    ports: said.ports,
+    selfUpdateEnabled: said.self_update_enabled,
+    updatedAtMs: nowMs,
+  };
   const data = nodeSnapshot(record);
   const events: DomainEvent[] = [{ type: 'edge.node.reregistered', subject: record.id, atMs: nowMs, data }];
-  if (known.version !== said.version) events.push({ type: 'edge.node.version_changed', subject: record.id, atMs: nowMs, data: { ...data, previous_version: known.version } });
+  if (known.version !== said.version)
+    events.push({
+      type: 'edge.node.version_changed',
+      subject: record.id,
+      atMs: nowMs,
+      data: { ...data, previous_version: known.version },
+    });
   const change: Change = {
-    write: { kind: 'node-registered', node: record.id, version: record.version, idType: record.idType, ports: record.ports, selfUpdateEnabled: record.selfUpdateEnabled, atMs: nowMs },
+    write: {
+      kind: 'node-registered',
+      node: record.id,
+      version: record.version,
+      idType: record.idType,
+      ports: record.ports,
+      selfUpdateEnabled: record.selfUpdateEnabled,
+      atMs: nowMs,
+    },
     events,
     notices: [{ type: 'node-changed', node: record.id }, { type: 'events-stored' }],
   };
@@ -106,5 +213,10 @@ function registration(state: NodeState, said: Registration, nowMs: number): Step
 
 function isSame(known: NodeRecord, said: Registration): boolean {
   const ports = Object.keys(said.ports) as (keyof Registration['ports'])[];
-  return known.version === said.version && known.idType === said.id_type && known.selfUpdateEnabled === said.self_update_enabled && ports.every((port) => known.ports[port] === said.ports[port]);
+  return (
+    known.version === said.version &&
+    known.idType === said.id_type &&
+    known.selfUpdateEnabled === said.self_update_enabled &&
+    ports.every((port) => known.ports[port] === said.ports[port])
+  );
 }

@@ -32,7 +32,10 @@ export interface ExecutionMoment {
 }
 
 /** `data` of command execution events, without the output. Source: spec.md, Command execution. */
-export function executionSnapshot(execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>, moment: ExecutionMoment): ExecutionSnapshot {
+export function executionSnapshot(
+  execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>,
+  moment: ExecutionMoment,
+): ExecutionSnapshot {
   return {
     command_execution_id: execution.id,
     command_id: execution.command.id,

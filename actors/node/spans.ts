@@ -27,34 +27,59 @@ export function traced(execution: OpenExecution, ending: TracedEnding): { readon
   const context = traceOf(execution);
   if (context === null || !context.sampled) return {};
   const run = processSpan(execution, context, ending);
-  const spans = run === null ? [executionSpan(execution, context, ending)] : [executionSpan(execution, context, ending), run];
+  const spans =
+    run === null ? [executionSpan(execution, context, ending)] : [executionSpan(execution, context, ending), run];
   return { onceStored: spans.map((span) => ({ type: 'trace', span })) };
 }
 
-function executionSpan(execution: OpenExecution, context: TraceContext, { status, exitCode, atMs }: TracedEnding): EndedSpan {
+function executionSpan(
+  execution: OpenExecution,
+  context: TraceContext,
+  { status, exitCode, atMs }: TracedEnding,
+): EndedSpan {
   const sent = execution.sentAtMs === null ? [] : [{ name: 'sent', atMs: execution.sentAtMs }];
   return {
-    name: 'execution', kind: 'producer', context, parentSpanId: execution.command.trace?.spanId ?? null,
-    startMs: execution.insertedAtMs, endMs: Math.max(execution.insertedAtMs, atMs), events: sent,
+    name: 'execution',
+    kind: 'producer',
+    context,
+    parentSpanId: execution.command.trace?.spanId ?? null,
+    startMs: execution.insertedAtMs,
+    endMs: Math.max(execution.insertedAtMs, atMs),
+    events: sent,
     attributes: { ...about(execution, exitCode), 'edge.cluster': execution.clusterName, 'edge.status': status },
     failure: failureOf(status, exitCode),
   };
 }
 
 /** Placed by this admin's clock: it ended so long before its result came, and ran for so long before. What an agent says fits into the life of the execution, or is made to. */
-function processSpan(execution: OpenExecution, parent: TraceContext, { status, exitCode, atMs, machine }: TracedEnding): EndedSpan | null {
+function processSpan(
+  execution: OpenExecution,
+  parent: TraceContext,
+  { status, exitCode, atMs, machine }: TracedEnding,
+): EndedSpan | null {
   const context = parseTraceparent(machine?.traceparent);
   if (machine === undefined || context === null || context.traceId !== parent.traceId) return null;
   const endMs = Math.max(execution.insertedAtMs, atMs - machine.ended_ms_ago);
   return {
-    name: 'run', kind: 'consumer', context: { ...parent, spanId: context.spanId }, parentSpanId: parent.spanId,
-    startMs: Math.max(execution.insertedAtMs, endMs - machine.ran_ms), endMs,
-    attributes: about(execution, exitCode), failure: failureOf(status, exitCode), machine: execution.node,
+    name: 'run',
+    kind: 'consumer',
+    context: { ...parent, spanId: context.spanId },
+    parentSpanId: parent.spanId,
+    startMs: Math.max(execution.insertedAtMs, endMs - machine.ran_ms),
+    endMs,
+    attributes: about(execution, exitCode),
+    failure: failureOf(status, exitCode),
+    machine: execution.node,
   };
 }
 
 function about({ id, command, node }: OpenExecution, exitCode: number | null): SpanAttributes {
-  return { 'edge.execution': id, 'edge.command': command.id, 'edge.node': node, ...(exitCode !== null && { 'process.exit.code': exitCode }) };
+  return {
+    'edge.execution': id,
+    'edge.command': command.id,
+    'edge.node': node,
+    ...(exitCode !== null && { 'process.exit.code': exitCode }),
+  };
 }
 
 function failureOf(status: TracedEnding['status'], exitCode: number | null): string | null {

@@ -7,7 +7,15 @@ import { answer, step, unchanged } from '../kit/step.ts';
 import { ok } from '../refusal.ts';
 import { instant } from '../resources.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
-import { refund, spend, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, SSH_UNANSWERED_MS_MAX, tell, withGrants } from '../ssh/login.ts';
+import {
+  refund,
+  spend,
+  SSH_ATTEMPTS_VERIFYING_MAX,
+  SSH_DECIDED_MS_MAX,
+  SSH_UNANSWERED_MS_MAX,
+  tell,
+  withGrants,
+} from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
 import { remember } from './administration.ts';
 import type { NodeMessage } from './messages.ts';
@@ -18,10 +26,18 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 type Verified = Extract<Write, { kind: 'ssh-verified' }>;
 
 /** Adds a username with its keys. A name or key that is taken is refused by its constraint. */
-export function createSshUsername(state: NodeState, { asker, username, idempotency }: Said<'create-ssh-username'>, nowMs: number): Step<NodeState> {
+export function createSshUsername(
+  state: NodeState,
+  { asker, username, idempotency }: Said<'create-ssh-username'>,
+  nowMs: number,
+): Step<NodeState> {
   const resource = sshUsernameResource(username, state.record.id, nowMs);
   const write = { kind: 'ssh-username-created' as const, node: state.record.id, username, atMs: nowMs };
-  return step(state, [{ write, events: [], notices: [], remember: remember(idempotency, resource) }], [answer(asker, ok(resource))]);
+  return step(
+    state,
+    [{ write, events: [], notices: [], remember: remember(idempotency, resource) }],
+    [answer(asker, ok(resource))],
+  );
 }
 
 /** Removes a username with its keys, and ends the sessions that it opened (E5). */
@@ -31,10 +47,18 @@ export function deleteSshUsername(state: NodeState, { asker, id }: Said<'delete-
 }
 
 /** Adds a key to a username. */
-export function createSshPublicKey(state: NodeState, { asker, sshUsername, key, idempotency }: Said<'create-ssh-public-key'>, nowMs: number): Step<NodeState> {
+export function createSshPublicKey(
+  state: NodeState,
+  { asker, sshUsername, key, idempotency }: Said<'create-ssh-public-key'>,
+  nowMs: number,
+): Step<NodeState> {
   const resource = sshPublicKeyResource(key, sshUsername, nowMs);
   const write = { kind: 'ssh-public-key-created' as const, node: state.record.id, sshUsername, key, atMs: nowMs };
-  return step(state, [{ write, events: [], notices: [], remember: remember(idempotency, resource) }], [answer(asker, ok(resource))]);
+  return step(
+    state,
+    [{ write, events: [], notices: [], remember: remember(idempotency, resource) }],
+    [answer(asker, ok(resource))],
+  );
 }
 
 /** Removes a key, and ends the sessions that it opened (E5). */
@@ -44,26 +68,51 @@ export function deleteSshPublicKey(state: NodeState, { asker, id }: Said<'delete
 }
 
 /** Somebody tries to log in: the rows are asked, unless it is one of too many. An attempt that is asked about twice has one verdict. */
-export function attempted(state: NodeState, session: LiveSession, { attempt, username, credential }: Said<'ssh-attempted'>, nowMs: number): Step<NodeState> {
+export function attempted(
+  state: NodeState,
+  session: LiveSession,
+  { attempt, username, credential }: Said<'ssh-attempted'>,
+  nowMs: number,
+): Step<NodeState> {
   const { attempts } = session.ssh;
   if (attempts.has(attempt)) return unchanged(state);
   const allowance = attempts.size < SSH_ATTEMPTS_VERIFYING_MAX ? spend(state.sshAllowance, nowMs) : null;
   const isProbe = credential.method === 'public_key' && credential.signature === 'none';
-  if (allowance === null) return limited(state, session, attempt, isProbe ? null : { username, method: credential.method }, nowMs);
+  if (allowance === null)
+    return limited(state, session, attempt, isProbe ? null : { username, method: credential.method }, nowMs);
   const more = new Map(attempts).set(attempt, { username, method: credential.method, isProbe, atMs: nowMs });
-  return step(inSession({ ...state, sshAllowance: allowance }, session, { ...session.ssh, attempts: more }), [], [{ type: 'verify-ssh', session: session.id, attempt, username, credential }]);
+  return step(
+    inSession({ ...state, sshAllowance: allowance }, session, { ...session.ssh, attempts: more }),
+    [],
+    [{ type: 'verify-ssh', session: session.id, attempt, username, credential }],
+  );
 }
 
 /** One of too many: refused at once, and an event all the same, as far as those are not too many themselves. `tried` is null for a mere question. */
-function limited(state: NodeState, session: LiveSession, attempt: number, tried: SshTried | null, nowMs: number): Step<NodeState> {
+function limited(
+  state: NodeState,
+  session: LiveSession,
+  attempt: number,
+  tried: SshTried | null,
+  nowMs: number,
+): Step<NodeState> {
   const allowance = tried === null ? null : tell(state.sshAllowance, nowMs);
   const effects: readonly Effect[] = [verdict(session.id, attempt, null), { type: 'limit-ssh' }];
   if (allowance === null || tried === null) return step(state, [], effects);
-  return step({ ...state, sshAllowance: allowance }, [{ ...judged(state, { session: session.id, attempt, tried, outcome: UNKNOWN, atMs: nowMs }), onceStored: [] }], effects);
+  return step(
+    { ...state, sshAllowance: allowance },
+    [{ ...judged(state, { session: session.id, attempt, tried, outcome: UNKNOWN, atMs: nowMs }), onceStored: [] }],
+    effects,
+  );
 }
 
 /** Logins that the agent refused while no admin answered: each is an event of the time when it was tried, and confirmed once that is stored. */
-export function unansweredReported(state: NodeState, session: LiveSession, { logins }: Said<'ssh-unanswered-reported'>, nowMs: number): Step<NodeState> {
+export function unansweredReported(
+  state: NodeState,
+  session: LiveSession,
+  { logins }: Said<'ssh-unanswered-reported'>,
+  nowMs: number,
+): Step<NodeState> {
   let { sshAllowance } = state;
   const changes: Change[] = [];
   const untold: string[] = [];
@@ -75,7 +124,10 @@ export function unansweredReported(state: NodeState, session: LiveSession, { log
     }
     sshAllowance = allowance;
     const atMs = nowMs - Math.min(msAgo, SSH_UNANSWERED_MS_MAX);
-    changes.push({ ...judged(state, { session: session.id, attempt: 0, tried: { username, method }, outcome: UNKNOWN, atMs }), onceStored: [stored(session, [id])] });
+    changes.push({
+      ...judged(state, { session: session.id, attempt: 0, tried: { username, method }, outcome: UNKNOWN, atMs }),
+      onceStored: [stored(session, [id])],
+    });
   }
   return step({ ...state, sshAllowance }, changes, untold.length === 0 ? [] : [stored(session, untold)]);
 }
@@ -92,37 +144,68 @@ const UNKNOWN: SshOutcome = { sshUsername: null, grant: null };
  * the rows, so that a login that races a deletion is refused. A probe that would do is no login yet. Of an outcome that is not known, and
  * could not be stored either, nothing is said: the agent refuses by itself when it has waited for long enough.
  */
-export function verified(state: NodeState, session: LiveSession, { attempt, outcome }: Said<'ssh-verified'>, nowMs: number): Step<NodeState> {
+export function verified(
+  state: NodeState,
+  session: LiveSession,
+  { attempt, outcome }: Said<'ssh-verified'>,
+  nowMs: number,
+): Step<NodeState> {
   const tried = session.ssh.attempts.get(attempt);
   if (tried === undefined) return unchanged(state);
   const attempts = new Map(session.ssh.attempts);
   attempts.delete(attempt);
   const ssh = { ...session.ssh, attempts };
   if (outcome === null) return step(inSession(state, session, ssh), []);
-  if (tried.isProbe && outcome.grant !== null) return step(inSession(state, session, ssh), [], [verdict(session.id, attempt, outcome.grant)]);
+  if (tried.isProbe && outcome.grant !== null)
+    return step(inSession(state, session, ssh), [], [verdict(session.id, attempt, outcome.grant)]);
   const final = nowMs - tried.atMs > SSH_DECIDED_MS_MAX ? { ...outcome, grant: null } : outcome;
-  const next = final.grant === null ? inSession(state, session, ssh) : inSession({ ...state, sshAllowance: refund(state.sshAllowance, tried.method) }, session, withGrants(ssh, [final.grant]));
+  const next =
+    final.grant === null
+      ? inSession(state, session, ssh)
+      : inSession(
+          { ...state, sshAllowance: refund(state.sshAllowance, tried.method) },
+          session,
+          withGrants(ssh, [final.grant]),
+        );
   return step(next, [judged(state, { session: session.id, attempt, tried, outcome: final, atMs: nowMs })]);
 }
 
 /** The username or the key went while the login was verified. */
-export function loginRefused(state: NodeState, { session, attempt, tried, sshUsername, atMs }: Verified): Step<NodeState> {
+export function loginRefused(
+  state: NodeState,
+  { session, attempt, tried, sshUsername, atMs }: Verified,
+): Step<NodeState> {
   return step(state, [judged(state, { session, attempt, tried, outcome: { sshUsername, grant: null }, atMs })]);
 }
 
 /** An agent that comes back has sessions of its own: those whose username or key went meanwhile are looked for. */
-export function grantsReported(state: NodeState, session: LiveSession, { grants }: Said<'ssh-grants-reported'>): Step<NodeState> {
-  return step(inSession(state, session, withGrants(session.ssh, grants)), [], [{ type: 'check-ssh-grants', session: session.id, grants }]);
+export function grantsReported(
+  state: NodeState,
+  session: LiveSession,
+  { grants }: Said<'ssh-grants-reported'>,
+): Step<NodeState> {
+  return step(
+    inSession(state, session, withGrants(session.ssh, grants)),
+    [],
+    [{ type: 'check-ssh-grants', session: session.id, grants }],
+  );
 }
 
 /** After a write of this node that may have been stored or not, nobody knows what it removed: all that may have opened a session is looked for. */
 export function grantsOwed({ session }: NodeState): readonly Effect[] {
-  return session === null || session.ssh.grants.size === 0 ? [] : [{ type: 'check-ssh-grants', session: session.id, grants: [...session.ssh.grants.values()] }];
+  return session === null || session.ssh.grants.size === 0
+    ? []
+    : [{ type: 'check-ssh-grants', session: session.id, grants: [...session.ssh.grants.values()] }];
 }
 
 /** Ends the sessions that were opened by what is gone. */
-export function grantsChecked(state: NodeState, { sshUsernames, sshPublicKeys }: Said<'ssh-grants-checked'>): Step<NodeState> {
-  return sshUsernames.length + sshPublicKeys.length === 0 ? unchanged(state) : step(state, [], end(state, sshUsernames, sshPublicKeys));
+export function grantsChecked(
+  state: NodeState,
+  { sshUsernames, sshPublicKeys }: Said<'ssh-grants-checked'>,
+): Step<NodeState> {
+  return sshUsernames.length + sshPublicKeys.length === 0
+    ? unchanged(state)
+    : step(state, [], end(state, sshUsernames, sshPublicKeys));
 }
 
 function inSession(state: NodeState, session: LiveSession, ssh: SshSession): NodeState {
@@ -139,12 +222,31 @@ interface Judgement {
 
 function judged(state: NodeState, { session, attempt, tried, outcome, atMs }: Judgement): Change {
   const { sshUsername, grant } = outcome;
-  const write: Verified = { kind: 'ssh-verified', node: state.record.id, session, attempt, tried: { username: tried.username, method: tried.method }, sshUsername, grant, atMs };
-  return { write, events: [verifiedEvent(state, tried, outcome, atMs)], notices: [{ type: 'events-stored' }], onceStored: [verdict(session, attempt, grant)] };
+  const write: Verified = {
+    kind: 'ssh-verified',
+    node: state.record.id,
+    session,
+    attempt,
+    tried: { username: tried.username, method: tried.method },
+    sshUsername,
+    grant,
+    atMs,
+  };
+  return {
+    write,
+    events: [verifiedEvent(state, tried, outcome, atMs)],
+    notices: [{ type: 'events-stored' }],
+    onceStored: [verdict(session, attempt, grant)],
+  };
 }
 
 /** Source: spec.md, SSH username verified. */
-function verifiedEvent({ record }: NodeState, { username, method }: SshTried, { sshUsername, grant }: SshOutcome, atMs: number): DomainEvent {
+function verifiedEvent(
+  { record }: NodeState,
+  { username, method }: SshTried,
+  { sshUsername, grant }: SshOutcome,
+  atMs: number,
+): DomainEvent {
   const isKnown = sshUsername !== null;
   return {
     type: 'edge.ssh_username.verified',
@@ -169,5 +271,13 @@ function verdict(session: SessionId, attempt: number, grant: SshGrant | null): E
 }
 
 function end({ session }: NodeState, usernames: readonly string[], keys: readonly string[]): readonly Effect[] {
-  return session === null ? [] : [{ type: 'send', session: session.id, frame: { type: 'end-ssh', ssh_username_ids: [...usernames], ssh_public_key_ids: [...keys] } }];
+  return session === null
+    ? []
+    : [
+        {
+          type: 'send',
+          session: session.id,
+          frame: { type: 'end-ssh', ssh_username_ids: [...usernames], ssh_public_key_ids: [...keys] },
+        },
+      ];
 }

@@ -51,7 +51,11 @@ export interface NodeState {
 }
 
 /** A node that reads nothing. One object for all. */
-export const NOTHING_READ: Pick<NodeState, 'loading' | 'reads' | 'over'> = { loading: false, reads: 0, over: new Set() };
+export const NOTHING_READ: Pick<NodeState, 'loading' | 'reads' | 'over'> = {
+  loading: false,
+  reads: 0,
+  over: new Set(),
+};
 
 /** A node's own id. */
 export function nodeId(state: NodeState): NodeId {

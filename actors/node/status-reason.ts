@@ -20,23 +20,41 @@ export function newStanding(nowMs: number): Standing {
 
 /** Services that reported a problem, in words that may be shown to anyone. */
 export function problemsOf({ services }: HealthReport): readonly ServiceProblem[] {
-  return services.filter(({ healthy }) => !healthy).map(({ name, detail }) => ({ name: shown(name), problem: shown(detail ?? 'it does not work, and does not say why') }));
+  return services
+    .filter(({ healthy }) => !healthy)
+    .map(({ name, detail }) => ({
+      name: shown(name),
+      problem: shown(detail ?? 'it does not work, and does not say why'),
+    }));
 }
 
 /** Why the node is told to be in `told`; null: it is healthy. `isDamped`: its session shows a better status, which is told once it has lasted. */
-export function reasonOf(record: Pick<NodeRecord, 'lastSeenAtMs'>, session: LiveSession | null, told: NodeStatus, isDamped: boolean): string | null {
-  if (session === null) return record.lastSeenAtMs === null ? NEVER_CONNECTED : `Nothing heard since ${instant(record.lastSeenAtMs)}`;
+export function reasonOf(
+  record: Pick<NodeRecord, 'lastSeenAtMs'>,
+  session: LiveSession | null,
+  told: NodeStatus,
+  isDamped: boolean,
+): string | null {
+  if (session === null)
+    return record.lastSeenAtMs === null ? NEVER_CONNECTED : `Nothing heard since ${instant(record.lastSeenAtMs)}`;
   const problems = [
     ...(session.reportLate ? [`No report since ${instant(session.reportedAtMs)}`] : []),
     ...problemsOf(session.report).map(({ name, problem }) => `${name}: ${problem}`),
   ].join('; ');
   if (!isDamped) return told === 'healthy' ? null : cut(problems);
-  const since = session.wellSinceMs === null ? `Connected since ${instant(session.connectedAtMs)}; ${problems}` : `Well since ${instant(session.wellSinceMs)}`;
+  const since =
+    session.wellSinceMs === null
+      ? `Connected since ${instant(session.connectedAtMs)}; ${problems}`
+      : `Well since ${instant(session.wellSinceMs)}`;
   return cut(`Its status changed often, so that a better one is told once it has lasted. ${since}`);
 }
 
 /** What a status rests on now. */
-export function evidenceOf(session: LiveSession | null, known: StatusEvidence | null, nowMs: number): StatusEvidence | null {
+export function evidenceOf(
+  session: LiveSession | null,
+  known: StatusEvidence | null,
+  nowMs: number,
+): StatusEvidence | null {
   if (session === null) return known === null ? null : { ...known, observed_at: instant(nowMs), session: null };
   return {
     observed_at: instant(nowMs),
@@ -50,7 +68,10 @@ export function evidenceOf(session: LiveSession | null, known: StatusEvidence | 
 /** What the agent last said of the mesh. It makes no status worse: a node without it is reached all the same. Null: it is in none. */
 function vpnOf({ mesh: { report } }: LiveSession, nowMs: number): VpnEvidence | null {
   if (report === null) return null;
-  const { said: { gateway, ...counts }, atMs } = report;
+  const {
+    said: { gateway, ...counts },
+    atMs,
+  } = report;
   if (gateway === null) return { handshake_age_ms: null, path: MESH_PATHS.find((path) => counts[path] > 0) ?? 'none' };
   const { path, handshake_age_ms: ageMs } = gateway;
   return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };

@@ -5,15 +5,46 @@ import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step, unchanged, unreachable } from '../kit/step.ts';
-import { changeCluster, clearRecoveryKey, createAlias, deleteAlias, forget, remove, revoked, setRecoveryKey } from './administration.ts';
+import {
+  changeCluster,
+  clearRecoveryKey,
+  createAlias,
+  deleteAlias,
+  forget,
+  remove,
+  revoked,
+  setRecoveryKey,
+} from './administration.ts';
 import { deliver, rescan, withheld } from './delivery.ts';
-import { acknowledged, cancel, cancelsOwed, expired, finished, loaded, lookedUp, outputPart, run } from './executions.ts';
+import {
+  acknowledged,
+  cancel,
+  cancelsOwed,
+  expired,
+  finished,
+  loaded,
+  lookedUp,
+  outputPart,
+  run,
+} from './executions.ts';
 import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
 import { dampingOwed, shown } from './status.ts';
-import { attempted, createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername, grantsChecked, grantsOwed, grantsReported, loginRefused, verified, unansweredReported } from './ssh.ts';
+import {
+  attempted,
+  createSshPublicKey,
+  createSshUsername,
+  deleteSshPublicKey,
+  deleteSshUsername,
+  grantsChecked,
+  grantsOwed,
+  grantsReported,
+  loginRefused,
+  verified,
+  unansweredReported,
+} from './ssh.ts';
 import { NOTHING_READ } from './state.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
@@ -35,10 +66,14 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       case 'agent-connected':
         return connected(state, message, settings, nowMs);
       case 'agent-disconnected':
-        return current(state, message.session) === null ? unchanged(state) : disconnected(state, message, settings.unreachableAfterMs, nowMs);
+        return current(state, message.session) === null
+          ? unchanged(state)
+          : disconnected(state, message, settings.unreachableAfterMs, nowMs);
       case 'agent-reported': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : reported(state, session, message.report, settings.dampingMs, nowMs);
+        return session === null
+          ? unchanged(state)
+          : reported(state, session, message.report, settings.dampingMs, nowMs);
       }
       case 'report-late': {
         const session = current(state, message.session);
@@ -97,7 +132,9 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       case 'executions-asked':
         return current(state, message.session) === null ? unchanged(state) : asked(state, message);
       case 'executions-looked-up':
-        return message.retry.type === 'executions-asked' ? answered(state, message, message.retry, nowMs, decide) : lookedUp(state, message, nowMs, decide);
+        return message.retry.type === 'executions-asked'
+          ? answered(state, message, message.retry, nowMs, decide)
+          : lookedUp(state, message, nowMs, decide);
       case 'delivery-withheld': {
         const session = current(state, message.session);
         return session === null ? unchanged(state) : withheld(state, session, message.executions, nowMs);
@@ -139,9 +176,11 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
 
   /** Keeps count of the reads under way, and of what ended meanwhile. */
   function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
-    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up') return counted(withinLookUps(decide(state, message, nowMs), nowMs));
+    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up')
+      return counted(withinLookUps(decide(state, message, nowMs), nowMs));
     // Asked by an actor that crashed: what it says is older than the rows that this one was made of.
-    if (state.reads === 0) return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
+    if (state.reads === 0)
+      return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
     return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
   }
 
@@ -150,9 +189,12 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
 
 function counted(decided: Step<NodeState>): Step<NodeState> {
   const { state, effects } = decided;
-  const reads = state.reads + effects.filter((effect) => effect.type === 'load-open' || effect.type === 'look-up').length;
+  const reads =
+    state.reads + effects.filter((effect) => effect.type === 'load-open' || effect.type === 'look-up').length;
   const over = reads === 0 ? NOTHING_READ.over : state.over;
-  return reads === state.reads && over === state.over ? decided : step({ ...state, reads, over }, decided.changes, effects);
+  return reads === state.reads && over === state.over
+    ? decided
+    : step({ ...state, reads, over }, decided.changes, effects);
 }
 
 /** The live session when the news is of it; null when it is of an older one. */
@@ -166,25 +208,52 @@ function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refuse
   if (message.write.kind === 'mesh-member-set') return meshRefused(state, message.refusal);
   const next = deliver(state, nowMs);
   if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
-  return step(next.state, [], [{ type: 'send', session: state.session.id, frame: { type: 'settle', executions: [message.write.execution] } }, ...next.effects]);
+  return step(
+    next.state,
+    [],
+    [
+      { type: 'send', session: state.session.id, frame: { type: 'settle', executions: [message.write.execution] } },
+      ...next.effects,
+    ],
+  );
 }
 
 /** After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for again. */
 function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
   const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()]), ...grantsOwed(state)];
-  const pendingCancels = [...state.open.values()].filter((execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null);
+  const pendingCancels = [...state.open.values()].filter(
+    (execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null,
+  );
   if (pendingCancels.length > 0) {
-    effects.push({ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null } } });
+    effects.push({
+      type: 'tell',
+      told: {
+        to: { kind: 'node', id: state.record.id },
+        message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null },
+      },
+    });
   }
   // Silence counts from now, not from what was last stored.
-  effects.push(...silenceOwed(state, settings.unreachableAfterMs, nowMs), ...dampingOwed(state, settings.dampingMs, nowMs));
+  effects.push(
+    ...silenceOwed(state, settings.unreachableAfterMs, nowMs),
+    ...dampingOwed(state, settings.dampingMs, nowMs),
+  );
   return effects;
 }
 
 /** Rows know the executions, the live state knows the session, and what is being read. */
 function refreshed(live: NodeState, rows: NodeState): NodeState {
   const loading = live.loading === false ? false : 'more';
-  return { ...rows, session: live.session, sshAllowance: live.sshAllowance, lookUps: live.lookUps, meshAllowances: live.meshAllowances, loading, reads: live.reads, over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]) };
+  return {
+    ...rows,
+    session: live.session,
+    sshAllowance: live.sshAllowance,
+    lookUps: live.lookUps,
+    meshAllowances: live.meshAllowances,
+    loading,
+    reads: live.reads,
+    over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]),
+  };
 }
 
 /** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */

@@ -76,8 +76,8 @@ function power(base: bigint, exponent: bigint): bigint {
   let result = 1n;
   let square = modulo(base, P);
   for (let left = exponent; left > 0n; left >>= 1n) {
-    if ((left & 1n) === 1n) result = result * square % P;
-    square = square * square % P;
+    if ((left & 1n) === 1n) result = (result * square) % P;
+    square = (square * square) % P;
   }
   return result;
 }

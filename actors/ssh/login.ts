@@ -46,7 +46,11 @@ export interface SshAllowance {
 }
 
 /** A node that nobody tried to log in to. One object for all. */
-export const FULL_ALLOWANCE: SshAllowance = { left: SSH_ATTEMPTS_BURST_MAX, told: SSH_REFUSALS_TOLD_BURST_MAX, atMs: 0 };
+export const FULL_ALLOWANCE: SshAllowance = {
+  left: SSH_ATTEMPTS_BURST_MAX,
+  told: SSH_REFUSALS_TOLD_BURST_MAX,
+  atMs: 0,
+};
 
 /** SSH on one session of an agent. */
 export interface SshSession {

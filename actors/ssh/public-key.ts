@@ -24,7 +24,9 @@ export interface SshPublicKey {
 }
 
 /** What a line turned out to be. `problem` completes "The public key …". */
-export type ParsedPublicKey = { readonly ok: true; readonly key: SshPublicKey } | { readonly ok: false; readonly problem: string };
+export type ParsedPublicKey =
+  | { readonly ok: true; readonly key: SshPublicKey }
+  | { readonly ok: false; readonly problem: string };
 
 /**
  * Reads a line. The blob must say the same algorithm as the line, have exactly its fields in their only encoding, hold a point that
@@ -39,11 +41,15 @@ export function parsePublicKey(text: string): ParsedPublicKey {
   const [algorithm = '', base64 = '', comment = ''] = partsOf(line);
   if (!isAlgorithm(algorithm)) return wrong(`must begin with one of ${SSH_KEY_ALGORITHMS.join(', ')}`);
   const blob = blobOf(base64);
-  if (blob === null) return wrong(`has something else than base64 behind ${algorithm}: it was cut or changed on the way`);
+  if (blob === null)
+    return wrong(`has something else than base64 behind ${algorithm}: it was cut or changed on the way`);
   const problem = problemOf(algorithm, blob);
   if (problem !== null) return wrong(problem);
   const canonical = Buffer.from(blob).toString('base64');
-  return { ok: true, key: { algorithm, line: [algorithm, canonical, comment].join(' ').trimEnd(), fingerprint: fingerprintOf(blob) } };
+  return {
+    ok: true,
+    key: { algorithm, line: [algorithm, canonical, comment].join(' ').trimEnd(), fingerprint: fingerprintOf(blob) },
+  };
 }
 
 /** Algorithm, base64, and the rest. */
@@ -68,10 +74,13 @@ function problemOf(algorithm: SshKeyAlgorithm, blob: Uint8Array): string | null 
   const fields = fieldsOf(blob);
   if (fields === null) return 'is cut off or damaged: its parts do not have the lengths that it says';
   const named = Buffer.from(fields[0] ?? []).toString('latin1');
-  if (named !== algorithm) return `says ${algorithm}, but holds ${isAlgorithm(named) ? `a key for ${named}` : 'something else'}`;
+  if (named !== algorithm)
+    return `says ${algorithm}, but holds ${isAlgorithm(named) ? `a key for ${named}` : 'something else'}`;
   const values = fields.slice(1);
   if (algorithm === 'ssh-rsa') return rsaProblem(values);
-  return algorithm === 'ssh-ed25519' ? ed25519Problem(values) : ecdsaProblem(values, algorithm.slice('ecdsa-sha2-'.length) as CurveName);
+  return algorithm === 'ssh-ed25519'
+    ? ed25519Problem(values)
+    : ecdsaProblem(values, algorithm.slice('ecdsa-sha2-'.length) as CurveName);
 }
 
 /** The strings that a blob is made of, each behind its length in four bytes (RFC 4251, 5); null when they do not end where it does. */
@@ -101,7 +110,8 @@ function ed25519Problem([point, ...rest]: readonly Uint8Array[]): string | null 
 
 /** RFC 5656, 3.1. The point is uncompressed, as all clients write it. */
 function ecdsaProblem([name, point, ...rest]: readonly Uint8Array[], curve: CurveName): string | null {
-  if (name === undefined || point === undefined || rest.length > 0 || Buffer.from(name).toString('latin1') !== curve) return MISSHAPEN;
+  if (name === undefined || point === undefined || rest.length > 0 || Buffer.from(name).toString('latin1') !== curve)
+    return MISSHAPEN;
   return isCurvePoint(curve, point) ? null : OFF_CURVE;
 }
 
@@ -111,10 +121,12 @@ function rsaProblem([exponentBytes, modulusBytes, ...rest]: readonly Uint8Array[
   const modulus = modulusBytes === undefined ? null : positive(modulusBytes);
   if (exponent === null || modulus === null || rest.length > 0) return MISSHAPEN;
   const bits = bitsOf(modulus);
-  if (bits < RSA_BITS_MIN) return `is an RSA key of ${bits} bits, which is too weak: it must have ${RSA_BITS_MIN} or more (or better, make one with ssh-keygen -t ed25519)`;
+  if (bits < RSA_BITS_MIN)
+    return `is an RSA key of ${bits} bits, which is too weak: it must have ${RSA_BITS_MIN} or more (or better, make one with ssh-keygen -t ed25519)`;
   if (bits > RSA_BITS_MAX) return `is an RSA key of ${bits} bits: it must have ${RSA_BITS_MAX} at most`;
   if ((modulus & 1n) === 0n) return 'is damaged: its RSA modulus is even';
-  if ((exponent & 1n) === 0n || exponent < 3n || bitsOf(exponent) > RSA_EXPONENT_BITS_MAX) return 'is damaged: its RSA exponent is not one';
+  if ((exponent & 1n) === 0n || exponent < 3n || bitsOf(exponent) > RSA_EXPONENT_BITS_MAX)
+    return 'is damaged: its RSA exponent is not one';
   return null;
 }
 

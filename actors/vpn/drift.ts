@@ -66,13 +66,16 @@ export function driftOf(wanted: WantedVpn, seen: VpnSurvey): Drift {
       else if (!nodes.has(node)) left.push({ type: 'leave', network: name, node });
       else present.add(node);
     }
-    for (const node of nodes.keys()) if (hosts.has(node) && !present.has(node)) joined.push({ type: 'join', network: name, node });
+    for (const node of nodes.keys())
+      if (hosts.has(node) && !present.has(node)) joined.push({ type: 'join', network: name, node });
     const names = namesFor([...nodes.values()].filter(({ node }) => present.has(node)));
     if (!areSame(names, namesOf.get(name) ?? [])) named.push({ type: 'set-names', network: name, names });
   }
   const removed: Repair[] = [
     ...seen.hosts.filter(({ node }) => gone.has(node)).map(({ node }): Repair => ({ type: 'remove-host', node })),
-    ...seen.networks.filter(({ name }) => !wantedNetworks.has(name)).map(({ name }): Repair => ({ type: 'remove-network', name })),
+    ...seen.networks
+      .filter(({ name }) => !wantedNetworks.has(name))
+      .map(({ name }): Repair => ({ type: 'remove-network', name })),
   ];
   return { repairs: [...made, ...left, ...joined, ...named, ...removed], misranged };
 }
@@ -88,5 +91,8 @@ export function namesFor(members: readonly WantedNode[]): readonly WantedName[] 
 function areSame(wanted: readonly WantedName[], seen: VpnSurvey['names']): boolean {
   if (wanted.length !== seen.length) return false;
   const nodeOf = new Map(wanted.map(({ name, node }) => [name, node]));
-  return new Set(seen.map(({ name }) => name)).size === seen.length && seen.every(({ name, node }) => node !== null && nodeOf.get(name) === node);
+  return (
+    new Set(seen.map(({ name }) => name)).size === seen.length &&
+    seen.every(({ name, node }) => node !== null && nodeOf.get(name) === node)
+  );
 }

@@ -104,7 +104,11 @@ export function networkOf(cluster: string): string {
 
 /** The cluster of a network of ours, by name; null when it is not ours. */
 export function clusterOf(network: string): string | null {
-  return network.startsWith(NETWORK_PREFIX) && network.length > NETWORK_PREFIX.length && network.length <= NETWORK_NAME_CHARACTERS_MAX ? network.slice(NETWORK_PREFIX.length) : null;
+  return network.startsWith(NETWORK_PREFIX) &&
+    network.length > NETWORK_PREFIX.length &&
+    network.length <= NETWORK_NAME_CHARACTERS_MAX
+    ? network.slice(NETWORK_PREFIX.length)
+    : null;
 }
 
 /** What the host of a node is called. */

@@ -20,12 +20,18 @@ export interface DeliveryRef {
 export type Attempt = {
   readonly atMs: number;
   readonly durationMs: number;
-} & (
+} &
   /** The receiver answered. `retryAfterMs` is its wish; `answer` the beginning of its body, at most ANSWER_BYTES_MAX. */
-  | { readonly type: 'answered'; readonly statusCode: number; readonly retryAfterMs: number | null; readonly answer: string }
-  /** It did not: `error` says why in one sentence that names no internal address. */
-  | { readonly type: 'failed'; readonly error: string }
-);
+  (
+    | {
+        readonly type: 'answered';
+        readonly statusCode: number;
+        readonly retryAfterMs: number | null;
+        readonly answer: string;
+      }
+    /** It did not: `error` says why in one sentence that names no internal address. */
+    | { readonly type: 'failed'; readonly error: string }
+  );
 
 /** Kept of the receiver's answer, in bytes. Source: issue, delivery log. */
 export const ANSWER_BYTES_MAX = 4_096;

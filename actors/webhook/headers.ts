@@ -8,9 +8,27 @@ export const HEADER_NAME_CHARS_MAX = 128;
  * encoded and routed, with which a receiver could be told another request than was sent. Source: RFC 9110, 7.6.1; RFC 9112, 6.
  */
 export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
-  'content-type', 'user-agent',
-  'accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-transfer-encoding', 'date', 'expect', 'forwarded', 'host', 'http2-settings', 'keep-alive',
-  'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'via',
+  'content-type',
+  'user-agent',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-transfer-encoding',
+  'date',
+  'expect',
+  'forwarded',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
 ]);
 
 /** Beginnings of names that are this service's, now and later: signatures, and the headers of Standard Webhooks. */
@@ -32,8 +50,12 @@ export function isHeaderName(name: string): boolean {
 
 /** Why a webhook may not have this header, in one sentence for the person who gave it; null: it may. Its length is up to the schema. The value is not in the sentence (E4). */
 export function headerProblem(name: string, value: string): string | null {
-  if (!isHeaderName(name)) return `A header's name must be 1 to ${HEADER_NAME_CHARS_MAX} letters, digits and -, as in X-Api-Key.`;
+  if (!isHeaderName(name))
+    return `A header's name must be 1 to ${HEADER_NAME_CHARS_MAX} letters, digits and -, as in X-Api-Key.`;
   const known = name.toLowerCase();
-  if (RESERVED_HEADERS.has(known) || RESERVED_PREFIXES.some((prefix) => known.startsWith(prefix))) return `The header ${name} is set by this service, or by HTTP itself.`;
-  return VALUE.test(value) ? null : `The value of ${name} must be printable ASCII, without line breaks, or spaces at its ends.`;
+  if (RESERVED_HEADERS.has(known) || RESERVED_PREFIXES.some((prefix) => known.startsWith(prefix)))
+    return `The header ${name} is set by this service, or by HTTP itself.`;
+  return VALUE.test(value)
+    ? null
+    : `The value of ${name} must be printable ASCII, without line breaks, or spaces at its ends.`;
 }

@@ -18,11 +18,18 @@ export interface Verdict {
 }
 
 /** 2xx is delivered; what may succeed later is tried again after an exponential wait with jitter, not before the receiver's wish; anything else ends it. */
-export function verdictOf(delivery: DeliveryRef, attempt: Attempt, baseMs: number, random: number, nowMs: number): Verdict {
-  if (attempt.type === 'answered' && attempt.statusCode >= 200 && attempt.statusCode < 300) return { status: 'delivered', nextAttemptAtMs: null };
+export function verdictOf(
+  delivery: DeliveryRef,
+  attempt: Attempt,
+  baseMs: number,
+  random: number,
+  nowMs: number,
+): Verdict {
+  if (attempt.type === 'answered' && attempt.statusCode >= 200 && attempt.statusCode < 300)
+    return { status: 'delivered', nextAttemptAtMs: null };
   const isLasting = attempt.type === 'answered' && attempt.statusCode < 500 && !LATER.has(attempt.statusCode);
   if (isLasting || delivery.attempts + 1 >= delivery.attemptsMax) return { status: 'dropped', nextAttemptAtMs: null };
   const waitMs = Math.min(RETRY_WAIT_MS_MAX, baseMs * GROWTH ** delivery.attempts);
-  const wishMs = attempt.type === 'answered' ? attempt.retryAfterMs ?? 0 : 0;
+  const wishMs = attempt.type === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
   return { status: 'pending', nextAttemptAtMs: nowMs + Math.max(wishMs, Math.round(waitMs * (0.5 + random / 2))) };
 }

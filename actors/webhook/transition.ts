@@ -24,7 +24,11 @@ export interface WebhookSettings {
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 const STILL_PENDING: Refusal = { code: 'conflict', message: 'The delivery has not finished yet.' };
-const TOO_MANY: Refusal = { code: 'rate_limited', message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`, retryAfterSeconds: 10 };
+const TOO_MANY: Refusal = {
+  code: 'rate_limited',
+  message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`,
+  retryAfterSeconds: 10,
+};
 
 /** What a webhook does with one message. Pure: `nowMs` is Unix time in ms. */
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
@@ -37,13 +41,19 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
       case 'redeliver':
         return redeliver(state, message, nowMs);
       case 'deliveries-stored':
-        return moving({ ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' }, [], nowMs);
+        return moving(
+          { ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' },
+          [],
+          nowMs,
+        );
       case 'deliveries-loaded':
         return moving(loaded(state, message), [], nowMs);
       case 'delivery-attempted':
         return attempted(state, message, nowMs);
       case 'delivery-due':
-        return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting') ? moving(withPhase(state, message.delivery, 'ready'), [], nowMs) : unchanged(state);
+        return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting')
+          ? moving(withPhase(state, message.delivery, 'ready'), [], nowMs)
+          : unchanged(state);
       case 'refused':
         return refused(state, message);
       default:
@@ -51,36 +61,81 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
     }
   }
 
-  function moving(state: WebhookState, changes: readonly Change[], nowMs: number, first: readonly Effect[] = []): Step<WebhookState> {
+  function moving(
+    state: WebhookState,
+    changes: readonly Change[],
+    nowMs: number,
+    first: readonly Effect[] = [],
+  ): Step<WebhookState> {
     const moved = advanced(state, settings.concurrency, nowMs);
     return step(moved.state, changes, [...first, ...moved.effects]);
   }
 
-  function attempted(state: WebhookState, { delivery: id, attempt, random }: Said<'delivery-attempted'>, nowMs: number): Step<WebhookState> {
+  function attempted(
+    state: WebhookState,
+    { delivery: id, attempt, random }: Said<'delivery-attempted'>,
+    nowMs: number,
+  ): Step<WebhookState> {
     const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
     if (ref === undefined) return unchanged(state);
     // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
     if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
     const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
-    const change: Change = { write: { kind: 'delivery-attempted', delivery: id, number: ref.attempts + 1, attempt, status, nextAttemptAtMs, atMs: nowMs }, events: [], notices: [] };
-    const next = status === 'pending' ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs }) : without(state, id);
+    const change: Change = {
+      write: {
+        kind: 'delivery-attempted',
+        delivery: id,
+        number: ref.attempts + 1,
+        attempt,
+        status,
+        nextAttemptAtMs,
+        atMs: nowMs,
+      },
+      events: [],
+      notices: [],
+    };
+    const next =
+      status === 'pending'
+        ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs })
+        : without(state, id);
     return moving(next, [change], nowMs);
   }
 
   function redeliver(state: WebhookState, { asker, delivery }: Said<'redeliver'>, nowMs: number): Step<WebhookState> {
-    if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
-    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX) return step(state, [], [refuseAsker(asker, TOO_MANY)]);
-    const change: Change = { write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs }, events: [], notices: [] };
+    if (state.window.some(({ ref }) => ref.id === delivery.id))
+      return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
+    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX)
+      return step(state, [], [refuseAsker(asker, TOO_MANY)]);
+    const change: Change = {
+      write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs },
+      events: [],
+      notices: [],
+    };
     const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
-    return moving({ ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] }, [change], nowMs, [answer(asker, ok(null))]);
+    return moving(
+      { ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] },
+      [change],
+      nowMs,
+      [answer(asker, ok(null))],
+    );
   }
 
   return {
     transition,
     // Only what is to be read: whoever lives already has its posts and reminders under way.
-    owed: (state) => (state.supply === 'unloaded' ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }] : []),
+    owed: (state) =>
+      state.supply === 'unloaded'
+        ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }]
+        : [],
     // A write was refused, or nobody knows whether it was stored: deliveries are read once more, from the beginning.
-    refreshed: (live, rows) => ({ ...live, record: live.record ?? rows.record, loadedTo: null, load: live.load + 1, supply: 'unloaded', finished: [] }),
+    refreshed: (live, rows) => ({
+      ...live,
+      record: live.record ?? rows.record,
+      loadedTo: null,
+      load: live.load + 1,
+      supply: 'unloaded',
+      finished: [],
+    }),
   };
 }
 
@@ -93,10 +148,16 @@ function refused(state: WebhookState, { write }: Said<'refused'>): Step<WebhookS
 
 function create(state: WebhookState, message: Said<'create'>, nowMs: number): Step<WebhookState> {
   const { asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } = message;
-  if (state.record !== null) return step(state, [], [refuseAsker(asker, { code: 'conflict', message: 'The webhook exists already.' })]);
+  if (state.record !== null)
+    return step(state, [], [refuseAsker(asker, { code: 'conflict', message: 'The webhook exists already.' })]);
   const record: WebhookRecord = { id, url, subscribedEvents, sealedSecret, sealedHeaders, insertedAtMs: nowMs };
   const resource = webhookResource(record);
-  const change: Change = { write: { kind: 'webhook-created', id, url, subscribedEvents, sealedSecret, sealedHeaders, atMs: nowMs }, events: [], notices: [], remember: remember(idempotency, resource) };
+  const change: Change = {
+    write: { kind: 'webhook-created', id, url, subscribedEvents, sealedSecret, sealedHeaders, atMs: nowMs },
+    events: [],
+    notices: [],
+    remember: remember(idempotency, resource),
+  };
   return step({ ...state, record }, [change], [answer(asker, ok(resource))]);
 }
 
@@ -104,5 +165,9 @@ function create(state: WebhookState, message: Said<'create'>, nowMs: number): St
 function remove(state: WebhookState, { asker }: Said<'delete'>): Step<WebhookState> {
   if (state.record === null) return step(state, [], [refuseAsker(asker, NOT_FOUND), { type: 'stop' }]);
   const change: Change = { write: { kind: 'webhook-deleted', id: state.id }, events: [], notices: [] };
-  return step({ ...state, record: null, window: [], supply: 'idle' }, [change], [{ type: 'cut-posts' }, answer(asker, ok(null)), { type: 'stop' }]);
+  return step(
+    { ...state, record: null, window: [], supply: 'idle' },
+    [change],
+    [{ type: 'cut-posts' }, answer(asker, ok(null)), { type: 'stop' }],
+  );
 }

@@ -22,7 +22,9 @@ export function loaded(state: WebhookState, { load, deliveries, more }: Load): W
   const last = deliveries.at(-1)?.cursor ?? null;
   const finished = new Set(state.finished);
   const found = new Map(deliveries.filter(({ id }) => !finished.has(id)).map((ref) => [ref.id, ref]));
-  const wasRead = (cursor: string): boolean => (state.loadedTo === null || isBehind(cursor, state.loadedTo)) && (!more || (last !== null && !isBehind(cursor, last)));
+  const wasRead = (cursor: string): boolean =>
+    (state.loadedTo === null || isBehind(cursor, state.loadedTo)) &&
+    (!more || (last !== null && !isBehind(cursor, last)));
   const known = state.window.flatMap((one): Windowed[] => {
     if (one.phase !== 'unsure') return [one];
     const ref = found.get(one.ref.id);
@@ -31,12 +33,20 @@ export function loaded(state: WebhookState, { load, deliveries, more }: Load): W
   });
   for (const { ref } of known) found.delete(ref.id);
   const fresh = [...found.values()].map((ref): Windowed => ({ ref, phase: 'ready', isRedelivery: false }));
-  return { ...state, window: inOrder([...known, ...fresh]), loadedTo: last ?? state.loadedTo, supply: more || state.supply === 'loading-again' ? 'more' : 'idle', finished: [] };
+  return {
+    ...state,
+    window: inOrder([...known, ...fresh]),
+    loadedTo: last ?? state.loadedTo,
+    supply: more || state.supply === 'loading-again' ? 'more' : 'idle',
+    finished: [],
+  };
 }
 
 /** Those asked for by hand first, as they are; the others in the order of their events: read once more, an older one may come back. */
 function inOrder(window: readonly Windowed[]): readonly Windowed[] {
-  const byEvents = window.filter(({ isRedelivery }) => !isRedelivery).toSorted((a, b) => (isBehind(a.ref.cursor, b.ref.cursor) ? 1 : -1));
+  const byEvents = window
+    .filter(({ isRedelivery }) => !isRedelivery)
+    .toSorted((a, b) => (isBehind(a.ref.cursor, b.ref.cursor) ? 1 : -1));
   return [...window.filter(({ isRedelivery }) => isRedelivery), ...byEvents];
 }
 
@@ -53,13 +63,20 @@ function isGreater(a: string, b: string): boolean {
 
 /** The window with one delivery replaced. */
 export function withPhase(state: WebhookState, id: string, phase: Windowed['phase'], ref?: DeliveryRef): WebhookState {
-  return { ...state, window: state.window.map((one) => (one.ref.id === id ? { ...one, phase, ref: ref ?? one.ref } : one)) };
+  return {
+    ...state,
+    window: state.window.map((one) => (one.ref.id === id ? { ...one, phase, ref: ref ?? one.ref } : one)),
+  };
 }
 
 /** The window without a delivery that is finished. */
 export function without(state: WebhookState, id: string): WebhookState {
   const isLoading = state.supply !== 'idle' && state.supply !== 'more';
-  return { ...state, window: state.window.filter(({ ref }) => ref.id !== id), finished: isLoading ? [...state.finished, id] : state.finished };
+  return {
+    ...state,
+    window: state.window.filter(({ ref }) => ref.id !== id),
+    finished: isLoading ? [...state.finished, id] : state.finished,
+  };
 }
 
 /**
@@ -87,16 +104,25 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
     if (one.phase !== 'ready' || isHeld) continue;
     const waitMs = (one.ref.dueAtMs ?? 0) - nowMs;
     if (waitMs <= 0) room -= 1;
-    effects.push(waitMs > 0 ? { type: 'remind', key: one.ref.id, afterMs: waitMs, message: { type: 'delivery-due', delivery: one.ref.id } } : { type: 'post', webhook: record, delivery: one.ref });
+    effects.push(
+      waitMs > 0
+        ? { type: 'remind', key: one.ref.id, afterMs: waitMs, message: { type: 'delivery-due', delivery: one.ref.id } }
+        : { type: 'post', webhook: record, delivery: one.ref },
+    );
     next ??= [...window];
     next[index] = { ...one, phase: waitMs > 0 ? 'waiting' : 'posting' };
   }
   const moved = next === null ? state : { ...state, window: next };
   const inOrderNow = window.length - redeliveries;
-  return moved.supply === 'more' && inOrderNow <= WINDOW_DELIVERIES_MAX / 2 ? supplied(moved, effects, WINDOW_DELIVERIES_MAX - inOrderNow) : { state: moved, effects };
+  return moved.supply === 'more' && inOrderNow <= WINDOW_DELIVERIES_MAX / 2
+    ? supplied(moved, effects, WINDOW_DELIVERIES_MAX - inOrderNow)
+    : { state: moved, effects };
 }
 
 function supplied(state: WebhookState, effects: readonly Effect[], limit: number): Moved {
   const load = state.load + 1;
-  return { state: { ...state, load, supply: 'loading' }, effects: [...effects, { type: 'load-deliveries', load, after: state.loadedTo, limit }] };
+  return {
+    state: { ...state, load, supply: 'loading' },
+    effects: [...effects, { type: 'load-deliveries', load, after: state.loadedTo, limit }],
+  };
 }

@@ -43,23 +43,46 @@ async function askAdmin(url: string, signal: AbortSignal): Promise<AdminAnswer> 
     const problem = status >= 500 ? `it answered with status ${status}` : null;
     return { origin, status, problem, latencyMs, skewMs: skewOf(date, atMs, latencyMs) };
   } catch (error) {
-    return { origin, status: null, problem: signal.aborted ? 'no answer in time' : reachProblem(error), latencyMs: Math.round(performance.now() - startedMs), skewMs: null };
+    return {
+      origin,
+      status: null,
+      problem: signal.aborted ? 'no answer in time' : reachProblem(error),
+      latencyMs: Math.round(performance.now() - startedMs),
+      skewMs: null,
+    };
   }
 }
 
 /** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/post.ts. Follows no redirect. */
-function head(url: string, signal: AbortSignal): Promise<{ readonly status: number; readonly date: string | undefined; readonly answeredMs: number; readonly atMs: number }> {
+function head(
+  url: string,
+  signal: AbortSignal,
+): Promise<{
+  readonly status: number;
+  readonly date: string | undefined;
+  readonly answeredMs: number;
+  readonly atMs: number;
+}> {
   const target = new URL(url);
   target.pathname = target.pathname.replace(/\/+$/u, '') + LIVE_PATH;
   target.username = '';
   target.password = '';
   const { request: send } = process.getBuiltinModule(target.protocol === 'https:' ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
-    const request = send(target, { method: 'GET', signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX }, (answer: IncomingMessage) => {
-      resolve({ status: answer.statusCode ?? 0, date: answer.headers.date, answeredMs: performance.now(), atMs: Date.now() });
-      answer.on('error', () => {});
-      request.destroy();
-    });
+    const request = send(
+      target,
+      { method: 'GET', signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX },
+      (answer: IncomingMessage) => {
+        resolve({
+          status: answer.statusCode ?? 0,
+          date: answer.headers.date,
+          answeredMs: performance.now(),
+          atMs: Date.now(),
+        });
+        answer.on('error', () => {});
+        request.destroy();
+      },
+    );
     request.on('error', reject).end();
   });
 }
@@ -85,6 +108,11 @@ function reachProblem(error: unknown): string {
 }
 
 const PROBLEMS: Readonly<Record<string, string>> = {
-  ENETUNREACH: 'this machine has no route to it', EHOSTUNREACH: 'no host answers there', ETIMEDOUT: 'no answer in time', ECONNRESET: 'the connection was cut', EACCES: 'a firewall of this machine forbids it',
-  EPROTO: 'it does not speak TLS', HPE_INVALID_CONSTANT: 'it does not speak HTTP',
+  ENETUNREACH: 'this machine has no route to it',
+  EHOSTUNREACH: 'no host answers there',
+  ETIMEDOUT: 'no answer in time',
+  ECONNRESET: 'the connection was cut',
+  EACCES: 'a firewall of this machine forbids it',
+  EPROTO: 'it does not speak TLS',
+  HPE_INVALID_CONSTANT: 'it does not speak HTTP',
 };

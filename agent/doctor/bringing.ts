@@ -42,7 +42,15 @@ export interface Bringing {
 }
 
 /** None before the first session. */
-export function createBringing({ diagnose, brought, token, clock, random, log, post = postJson }: BringingOptions): Bringing {
+export function createBringing({
+  diagnose,
+  brought,
+  token,
+  clock,
+  random,
+  log,
+  post = postJson,
+}: BringingOptions): Bringing {
   let url: string | null = null;
   let cancel: (() => void) | null = null;
   let broughtMs: number | null = null;

@@ -1,6 +1,11 @@
 /** Runs the checks of a report: several at once, each within its time, told in their order. */
 import { overallOf } from '../../transport/protocol/diagnosis.ts';
-import type { Diagnosis, DiagnosisCheck, DiagnosisDetail, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';
+import type {
+  Diagnosis,
+  DiagnosisCheck,
+  DiagnosisDetail,
+  DiagnosisStatus,
+} from '../../transport/protocol/diagnosis.ts';
 
 /** One check has this long, in ms. */
 export const CHECK_MS_MAX = 3_000;
@@ -49,7 +54,10 @@ export interface CheckLimits {
 }
 
 /** Runs them all. Never rejects, and resolves within `totalMsMax`. */
-export async function diagnose(checks: readonly Check[], { checkMsMax = CHECK_MS_MAX, totalMsMax = DIAGNOSIS_MS_MAX }: CheckLimits = {}): Promise<Diagnosis> {
+export async function diagnose(
+  checks: readonly Check[],
+  { checkMsMax = CHECK_MS_MAX, totalMsMax = DIAGNOSIS_MS_MAX }: CheckLimits = {},
+): Promise<Diagnosis> {
   const collectedAt = new Date().toISOString();
   const endMs = performance.now() + totalMsMax;
   const found: DiagnosisCheck[] = [];
@@ -66,9 +74,10 @@ export async function diagnose(checks: readonly Check[], { checkMsMax = CHECK_MS
 
 async function timed(check: Check, msMax: number): Promise<DiagnosisCheck> {
   const startedMs = performance.now();
-  const finding = msMax <= 0
-    ? failed('There was no time left for this check.', 'See the checks before it: they took too long.')
-    : await within(check, msMax);
+  const finding =
+    msMax <= 0
+      ? failed('There was no time left for this check.', 'See the checks before it: they took too long.')
+      : await within(check, msMax);
   return { name: check.name, ...finding, duration_ms: Math.round(performance.now() - startedMs) };
 }
 
@@ -76,7 +85,12 @@ async function within(check: Check, msMax: number): Promise<Finding> {
   const late = Promise.withResolvers<Finding>();
   const limit = new AbortController();
   const timer = setTimeout(() => {
-    late.resolve(failed(`This check had no answer within ${(msMax / 1_000).toFixed(1)} s.`, 'Something that it asks hangs: look at the machine itself.'));
+    late.resolve(
+      failed(
+        `This check had no answer within ${(msMax / 1_000).toFixed(1)} s.`,
+        'Something that it asks hangs: look at the machine itself.',
+      ),
+    );
     limit.abort();
   }, msMax);
   try {
@@ -92,6 +106,9 @@ async function looked(check: Check, signal: AbortSignal): Promise<Finding> {
     return await check.look(signal);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException | null)?.code;
-    return failed(`This check itself failed${typeof code === 'string' && /^[A-Z0-9_]{2,40}$/u.test(code) ? `: ${code}` : ''}.`, 'Report this as a fault of the agent, with its version and this report.');
+    return failed(
+      `This check itself failed${typeof code === 'string' && /^[A-Z0-9_]{2,40}$/u.test(code) ? `: ${code}` : ''}.`,
+      'Report this as a fault of the agent, with its version and this report.',
+    );
   }
 }

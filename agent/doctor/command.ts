@@ -20,15 +20,23 @@ import { diskCheck, resourceChecks, systemCheck } from './machine.ts';
 const ASK_MS_MAX = DIAGNOSIS_MS_MAX + 2_000;
 
 /** The report of the agent of this data directory; without one that answers, what can be seen from outside. Throws an `AgentProblem` when the identity cannot be read. */
-export async function diagnoseMachine(config: AgentConfig, version: string, places: SystemPlaces = systemPlaces()): Promise<Diagnosis> {
+export async function diagnoseMachine(
+  config: AgentConfig,
+  version: string,
+  places: SystemPlaces = systemPlaces(),
+): Promise<Diagnosis> {
   const directory = config.AGENT_DATA_DIR;
   const identity = readIdentity(join(directory, IDENTITY_FILE));
   const pid = runningPid(directory);
-  const told = pid === null || identity?.enrollment == null ? null : await askAgent(directory, identity.enrollment.api_token);
+  const told =
+    pid === null || identity?.enrollment == null ? null : await askAgent(directory, identity.enrollment.api_token);
   if (told !== null) return told;
 
   const facts: MachineFacts = {
-    config, version, directory, hostKeyPath: join(directory, SSH_HOST_KEY_FILE),
+    config,
+    version,
+    directory,
+    hostKeyPath: join(directory, SSH_HOST_KEY_FILE),
     adminUrls: () => config.ADMIN_URLS ?? identity?.enrollment?.admin_urls ?? keyUrls(config),
     relayMapUrls: () => identity?.enrollment?.settings.derp_map_urls ?? null,
   };
@@ -71,7 +79,19 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
   try {
     const signal = AbortSignal.timeout(ASK_MS_MAX);
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      request({ host: 'localhost', port, path: AGENT_DIAGNOSTICS_PATH, headers: { authorization: `Bearer ${apiKeyOf(token)}` }, signal, agent: false }, resolve).on('error', reject).end();
+      request(
+        {
+          host: 'localhost',
+          port,
+          path: AGENT_DIAGNOSTICS_PATH,
+          headers: { authorization: `Bearer ${apiKeyOf(token)}` },
+          signal,
+          agent: false,
+        },
+        resolve,
+      )
+        .on('error', reject)
+        .end();
     });
     const pieces: Buffer[] = [];
     let bytes = 0;
@@ -88,15 +108,34 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
 }
 
 function keyUrls({ ENROLLMENT_KEY: key }: AgentConfig): readonly string[] {
-  return key === undefined ? [] : decodeEnrollmentBlob(key)?.admin_urls ?? [];
+  return key === undefined ? [] : (decodeEnrollmentBlob(key)?.admin_urls ?? []);
 }
 
 function agentFinding(identity: Identity | null, pid: number | null): Finding {
   const details = { is_enrolled: identity?.enrollment != null, process: pid };
-  if (pid !== null) return failed(`The agent of this machine runs (process ${pid}) and does not answer.`, 'Look into its log, and restart it. What is below was seen without it.', details);
-  if (!details.is_enrolled) return warned('This machine is not enrolled, and no agent runs.', 'Start `edge-agent up` with an ENROLLMENT_KEY. If it is enrolled, give AGENT_DATA_DIR and run this as the same user.', details);
-  if (identity?.was_deleted === true) return failed('No agent runs on this machine, and its node was deleted at the admin.', '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.', details);
-  return failed('No agent runs on this machine, though it is enrolled.', 'Start it: `edge-agent up`, or its service. What is below was seen without it.', details);
+  if (pid !== null)
+    return failed(
+      `The agent of this machine runs (process ${pid}) and does not answer.`,
+      'Look into its log, and restart it. What is below was seen without it.',
+      details,
+    );
+  if (!details.is_enrolled)
+    return warned(
+      'This machine is not enrolled, and no agent runs.',
+      'Start `edge-agent up` with an ENROLLMENT_KEY. If it is enrolled, give AGENT_DATA_DIR and run this as the same user.',
+      details,
+    );
+  if (identity?.was_deleted === true)
+    return failed(
+      'No agent runs on this machine, and its node was deleted at the admin.',
+      '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.',
+      details,
+    );
+  return failed(
+    'No agent runs on this machine, though it is enrolled.',
+    'Start it: `edge-agent up`, or its service. What is below was seen without it.',
+    details,
+  );
 }
 
 /** The directory need not be there before the first start. */
@@ -109,9 +148,21 @@ function existingDisk(directory: string): Check {
         return await check.look(signal);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        if (code === 'ENOENT' && !await mayMake(directory)) return failed('The data directory of the agent is not there, and this user may not make it.', 'Run this as the user of the agent, or set AGENT_DATA_DIR to a directory of that user.');
-        if (code === 'ENOENT') return warned('The data directory of the agent is not there yet.', 'The first `edge-agent up` makes it. AGENT_DATA_DIR says where.');
-        if (code === 'EACCES' || code === 'EPERM') return failed('The data directory of the agent is closed to this user.', 'Run this as the user of the agent.');
+        if (code === 'ENOENT' && !(await mayMake(directory)))
+          return failed(
+            'The data directory of the agent is not there, and this user may not make it.',
+            'Run this as the user of the agent, or set AGENT_DATA_DIR to a directory of that user.',
+          );
+        if (code === 'ENOENT')
+          return warned(
+            'The data directory of the agent is not there yet.',
+            'The first `edge-agent up` makes it. AGENT_DATA_DIR says where.',
+          );
+        if (code === 'EACCES' || code === 'EPERM')
+          return failed(
+            'The data directory of the agent is closed to this user.',
+            'Run this as the user of the agent.',
+          );
         throw error;
       }
     },

@@ -33,7 +33,13 @@ export interface SystemPlaces {
 
 /** Where Linux has it. */
 export function systemPlaces(): SystemPlaces {
-  return { proc: '/proc', tun: '/dev/net/tun', wireguard: MACHINE_WIREGUARD, setpriv: SETPRIV_PATHS, vet: createVet({ allowPrivate: false }) };
+  return {
+    proc: '/proc',
+    tun: '/dev/net/tun',
+    wireguard: MACHINE_WIREGUARD,
+    setpriv: SETPRIV_PATHS,
+    vet: createVet({ allowPrivate: false }),
+  };
 }
 
 /** What is known of the machine whether or not an agent runs on it. */
@@ -58,27 +64,60 @@ export interface AgentFacts {
 }
 
 /** Network and VPN. `running`: what a running agent says of itself; null: there is none. */
-export function connectionChecks({ adminUrls, relayMapUrls }: MachineFacts, { proc, tun, wireguard, vet }: SystemPlaces, running: Pick<AgentFacts, 'services'> | null): readonly Check[] {
+export function connectionChecks(
+  { adminUrls, relayMapUrls }: MachineFacts,
+  { proc, tun, wireguard, vet }: SystemPlaces,
+  running: Pick<AgentFacts, 'services'> | null,
+): readonly Check[] {
   let asked: ReturnType<typeof askAdmins> | null = null;
   return [
-    ...networkChecks({ adminUrls, proc, answers: () => asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX)) }),
-    ...vpnChecks({ tunPath: tun, isRoot: isRoot(), wireguard, relayMapUrls, vet, adminUrls, member: () => running?.services().find(({ name }) => name === 'vpn') ?? null }),
+    ...networkChecks({
+      adminUrls,
+      proc,
+      answers: () => (asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX))),
+    }),
+    ...vpnChecks({
+      tunPath: tun,
+      isRoot: isRoot(),
+      wireguard,
+      relayMapUrls,
+      vet,
+      adminUrls,
+      member: () => running?.services().find(({ name }) => name === 'vpn') ?? null,
+    }),
   ];
 }
 
 /** SSH, as far as it can be looked at with or without a running agent. */
-export function loginCheck({ config, hostKeyPath }: MachineFacts, { setpriv }: SystemPlaces, running: Pick<AgentFacts, 'services' | 'ports'> | null): Check {
+export function loginCheck(
+  { config, hostKeyPath }: MachineFacts,
+  { setpriv }: SystemPlaces,
+  running: Pick<AgentFacts, 'services' | 'ports'> | null,
+): Check {
   return sshCheck({
-    isEnabled: config.AGENT_SSH_ENABLED, hostKeyPath, isRoot: isRoot(), setprivPaths: setpriv,
-    port: () => (running === null ? undefined : running.ports().ssh_port ?? null),
-    problem: () => (running === null ? null : problemOf(running.services(), 'ssh') ?? null),
+    isEnabled: config.AGENT_SSH_ENABLED,
+    hostKeyPath,
+    isRoot: isRoot(),
+    setprivPaths: setpriv,
+    port: () => (running === null ? undefined : (running.ports().ssh_port ?? null)),
+    problem: () => (running === null ? null : (problemOf(running.services(), 'ssh') ?? null)),
   });
 }
 
 /** A report by a running agent. Never rejects; it changes nothing, and the health of the agent least of all. */
-export function diagnoseAgent(machine: MachineFacts, agent: AgentFacts, places: SystemPlaces = systemPlaces()): Promise<Diagnosis> {
+export function diagnoseAgent(
+  machine: MachineFacts,
+  agent: AgentFacts,
+  places: SystemPlaces = systemPlaces(),
+): Promise<Diagnosis> {
   const { config, directory, version } = machine;
-  const sources = { ...agent, proxyHosts: config.AGENT_PROXY_HOST, isProxyEnabled: config.AGENT_PROXY_ENABLED, openProxies: openProxiesProblem(config), isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED };
+  const sources = {
+    ...agent,
+    proxyHosts: config.AGENT_PROXY_HOST,
+    isProxyEnabled: config.AGENT_PROXY_ENABLED,
+    openProxies: openProxiesProblem(config),
+    isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED,
+  };
   return diagnose([
     ...connectionChecks(machine, places, agent),
     ...coreChecks(sources),

@@ -42,7 +42,10 @@ export function diskCheck({ directory }: Pick<MachineSources, 'directory'>): Che
 
 /** Memory and file descriptors. */
 export function resourceChecks({ proc }: Pick<MachineSources, 'proc'>): readonly Check[] {
-  return [{ name: 'memory', look: () => memory(proc) }, { name: 'file_descriptors', look: () => fileDescriptors(proc) }];
+  return [
+    { name: 'memory', look: () => memory(proc) },
+    { name: 'file_descriptors', look: () => fileDescriptors(proc) },
+  ];
 }
 
 /** What runs here. */
@@ -55,27 +58,46 @@ async function disk(directory: string): Promise<Finding> {
   const freeBytes = bavail * bsize;
   // Some file systems count no inodes: they are never short of them.
   const inodes = files > 0 ? ffree : null;
-  const details = { free_bytes: freeBytes, total_bytes: blocks * bsize, free_inodes: inodes, total_inodes: files > 0 ? files : null };
-  const hint = 'Make room on the disk of AGENT_DATA_DIR: results of commands and recordings wait there until an admin has them.';
+  const details = {
+    free_bytes: freeBytes,
+    total_bytes: blocks * bsize,
+    free_inodes: inodes,
+    total_inodes: files > 0 ? files : null,
+  };
+  const hint =
+    'Make room on the disk of AGENT_DATA_DIR: results of commands and recordings wait there until an admin has them.';
   const free = `${Math.floor(freeBytes / MIB)} MiB are free where the agent keeps its data`;
   if (freeBytes < DISK_FREE_BYTES_MIN) return failed(`${free}: no new commands are taken.`, hint, details);
-  if (inodes !== null && inodes < INODES_FREE_MIN) return failed(`${inodes} files can still be made where the agent keeps its data.`, 'Remove files from the disk of AGENT_DATA_DIR: it has room, but no inodes.', details);
+  if (inodes !== null && inodes < INODES_FREE_MIN)
+    return failed(
+      `${inodes} files can still be made where the agent keeps its data.`,
+      'Remove files from the disk of AGENT_DATA_DIR: it has room, but no inodes.',
+      details,
+    );
   if (freeBytes < DISK_FREE_BYTES_WARN) return warned(`${free}.`, hint, details);
-  if (inodes !== null && inodes < INODES_FREE_WARN) return warned(`${inodes} files can still be made where the agent keeps its data.`, 'Remove files from the disk of AGENT_DATA_DIR: it runs out of inodes.', details);
+  if (inodes !== null && inodes < INODES_FREE_WARN)
+    return warned(
+      `${inodes} files can still be made where the agent keeps its data.`,
+      'Remove files from the disk of AGENT_DATA_DIR: it runs out of inodes.',
+      details,
+    );
   return passed(`${free}.`, details);
 }
 
 async function memory(proc: string): Promise<Finding> {
   const [text, stalled] = await Promise.all([readFile(`${proc}/meminfo`, 'utf8'), stalledPercent(proc)]);
-  const bytesOf = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'mu').exec(text)?.[1] ?? Number.NaN) * 1_024;
+  const bytesOf = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'mu').exec(text)?.[1] ?? Number.NaN) * 1_024;
   const [total, available] = [bytesOf('MemTotal'), bytesOf('MemAvailable')];
-  if (!(total > 0) || Number.isNaN(available)) return warned('This system does not say how much memory is left.', 'Look at the machine itself.');
-  const percent = Math.round(available / total * 100);
+  if (!(total > 0) || Number.isNaN(available))
+    return warned('This system does not say how much memory is left.', 'Look at the machine itself.');
+  const percent = Math.round((available / total) * 100);
   const details = { available_bytes: available, total_bytes: total, stalled_percent: stalled };
   const left = `${percent} % of the memory is left`;
   const hint = 'See what takes it: `ps aux --sort -rss | head`.';
   if (percent < MEMORY_PERCENT_FAIL) return failed(`${left}: processes may be killed at any moment.`, hint, details);
-  if (stalled !== null && stalled > STALLED_PERCENT_WARN) return warned(`${left}, and everything waited for memory for ${stalled} % of the last minute.`, hint, details);
+  if (stalled !== null && stalled > STALLED_PERCENT_WARN)
+    return warned(`${left}, and everything waited for memory for ${stalled} % of the last minute.`, hint, details);
   if (percent < MEMORY_PERCENT_WARN) return warned(`${left}.`, hint, details);
   return passed(`${left}.`, details);
 }
@@ -92,16 +114,27 @@ async function fileDescriptors(proc: string): Promise<Finding> {
   const soft = /^Max open files\s+(?<soft>\d+|unlimited)/mu.exec(limits)?.groups?.['soft'] ?? 'unlimited';
   const details = { open: open.length, limit: soft === 'unlimited' ? null : Number(soft) };
   if (soft === 'unlimited') return passed(`${open.length} file descriptors are open, without a limit.`, details);
-  const percent = open.length / Number(soft) * 100;
+  const percent = (open.length / Number(soft)) * 100;
   const summary = `${open.length} of ${soft} file descriptors are open.`;
-  const hint = 'Raise the limit of the agent (LimitNOFILE= of its systemd unit), and see who has that many connections through this machine.';
+  const hint =
+    'Raise the limit of the agent (LimitNOFILE= of its systemd unit), and see who has that many connections through this machine.';
   if (percent > FDS_PERCENT_FAIL) return failed(summary, hint, details);
   return percent > FDS_PERCENT_WARN ? warned(summary, hint, details) : passed(summary, details);
 }
 
 function system(version: string): Finding {
-  const details = { agent: version, node: process.versions.node, kernel: release().slice(0, 256), platform: process.platform, architecture: process.arch, uptime_seconds: Math.floor(uptime()), runs_as_root: process.getuid?.() === 0 };
+  const details = {
+    agent: version,
+    node: process.versions.node,
+    kernel: release().slice(0, 256),
+    platform: process.platform,
+    architecture: process.arch,
+    uptime_seconds: Math.floor(uptime()),
+    runs_as_root: process.getuid?.() === 0,
+  };
   const summary = `Agent ${version} runs on Node ${process.versions.node}, ${process.platform} ${details.kernel}, ${process.arch}.`;
   const major = Number(process.versions.node.split('.', 1)[0]);
-  return major < NODE_MAJOR_MIN ? warned(summary, `Use Node ${NODE_MAJOR_MIN} or later.`, details) : passed(summary, details);
+  return major < NODE_MAJOR_MIN
+    ? warned(summary, `Use Node ${NODE_MAJOR_MIN} or later.`, details)
+    : passed(summary, details);
 }

@@ -11,7 +11,8 @@ import { createBringing } from './bringing.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
 
 /** What reports are made of. */
-export interface ReportOptions extends Pick<MachineFacts, 'adminUrls' | 'relayMapUrls'>, Pick<AgentFacts, 'services' | 'journal' | 'ports'> {
+export interface ReportOptions
+  extends Pick<MachineFacts, 'adminUrls' | 'relayMapUrls'>, Pick<AgentFacts, 'services' | 'journal' | 'ports'> {
   readonly config: AgentConfig;
   readonly version: string;
   readonly directory: Pick<DataDirectory, 'path' | 'sshHostKey' | 'apiPort'>;
@@ -35,13 +36,38 @@ export interface Reports {
 }
 
 /** No report yet. */
-export function createReports({ config, version, directory, token, isLive, refusal, clock, log, ...facts }: ReportOptions): Reports {
+export function createReports({
+  config,
+  version,
+  directory,
+  token,
+  isLive,
+  refusal,
+  clock,
+  log,
+  ...facts
+}: ReportOptions): Reports {
   let adminUrl: string | null = null;
   let sinceMs: number | null = null;
   let underWay: Promise<Diagnosis> | null = null;
-  const machine = { config, version, directory: directory.path, hostKeyPath: directory.sshHostKey, adminUrls: facts.adminUrls, relayMapUrls: facts.relayMapUrls };
-  const agent = { services: facts.services, journal: facts.journal, ports: facts.ports, session: () => ({ isLive: isLive(), refusal: refusal(), adminUrl, sinceMs }) };
-  const diagnose = (): Promise<Diagnosis> => underWay ??= examined().finally(() => { underWay = null; });
+  const machine = {
+    config,
+    version,
+    directory: directory.path,
+    hostKeyPath: directory.sshHostKey,
+    adminUrls: facts.adminUrls,
+    relayMapUrls: facts.relayMapUrls,
+  };
+  const agent = {
+    services: facts.services,
+    journal: facts.journal,
+    ports: facts.ports,
+    session: () => ({ isLive: isLive(), refusal: refusal(), adminUrl, sinceMs }),
+  };
+  const diagnose = (): Promise<Diagnosis> =>
+    (underWay ??= examined().finally(() => {
+      underWay = null;
+    }));
   const bringing = createBringing({ diagnose, brought: trimMemory, token, clock, random: Math.random, log });
 
   /** The checks are loaded with the first report: until then an agent is as small as it was. */

@@ -51,7 +51,15 @@ export function coreChecks({ services, session, journal }: ServiceSources): read
   return [
     { name: 'session', look: () => sessionFinding(session()) },
     { name: 'journal', look: () => journalFinding(problemOf(services(), 'journal'), journal()) },
-    { name: 'runner', look: () => serviceFinding(problemOf(services(), 'runner'), 'Commands are run as they come.', 'Free what it names; commands wait in the journal meanwhile.') },
+    {
+      name: 'runner',
+      look: () =>
+        serviceFinding(
+          problemOf(services(), 'runner'),
+          'Commands are run as they come.',
+          'Free what it names; commands wait in the journal meanwhile.',
+        ),
+    },
   ];
 }
 
@@ -73,54 +81,117 @@ export function problemOf(services: readonly Service[], name: string): string | 
 const ANOTHER_NODE = '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.';
 
 function sessionFinding({ isLive, refusal, adminUrl, sinceMs }: SessionState): Finding {
-  const details = { admin: adminUrl === null ? null : originOf(adminUrl).slice(0, 256), since: sinceMs === null ? null : new Date(sinceMs).toISOString() };
-  if (refusal === 'deleted') return failed('The node of this machine was deleted at the admin: what has not started is kept and not started.', ANOTHER_NODE, details);
-  if (refusal === 'unknown') return failed('The admin does not know the node of this machine: its database is another than before. What has not started waits until an admin knows it.', `If the database was restored, set ENROLLMENT_KEY to a key with a use left and start the agent again: it joins again under its id. ${ANOTHER_NODE}`, details);
-  if (!isLive) return failed('The agent has no session with an admin: it takes no commands, and nobody gets in through one.', 'See the checks before this one, and the log of the agent: it dials again by itself.', details);
+  const details = {
+    admin: adminUrl === null ? null : originOf(adminUrl).slice(0, 256),
+    since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
+  };
+  if (refusal === 'deleted')
+    return failed(
+      'The node of this machine was deleted at the admin: what has not started is kept and not started.',
+      ANOTHER_NODE,
+      details,
+    );
+  if (refusal === 'unknown')
+    return failed(
+      'The admin does not know the node of this machine: its database is another than before. What has not started waits until an admin knows it.',
+      `If the database was restored, set ENROLLMENT_KEY to a key with a use left and start the agent again: it joins again under its id. ${ANOTHER_NODE}`,
+      details,
+    );
+  if (!isLive)
+    return failed(
+      'The agent has no session with an admin: it takes no commands, and nobody gets in through one.',
+      'See the checks before this one, and the log of the agent: it dials again by itself.',
+      details,
+    );
   return passed(`The agent has had a session with ${details.admin} since ${details.since}.`, details);
 }
 
 function journalFinding(problem: string | null | undefined, counts: JournalCounts): Finding {
   const details = { waiting: counts.waiting, started: counts.started, unconfirmed: counts.unconfirmed };
-  if (typeof problem === 'string') return failed(sentence(problem), 'Make room on the disk of AGENT_DATA_DIR, and check that it is mounted read-write.', details);
-  return passed(`The journal stores durably; ${counts.waiting} executions wait, ${counts.started} run, and ${counts.unconfirmed} results are not confirmed yet.`, details);
+  if (typeof problem === 'string')
+    return failed(
+      sentence(problem),
+      'Make room on the disk of AGENT_DATA_DIR, and check that it is mounted read-write.',
+      details,
+    );
+  return passed(
+    `The journal stores durably; ${counts.waiting} executions wait, ${counts.started} run, and ${counts.unconfirmed} results are not confirmed yet.`,
+    details,
+  );
 }
 
 function serviceFinding(problem: string | null | undefined, well: string, hint: string): Finding {
   return typeof problem === 'string' ? failed(sentence(problem), hint) : passed(well);
 }
 
-async function proxies({ isProxyEnabled, openProxies, proxyHosts, services, ports }: ServiceSources, signal: AbortSignal): Promise<Finding> {
+async function proxies(
+  { isProxyEnabled, openProxies, proxyHosts, services, ports }: ServiceSources,
+  signal: AbortSignal,
+): Promise<Finding> {
   if (!isProxyEnabled) return passed('The proxies of this machine are switched off (AGENT_PROXY_ENABLED).');
   const { http_proxy_port: http, socks5_proxy_port: socks5 } = ports();
   const details = { http_port: http ?? null, socks5_port: socks5 ?? null };
   const problem = problemOf(services(), 'http_proxy') ?? problemOf(services(), 'socks5_proxy');
-  if (typeof problem === 'string') return failed(sentence(problem), 'Free the port, or choose others by AGENT_HTTP_PROXY_PORT and AGENT_SOCKS5_PROXY_PORT.', details);
-  const silent = (await Promise.all([http, socks5].map((port) => accepts(proxyHosts[0] ?? '127.0.0.1', port, signal)))).includes(false);
-  if (silent) return failed('A proxy of this machine does not accept connections.', 'Restart the agent, and look into its log.', details);
-  return openProxies !== null ? warned(openProxies, OPEN_PROXIES_HINT, details) : passed('The HTTP and the SOCKS5 proxy accept connections.', details);
+  if (typeof problem === 'string')
+    return failed(
+      sentence(problem),
+      'Free the port, or choose others by AGENT_HTTP_PROXY_PORT and AGENT_SOCKS5_PROXY_PORT.',
+      details,
+    );
+  const silent = (
+    await Promise.all([http, socks5].map((port) => accepts(proxyHosts[0] ?? '127.0.0.1', port, signal)))
+  ).includes(false);
+  if (silent)
+    return failed(
+      'A proxy of this machine does not accept connections.',
+      'Restart the agent, and look into its log.',
+      details,
+    );
+  return openProxies !== null
+    ? warned(openProxies, OPEN_PROXIES_HINT, details)
+    : passed('The HTTP and the SOCKS5 proxy accept connections.', details);
 }
 
 /** Each is asked for what it serves. The API is asked for something that takes a key: that it demands one is an answer. */
 async function exporters({ services, ports }: ServiceSources, signal: AbortSignal): Promise<Finding> {
   const { http_port: api, host_metrics_port: host, wireguard_metrics_port: wireguard } = ports();
-  const wanted = [['api', api, AGENT_DIAGNOSTICS_PATH, 401], ['host_metrics', host, EXPORTER_PATH, 200], ['wireguard_metrics', wireguard, EXPORTER_PATH, 200]] as const;
+  const wanted = [
+    ['api', api, AGENT_DIAGNOSTICS_PATH, 401],
+    ['host_metrics', host, EXPORTER_PATH, 200],
+    ['wireguard_metrics', wireguard, EXPORTER_PATH, 200],
+  ] as const;
   const details = { api_port: api ?? null, host_metrics_port: host ?? null, wireguard_metrics_port: wireguard ?? null };
-  const problems = await Promise.all(wanted.map(async ([name, port, path, status]) => {
-    const problem = problemOf(services(), name);
-    if (typeof problem === 'string') return problem;
-    if (port === undefined) return `the server ${name} does not listen`;
-    const answered = await statusAt(port, path, signal);
-    return answered === status ? null : `the server ${name} ${answered === null ? 'does not answer' : `answers with status ${answered}`}`;
-  }));
+  const problems = await Promise.all(
+    wanted.map(async ([name, port, path, status]) => {
+      const problem = problemOf(services(), name);
+      if (typeof problem === 'string') return problem;
+      if (port === undefined) return `the server ${name} does not listen`;
+      const answered = await statusAt(port, path, signal);
+      return answered === status
+        ? null
+        : `the server ${name} ${answered === null ? 'does not answer' : `answers with status ${answered}`}`;
+    }),
+  );
   const found = problems.filter((problem) => problem !== null);
-  if (found.length > 0) return failed(sentence(found.join('; ')), 'Free the ports, or choose others by AGENT_API_PORT, AGENT_HOST_METRICS_PORT and AGENT_WIREGUARD_METRICS_PORT.', details);
+  if (found.length > 0)
+    return failed(
+      sentence(found.join('; ')),
+      'Free the ports, or choose others by AGENT_API_PORT, AGENT_HOST_METRICS_PORT and AGENT_WIREGUARD_METRICS_PORT.',
+      details,
+    );
   return passed('The API and both exporters of metrics answer on their ports.', details);
 }
 
 function updater({ isSelfUpdateEnabled }: ServiceSources): Finding {
-  if (!isSelfUpdateEnabled) return passed('Self-updates are switched off (AGENT_SELF_UPDATE_ENABLED), so no updater is needed.', { is_enabled: false });
-  return warned('Self-updates are enabled, and no updater sidecar is reachable: this machine is not updated.', 'Update the agent by your own means, or unset AGENT_SELF_UPDATE_ENABLED.', { is_enabled: true });
+  if (!isSelfUpdateEnabled)
+    return passed('Self-updates are switched off (AGENT_SELF_UPDATE_ENABLED), so no updater is needed.', {
+      is_enabled: false,
+    });
+  return warned(
+    'Self-updates are enabled, and no updater sidecar is reachable: this machine is not updated.',
+    'Update the agent by your own means, or unset AGENT_SELF_UPDATE_ENABLED.',
+    { is_enabled: true },
+  );
 }
 
 /** Whether something accepts a connection. It is closed at once. */
@@ -142,7 +213,9 @@ async function statusAt(port: number, path: string, signal: AbortSignal): Promis
     request({ host: 'localhost', port, path, signal, agent: false }, (answer: IncomingMessage) => {
       answer.resume().on('error', () => {});
       resolve(answer.statusCode ?? null);
-    }).on('error', () => resolve(null)).end();
+    })
+      .on('error', () => resolve(null))
+      .end();
   });
 }
 

@@ -27,19 +27,47 @@ export function sshCheck(sources: SshSources): Check {
   return { name: 'ssh', look: (signal) => ssh(sources, signal) };
 }
 
-async function ssh({ isEnabled, hostKeyPath, port, problem, isRoot, setprivPaths }: SshSources, signal: AbortSignal): Promise<Finding> {
+async function ssh(
+  { isEnabled, hostKeyPath, port, problem, isRoot, setprivPaths }: SshSources,
+  signal: AbortSignal,
+): Promise<Finding> {
   if (!isEnabled) return passed('The SSH server of this machine is switched off (AGENT_SSH_ENABLED).');
   const hasSetpriv = setprivPaths.some((path) => existsSync(path));
   const got = port();
-  const details = { port: got ?? null, host_key: await fingerprintAt(hostKeyPath), becomes_accounts: isRoot && hasSetpriv };
+  const details = {
+    port: got ?? null,
+    host_key: await fingerprintAt(hostKeyPath),
+    becomes_accounts: isRoot && hasSetpriv,
+  };
   const said = problem();
-  if (said !== null) return failed(`The SSH server has a problem: ${said.slice(0, 400)}${said.endsWith('.') ? '' : '.'}`, 'Free its port or choose another by AGENT_SSH_PORT; a damaged host key has to be restored.', details);
-  if (got === null) return failed('The SSH server does not listen.', 'Look into the log of the agent for why.', details);
+  if (said !== null)
+    return failed(
+      `The SSH server has a problem: ${said.slice(0, 400)}${said.endsWith('.') ? '' : '.'}`,
+      'Free its port or choose another by AGENT_SSH_PORT; a damaged host key has to be restored.',
+      details,
+    );
+  if (got === null)
+    return failed('The SSH server does not listen.', 'Look into the log of the agent for why.', details);
   const greeting = got === undefined ? null : await greetingAt(got, signal);
-  if (greeting !== null && !greeting.startsWith(GREETING)) return failed(greeting === '' ? 'The SSH server does not greet.' : 'The SSH server turns away connections of this machine.', 'If logins were tried many times, wait a minute; else restart the agent.', details);
-  if (isRoot && !hasSetpriv) return warned('Users cannot become accounts of this machine: setpriv is not installed.', 'Install util-linux.', details);
+  if (greeting !== null && !greeting.startsWith(GREETING))
+    return failed(
+      greeting === '' ? 'The SSH server does not greet.' : 'The SSH server turns away connections of this machine.',
+      'If logins were tried many times, wait a minute; else restart the agent.',
+      details,
+    );
+  if (isRoot && !hasSetpriv)
+    return warned(
+      'Users cannot become accounts of this machine: setpriv is not installed.',
+      'Install util-linux.',
+      details,
+    );
   const well = got === undefined ? 'SSH can be served' : 'The SSH server listens and greets';
-  return passed(isRoot ? `${well}; users become the accounts of their names.` : `${well}; all users get the account of the agent, which is not root.`, details);
+  return passed(
+    isRoot
+      ? `${well}; users become the accounts of their names.`
+      : `${well}; all users get the account of the agent, which is not root.`,
+    details,
+  );
 }
 
 /** Reads the key without making one; null when there is none yet, or none that can be read. */

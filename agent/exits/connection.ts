@@ -16,15 +16,28 @@ export type Connection =
 const FAILURES: Readonly<Record<string, ConnectionFailure>> = {
   ECONNREFUSED: 'refused',
   ETIMEDOUT: 'timed_out',
-  EHOSTUNREACH: 'unreachable', ENETUNREACH: 'unreachable', EHOSTDOWN: 'unreachable', ENETDOWN: 'unreachable', ENONET: 'unreachable',
-  EMFILE: 'overloaded', ENFILE: 'overloaded', ENOBUFS: 'overloaded', ENOMEM: 'overloaded', EAGAIN: 'overloaded', EADDRNOTAVAIL: 'overloaded', // the last: no port is free
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EHOSTDOWN: 'unreachable',
+  ENETDOWN: 'unreachable',
+  ENONET: 'unreachable',
+  EMFILE: 'overloaded',
+  ENFILE: 'overloaded',
+  ENOBUFS: 'overloaded',
+  ENOMEM: 'overloaded',
+  EAGAIN: 'overloaded',
+  EADDRNOTAVAIL: 'overloaded', // the last: no port is free
 };
 
 /** Of several failures the first in this order is told: one that answered "no" says more than a network that this machine has no way to. */
 const TELLING: readonly ConnectionFailure[] = ['overloaded', 'refused', 'timed_out', 'failed', 'unreachable'];
 
 /** Tries the addresses one after another. Gives up, as `timed_out`, when the signal is aborted. Never rejects. */
-export async function connectToFirst(addresses: readonly CheckedAddress[], port: number, signal: AbortSignal): Promise<Connection> {
+export async function connectToFirst(
+  addresses: readonly CheckedAddress[],
+  port: number,
+  signal: AbortSignal,
+): Promise<Connection> {
   const codes: string[] = [];
   for (const [index, address] of addresses.entries()) {
     const tried = await attempt(address, port, signal, index === addresses.length - 1 ? undefined : ATTEMPT_MS_MAX);
@@ -33,20 +46,46 @@ export async function connectToFirst(addresses: readonly CheckedAddress[], port:
     if (signal.aborted) break;
   }
   const failures = codes.map((code) => ({ ok: false as const, failure: FAILURES[code] ?? 'failed', code }));
-  return failures.toSorted((a, b) => TELLING.indexOf(a.failure) - TELLING.indexOf(b.failure))[0] ?? { ok: false, failure: 'failed', code: 'no address' };
+  return (
+    failures.toSorted((a, b) => TELLING.indexOf(a.failure) - TELLING.indexOf(b.failure))[0] ?? {
+      ok: false,
+      failure: 'failed',
+      code: 'no address',
+    }
+  );
 }
 
 /** A connected socket that reads nothing before somebody listens, or the code of what went wrong. */
-function attempt({ address, family }: CheckedAddress, port: number, signal: AbortSignal, msMax: number | undefined): Promise<Socket | string> {
+function attempt(
+  { address, family }: CheckedAddress,
+  port: number,
+  signal: AbortSignal,
+  msMax: number | undefined,
+): Promise<Socket | string> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve('ETIMEDOUT');
-    const socket = connect({ host: address, family, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
-    const giveUp = () => { fail('ETIMEDOUT'); };
+    const socket = connect({
+      host: address,
+      family,
+      port,
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
+    });
+    const giveUp = () => {
+      fail('ETIMEDOUT');
+    };
     const timer = msMax === undefined ? undefined : setTimeout(giveUp, msMax);
     signal.addEventListener('abort', giveUp);
-    socket.once('connect', () => { if (isOwnEcho(socket)) fail('ECONNREFUSED'); else settle(socket); });
+    socket.once('connect', () => {
+      if (isOwnEcho(socket)) fail('ECONNREFUSED');
+      else settle(socket);
+    });
     // Stays for good: a connection that breaks before its owner listens must not end the agent.
-    socket.on('error', (error: NodeJS.ErrnoException) => { settle(error.code ?? error.message); });
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      settle(error.code ?? error.message);
+    });
 
     function fail(code: string): void {
       socket.destroy();

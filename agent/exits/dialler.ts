@@ -49,15 +49,26 @@ interface Load {
 }
 
 /** This machine, for who may reach nothing else. Most servers listen on IPv4. */
-const SELF: readonly CheckedAddress[] = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }];
+const SELF: readonly CheckedAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
 
 const OVERLOADED = notDialled('overloaded', 'The machine has too many connections open: try again later.');
 
 /** Opens the ways out. */
 export function createExit(options: ExitOptions): CountedExit {
-  const { rules, proxies = () => [], resolve, dialMsMax = DIAL_MS_MAX, dialsMax = DIALS_MAX, streamsMax = STREAMS_MAX } = options;
+  const {
+    rules,
+    proxies = () => [],
+    resolve,
+    dialMsMax = DIAL_MS_MAX,
+    dialsMax = DIALS_MAX,
+    streamsMax = STREAMS_MAX,
+  } = options;
   const policy = createExitPolicy(rules);
-  const vetFor = (use: Exclude<ExitUse, 'self'>): Vet => createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
+  const vetFor = (use: Exclude<ExitUse, 'self'>): Vet =>
+    createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
   const vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
   const load: Record<ExitUse, Load> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
   const failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
@@ -71,7 +82,12 @@ export function createExit(options: ExitOptions): CountedExit {
       else failures[dialled.failure] += 1;
       return dialled;
     },
-    counts: () => ({ opened, open: Object.values(load).reduce((sum, { streams }) => sum + streams, 0), failures: { ...failures }, blocked: { ...blocked } }),
+    counts: () => ({
+      opened,
+      open: Object.values(load).reduce((sum, { streams }) => sum + streams, 0),
+      failures: { ...failures },
+      blocked: { ...blocked },
+    }),
   };
 
   /** A dial within the limits of its use: in number, and in time. */
@@ -81,7 +97,9 @@ export function createExit(options: ExitOptions): CountedExit {
     const mine = load[use];
     if (mine.dials >= dialsMax || mine.dials + mine.streams >= streamsMax) return OVERLOADED;
     const limit = new AbortController();
-    const giveUp = () => { limit.abort(); };
+    const giveUp = () => {
+      limit.abort();
+    };
     const timer = setTimeout(giveUp, dialMsMax);
     signal.addEventListener('abort', giveUp);
     if (signal.aborted) giveUp();
@@ -95,23 +113,44 @@ export function createExit(options: ExitOptions): CountedExit {
     }
   }
 
-  async function dialled({ host, port }: { readonly host: string; readonly port: number }, use: ExitUse, signal: AbortSignal): Promise<Dialled> {
+  async function dialled(
+    { host, port }: { readonly host: string; readonly port: number },
+    use: ExitUse,
+    signal: AbortSignal,
+  ): Promise<Dialled> {
     const checked = use === 'self' ? SELF : await checkedAddresses(host, port, use, signal);
     if ('ok' in checked) return checked;
     const connection = await connectToFirst(checked, port, signal);
-    if (!connection.ok) return notDialled(connection.failure, sentence(use === 'self' ? `Port ${port} of the machine` : targetText(host, port), connection));
+    if (!connection.ok)
+      return notDialled(
+        connection.failure,
+        sentence(use === 'self' ? `Port ${port} of the machine` : targetText(host, port), connection),
+      );
     return { ok: true, stream: counted(connection.socket, load[use]) };
   }
 
   /** Where to connect to, or why not. */
-  async function checkedAddresses(written: string, port: number, use: Exclude<ExitUse, 'self'>, signal: AbortSignal): Promise<readonly CheckedAddress[] | Dialled> {
+  async function checkedAddresses(
+    written: string,
+    port: number,
+    use: Exclude<ExitUse, 'self'>,
+    signal: AbortSignal,
+  ): Promise<readonly CheckedAddress[] | Dialled> {
     const host = bareHost(written);
     // Said before anything repeats the text: it may hold what is no part of a sentence.
-    if (isLiteral(host) && (isIP(host) === 0 || host.includes('%'))) return refused('host', 'The host is neither a name nor an address.');
+    if (isLiteral(host) && (isIP(host) === 0 || host.includes('%')))
+      return refused('host', 'The host is neither a name nor an address.');
     if (leadsBack([host], port, use)) return loop(written, port);
     const vetted = await vets[use](host, signal);
-    if (!vetted.ok) return vetted.kind === 'refused' ? refused('host', vetted.reason) : notDialled('unresolved', vetted.reason);
-    return leadsBack(vetted.addresses.map(({ address }) => address), port, use) ? loop(written, port) : vetted.addresses;
+    if (!vetted.ok)
+      return vetted.kind === 'refused' ? refused('host', vetted.reason) : notDialled('unresolved', vetted.reason);
+    return leadsBack(
+      vetted.addresses.map(({ address }) => address),
+      port,
+      use,
+    )
+      ? loop(written, port)
+      : vetted.addresses;
   }
 
   /** Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they asked for. */
@@ -129,7 +168,9 @@ export function createExit(options: ExitOptions): CountedExit {
 /** Keeps count of a stream until it is closed. */
 function counted(socket: Socket, load: Load): Socket {
   load.streams += 1;
-  return socket.once('close', () => { load.streams -= 1; });
+  return socket.once('close', () => {
+    load.streams -= 1;
+  });
 }
 
 function idle(): Load {

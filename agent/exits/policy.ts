@@ -43,7 +43,7 @@ export function createExitPolicy(rules: ExitRules): ExitPolicy {
   return {
     portProblem(port, use) {
       if (!Number.isInteger(port) || port < 1 || port > 65_535) return 'The port must be from 1 to 65535.';
-      if (!isInRanges(port, blockedPorts) || use === 'self' && rules.servedPorts.includes(port)) return undefined;
+      if (!isInRanges(port, blockedPorts) || (use === 'self' && rules.servedPorts.includes(port))) return undefined;
       return `Port ${port} is blocked by the operator of this machine.`;
     },
     // A logged-in user has a shell and reaches loopback from there anyway; clients of proxies could only be fooled into it.
@@ -60,7 +60,10 @@ export function isLoop(target: Listening, servers: readonly Listening[], own: re
   return servers.some((server) => {
     if (server.port !== target.port) return false;
     const isOnAll = server.address === '0.0.0.0' || server.address === '::';
-    return normalized(server.address) === address || isOnAll && (addressKind(address) === 'loopback' || own.some((one) => normalized(one) === address));
+    return (
+      normalized(server.address) === address ||
+      (isOnAll && (addressKind(address) === 'loopback' || own.some((one) => normalized(one) === address)))
+    );
   });
 }
 

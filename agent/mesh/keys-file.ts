@@ -25,21 +25,31 @@ export interface MeshKeys {
 }
 
 /** The keys, or why there are none, in one sentence. */
-export type OpenedMeshKeys = { readonly ok: true; readonly keys: MeshKeys } | { readonly ok: false; readonly problem: string };
+export type OpenedMeshKeys =
+  | { readonly ok: true; readonly keys: MeshKeys }
+  | { readonly ok: false; readonly problem: string };
 
 /** Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is made anew: the network takes the new key as a rotation. */
 export function openMeshKeys(path: string, port: number): OpenedMeshKeys {
   const stored = read(path);
-  const keys = stored === null
-    ? { privateKey: makeKeyPair().privateKey, nextPrivateKey: null, listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port }
-    : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
+  const keys =
+    stored === null
+      ? {
+          privateKey: makeKeyPair().privateKey,
+          nextPrivateKey: null,
+          listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port,
+        }
+      : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
   return keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeMeshKeys(path, keys);
 }
 
 /** Stores them durably. */
 export function storeMeshKeys(path: string, keys: MeshKeys): OpenedMeshKeys {
   try {
-    writeDurably(path, `${JSON.stringify({ private_key: keys.privateKey, next_private_key: keys.nextPrivateKey, listen_port: keys.listenPort })}\n`);
+    writeDurably(
+      path,
+      `${JSON.stringify({ private_key: keys.privateKey, next_private_key: keys.nextPrivateKey, listen_port: keys.listenPort })}\n`,
+    );
     return { ok: true, keys };
   } catch (error) {
     return { ok: false, problem: `the WireGuard key cannot be stored: ${systemProblem(error)}` };
@@ -54,7 +64,11 @@ export function storedPublicKey(path: string): string | null {
 
 function read(path: string): MeshKeys | null {
   try {
-    const { private_key: privateKey, next_private_key: nextPrivateKey, listen_port: listenPort } = MeshKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const {
+      private_key: privateKey,
+      next_private_key: nextPrivateKey,
+      listen_port: listenPort,
+    } = MeshKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
     return { privateKey, nextPrivateKey, listenPort };
   } catch {
     return null; // none yet, or damaged: a new one is as good

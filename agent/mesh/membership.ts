@@ -1,6 +1,12 @@
 /** This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it knows while no admin answers. */
 import type { RelayMap } from '../../transport/derp/map.ts';
-import { leftOutNote, type LeftOutPeer, type MeshPath, type MeshReport, type MeshSettings } from '../../transport/protocol/mesh.ts';
+import {
+  leftOutNote,
+  type LeftOutPeer,
+  type MeshPath,
+  type MeshReport,
+  type MeshSettings,
+} from '../../transport/protocol/mesh.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/wireguard/keys.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/mesh/create-member.ts';
 import type { Member, MemberPorts, WantedMember } from '../../transport/mesh/member.ts';
@@ -98,19 +104,24 @@ export function createMembership(options: MembershipOptions): Membership {
     if (!opened.ok) return failed(opened.problem);
     keys = opened.keys;
     cancelAgain();
-    opening = create(opened.keys).finally(() => { opening = null; });
+    opening = create(opened.keys).finally(() => {
+      opening = null;
+    });
   }
 
   async function create(made: MeshKeys): Promise<void> {
     await closing; // the interface that goes has the same name
-    const created = await options.createMember({ interfaceName: options.interfaceName, listenPort: made.listenPort, wanted: wanted(made) }, {
-      wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
-      moved: advertise,
-      changed: () => {
-        sayLeftOut();
-        reportIn(REPORT_GATHER_MS);
+    const created = await options.createMember(
+      { interfaceName: options.interfaceName, listenPort: made.listenPort, wanted: wanted(made) },
+      {
+        wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
+        moved: advertise,
+        changed: () => {
+          sayLeftOut();
+          reportIn(REPORT_GATHER_MS);
+        },
       },
-    });
+    );
     if (!created.ok) return failed(created.problem);
     cannot = null;
     ({ member } = created);
@@ -131,7 +142,11 @@ export function createMembership(options: MembershipOptions): Membership {
     cancelReport();
     const leaving = member;
     member = null;
-    closing = closing.then(() => leaving?.close(end)).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
+    closing = closing
+      .then(() => leaving?.close(end))
+      .catch((error: unknown) =>
+        log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }),
+      );
     return closing;
   }
 
@@ -139,8 +154,16 @@ export function createMembership(options: MembershipOptions): Membership {
     const network = picture?.network;
     // What was told for another key, or another machine's, is no network of this one.
     const isOurs = network?.public_key === publicKeyOf(privateKey);
-    if (picture === null || network === undefined || !isOurs) return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), observers, relayMap };
-    return { privateKey, addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)], mtu: network.mtu, peers: picture.peers, observers, relayMap };
+    if (picture === null || network === undefined || !isOurs)
+      return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), observers, relayMap };
+    return {
+      privateKey,
+      addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)],
+      mtu: network.mtu,
+      peers: picture.peers,
+      observers,
+      relayMap,
+    };
   }
 
   function become(): void {
@@ -154,14 +177,25 @@ export function createMembership(options: MembershipOptions): Membership {
     const { listenPort, endpoints, relayRegion } = member.place();
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
     // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
-    const isCurrent = picture?.network.public_key === publicKey && picture.network.cluster_name === options.clusterName();
-    say({ type: 'mesh-advertise', advertisement: { public_key: publicKey, listen_port: listenPort, endpoints: [...endpoints], relay_region: relayRegion, revision: isCurrent ? picture?.revision ?? null : null } });
+    const isCurrent =
+      picture?.network.public_key === publicKey && picture.network.cluster_name === options.clusterName();
+    say({
+      type: 'mesh-advertise',
+      advertisement: {
+        public_key: publicKey,
+        listen_port: listenPort,
+        endpoints: [...endpoints],
+        relay_region: relayRegion,
+        revision: isCurrent ? (picture?.revision ?? null) : null,
+      },
+    });
   }
 
   function learn(next: Picture): void {
     picture = next;
     refused = null;
-    if (keys?.nextPrivateKey != null && publicKeyOf(keys.nextPrivateKey) === next.network.public_key) turn(keys.nextPrivateKey);
+    if (keys?.nextPrivateKey != null && publicKeyOf(keys.nextPrivateKey) === next.network.public_key)
+      turn(keys.nextPrivateKey);
     if (unstored === null) cancelStore = clock.after(STORE_GATHER_MS, store);
     unstored = next;
     sayLeftOut();
@@ -170,13 +204,14 @@ export function createMembership(options: MembershipOptions): Membership {
 
   /** Peers without which this machine is in its network: what they are told to be is nothing that WireGuard takes. */
   function leftOut(): readonly LeftOutPeer[] {
-    return [...picture?.leftOut.values() ?? [], ...member?.refused().peers ?? []];
+    return [...(picture?.leftOut.values() ?? []), ...(member?.refused().peers ?? [])];
   }
 
   /** Said once for each state. */
   function sayLeftOut(): void {
     const note = leftOutNote(leftOut());
-    if (note !== saidLeftOut && note !== null) log.warn('Peers are left out of the network of this machine: it reaches all others', { problem: note });
+    if (note !== saidLeftOut && note !== null)
+      log.warn('Peers are left out of the network of this machine: it reaches all others', { problem: note });
     saidLeftOut = note;
   }
 
@@ -186,7 +221,9 @@ export function createMembership(options: MembershipOptions): Membership {
     try {
       storePicture(options.picturePath, unstored);
     } catch (error) {
-      log.warn('The network could not be stored: after a restart it is known once an admin answers', { problem: (error as Error).message });
+      log.warn('The network could not be stored: after a restart it is known once an admin answers', {
+        problem: (error as Error).message,
+      });
     }
     unstored = null;
   }
@@ -209,7 +246,8 @@ export function createMembership(options: MembershipOptions): Membership {
         return next === null ? advertise() : learn(next);
       }
       case 'mesh-refused':
-        if (refused !== order.reason) log.error('The admin does not let this machine into the network of its cluster', { reason: order.reason });
+        if (refused !== order.reason)
+          log.error('The admin does not let this machine into the network of its cluster', { reason: order.reason });
         refused = order.reason;
         return;
       case 'mesh-observed':
@@ -226,7 +264,7 @@ export function createMembership(options: MembershipOptions): Membership {
 
   function reportIn(ms: number): void {
     const dueMs = clock.nowMs() + ms;
-    if (ended !== null || reportDueMs > clock.nowMs() && reportDueMs <= dueMs) return;
+    if (ended !== null || (reportDueMs > clock.nowMs() && reportDueMs <= dueMs)) return;
     cancelReport();
     reportDueMs = dueMs;
     cancelReport = clock.after(ms, () => {
@@ -279,8 +317,12 @@ export function createMembership(options: MembershipOptions): Membership {
     rotate() {
       const opened = openMeshKeys(options.keysPath, options.port);
       const known = keys ?? (opened.ok ? opened.keys : null);
-      if (known === null) return log.error('The WireGuard key cannot be changed', { problem: opened.ok ? '' : opened.problem });
-      const stored = storeMeshKeys(options.keysPath, { ...known, nextPrivateKey: known.nextPrivateKey ?? makeKeyPair().privateKey });
+      if (known === null)
+        return log.error('The WireGuard key cannot be changed', { problem: opened.ok ? '' : opened.problem });
+      const stored = storeMeshKeys(options.keysPath, {
+        ...known,
+        nextPrivateKey: known.nextPrivateKey ?? makeKeyPair().privateKey,
+      });
       if (!stored.ok) return log.error('The WireGuard key cannot be changed', { problem: stored.problem });
       keys = stored.keys;
       advertise();
@@ -308,12 +350,25 @@ function reportOf(member: Member, picture: Picture | null): MeshReport {
   const paths = member.paths();
   const count = (path: MeshPath): number => paths.filter((one) => one.path === path).length;
   const gateway = paths.find(({ publicKey }) => picture?.peers.get(publicKey)?.node === null);
-  return { direct: count('direct'), relayed: count('relayed'), none: count('none'), gateway: gateway === undefined ? null : { path: gateway.path, handshake_age_ms: gateway.handshakeAgeMs === null ? null : Math.round(gateway.handshakeAgeMs) } };
+  return {
+    direct: count('direct'),
+    relayed: count('relayed'),
+    none: count('none'),
+    gateway:
+      gateway === undefined
+        ? null
+        : {
+            path: gateway.path,
+            handshake_age_ms: gateway.handshakeAgeMs === null ? null : Math.round(gateway.handshakeAgeMs),
+          },
+  };
 }
 
 /** Its own addresses are told by the admin: one that the system does not take is nobody else's fault. */
 function addressProblem(member: Member | null): string | null {
-  return (member?.refused().addresses.length ?? 0) === 0 ? null : 'the interface does not take an address that the admin gave to this machine';
+  return (member?.refused().addresses.length ?? 0) === 0
+    ? null
+    : 'the interface does not take an address that the admin gave to this machine';
 }
 
 function nodeName(picture: Picture | null, publicKey: string): string | null {

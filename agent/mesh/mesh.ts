@@ -48,21 +48,52 @@ export interface Mesh {
 }
 
 /** Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its health. */
-export function startMesh({ config, directory, node, clusterName, adminUrls, clock, log, say }: MeshOptions): Mesh | null {
+export function startMesh({
+  config,
+  directory,
+  node,
+  clusterName,
+  adminUrls,
+  clock,
+  log,
+  say,
+}: MeshOptions): Mesh | null {
   if (!config.VPN_ENABLED) return null;
   const interfaceName = interfaceNameOf(node);
-  const names = createNames({ mode: config.VPN_DNS, mayUseResolvConf: config.VPN_DNS_RESOLV_CONF, node, interfaceName, log });
+  const names = createNames({
+    mode: config.VPN_DNS,
+    mayUseResolvConf: config.VPN_DNS_RESOLV_CONF,
+    node,
+    interfaceName,
+    log,
+  });
   const membership = createMembership({
-    interfaceName, port: config.VPN_PORT, keysPath: directory.meshKeys, picturePath: directory.meshPicture, clusterName, clock, log, say, createMember,
+    interfaceName,
+    port: config.VPN_PORT,
+    keysPath: directory.meshKeys,
+    picturePath: directory.meshPicture,
+    clusterName,
+    clock,
+    log,
+    say,
+    createMember,
     named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
   });
   const netclient = createNetclient({ node, directory: directory.path, clock, log });
-  const relayMap = followMap(createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap), (map) => membership.mapped(map));
+  const relayMap = followMap(
+    createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap),
+    (map) => membership.mapped(map),
+  );
   const rotate = (): void => membership.rotate();
   process.on(ROTATION_SIGNAL, rotate);
   return {
-    session: { told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)) },
-    services: [{ ...membership.service, note: () => membership.service.note?.() ?? netclient.note() }, { name: 'names', problem: () => names.problem(), note: () => names.note() }],
+    session: {
+      told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)),
+    },
+    services: [
+      { ...membership.service, note: () => membership.service.note?.() ?? netclient.note() },
+      { name: 'names', problem: () => names.problem(), note: () => names.note() },
+    ],
     configured(settings, adminUrl, isWelcome) {
       membership.configured(settings.mesh, adminUrl, isWelcome);
       relayMap.refresh(settings.derp_map_urls);
@@ -83,7 +114,9 @@ export async function leaveMesh(directory: DataDirectory, node: NodeId, log: Age
   if (!existsSync(directory.meshKeys)) return; // it never was in a network
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });
-  await removeDevice(interfaceName).catch((error: unknown) => log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }));
+  await removeDevice(interfaceName).catch((error: unknown) =>
+    log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }),
+  );
 }
 
 /** The same at every start, and no other agent's on this machine. */

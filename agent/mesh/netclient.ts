@@ -60,13 +60,15 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     const entered = enteredNetwork(statePath);
     if (entered !== null && entered !== network) {
       const left = await runProgram(['leave', entered], [], env, ending.signal);
-      if (left !== null) log.debug('netclient did not leave the network that this machine was in before', { problem: left }); // the admin took it out already
+      if (left !== null)
+        log.debug('netclient did not leave the network that this machine was in before', { problem: left }); // the admin took it out already
     }
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
     if (failed !== null) {
-      if (failed !== problem) log.warn('This machine does not join the VPN: everything else works', { problem: failed });
+      if (failed !== problem)
+        log.warn('This machine does not join the VPN: everything else works', { problem: failed });
       problem = failed;
       return;
     }
@@ -75,7 +77,9 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     try {
       writeDurably(statePath, `${JSON.stringify({ network })}\n`);
     } catch (error) {
-      log.warn('The network that this machine has joined could not be noted: it is not left by itself', { problem: (error as Error).message });
+      log.warn('The network that this machine has joined could not be noted: it is not left by itself', {
+        problem: (error as Error).message,
+      });
     }
     log.info('This machine has asked Netmaker into the network of its cluster', { network });
   }
@@ -103,7 +107,11 @@ export function createNetclient({ node, directory, clock, log, env = process.env
 }
 
 /** Leaves the network that this agent has entered, and forgets it. Never rejects; what fails is a warning. */
-export async function leaveNetmaker(directory: string, log: AgentLog, env: Readonly<Record<string, string | undefined>> = process.env): Promise<void> {
+export async function leaveNetmaker(
+  directory: string,
+  log: AgentLog,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<void> {
   const statePath = join(directory, STATE_FILE);
   const network = enteredNetwork(statePath);
   if (network !== null) {
@@ -113,7 +121,9 @@ export async function leaveNetmaker(directory: string, log: AgentLog, env: Reado
   try {
     rmSync(statePath, { force: true });
   } catch (error) {
-    log.warn('What this machine knew of its Netmaker network could not be removed', { problem: (error as Error).message });
+    log.warn('What this machine knew of its Netmaker network could not be removed', {
+      problem: (error as Error).message,
+    });
   }
 }
 
@@ -127,24 +137,52 @@ function enteredNetwork(statePath: string): string | null {
 }
 
 /** Null: it ended well. Else why not, in one sentence without the secrets and addresses. */
-function runProgram(args: readonly string[], secrets: readonly string[], env: NetclientOptions['env'], signal: AbortSignal): Promise<string | null> {
-  const path = [env?.['PATH'] ?? '', '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].filter((one) => one !== '').join(':');
+function runProgram(
+  args: readonly string[],
+  secrets: readonly string[],
+  env: NetclientOptions['env'],
+  signal: AbortSignal,
+): Promise<string | null> {
+  const path = [env?.['PATH'] ?? '', '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+    .filter((one) => one !== '')
+    .join(':');
   return new Promise((resolve) => {
-    execFile(PROGRAM, [...args], { env: { PATH: path, HOME: env?.['HOME'] ?? '/root' }, timeout: RUN_MS_MAX, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX, signal }, (error, stdout, stderr) => {
-      if (error === null) return resolve(null);
-      const { code, killed } = error as { code?: unknown; killed?: boolean };
-      if (code === 'ENOENT') return resolve('netclient, by which Netmaker lets machines in, is not installed.');
-      if (code === 'EACCES') return resolve('netclient may not be run by this agent.');
-      if (signal.aborted) return resolve('netclient was ended.');
-      if (killed === true) return resolve(`netclient did not end within ${RUN_MS_MAX / 1_000} s.`);
-      const said = told(`${stdout}\n${stderr}`, secrets);
-      return resolve(`netclient failed${typeof code === 'number' ? ` (${code})` : ''}${said === '' ? '' : `: ${said}`}.`);
-    });
+    execFile(
+      PROGRAM,
+      [...args],
+      {
+        env: { PATH: path, HOME: env?.['HOME'] ?? '/root' },
+        timeout: RUN_MS_MAX,
+        killSignal: 'SIGKILL',
+        maxBuffer: OUTPUT_BYTES_MAX,
+        signal,
+      },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve(null);
+        const { code, killed } = error as { code?: unknown; killed?: boolean };
+        if (code === 'ENOENT') return resolve('netclient, by which Netmaker lets machines in, is not installed.');
+        if (code === 'EACCES') return resolve('netclient may not be run by this agent.');
+        if (signal.aborted) return resolve('netclient was ended.');
+        if (killed === true) return resolve(`netclient did not end within ${RUN_MS_MAX / 1_000} s.`);
+        const said = told(`${stdout}\n${stderr}`, secrets);
+        return resolve(
+          `netclient failed${typeof code === 'number' ? ` (${code})` : ''}${said === '' ? '' : `: ${said}`}.`,
+        );
+      },
+    );
   });
 }
 
 /** Its last line, without what nobody should read. */
 function told(output: string, secrets: readonly string[]): string {
-  const last = output.split('\n').map((line) => line.trim()).findLast((line) => line !== '') ?? '';
-  return secrets.reduce((text, secret) => text.replaceAll(secret, '…'), last).replaceAll(ADDRESSES, '…').replaceAll(/[^\x20-\x7e…]+/gu, ' ').slice(0, TOLD_CHARACTERS_MAX);
+  const last =
+    output
+      .split('\n')
+      .map((line) => line.trim())
+      .findLast((line) => line !== '') ?? '';
+  return secrets
+    .reduce((text, secret) => text.replaceAll(secret, '…'), last)
+    .replaceAll(ADDRESSES, '…')
+    .replaceAll(/[^\x20-\x7e…]+/gu, ' ')
+    .slice(0, TOLD_CHARACTERS_MAX);
 }

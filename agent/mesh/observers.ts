@@ -10,11 +10,24 @@ export interface ObserverPeer {
 }
 
 /** Observers that can be spoken to now; those whose names lead nowhere are left out. `adminUrl`: of the admin that told of them. Never rejects. */
-export async function observerPeers(observers: readonly MeshObserver[], adminUrl: string): Promise<readonly ObserverPeer[]> {
-  const found = await Promise.all(observers.map(async ({ host, port, public_key: publicKey }) => {
-    const name = host ?? new URL(adminUrl).hostname.replaceAll(/^\[|\]$/gu, '');
-    const address = isIP(name) !== 0 ? name : await lookup(name).then((one) => one.address, () => null); // the next settings bring another try
-    return address === null ? [] : [{ publicKey, endpoint: isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}` }];
-  }));
+export async function observerPeers(
+  observers: readonly MeshObserver[],
+  adminUrl: string,
+): Promise<readonly ObserverPeer[]> {
+  const found = await Promise.all(
+    observers.map(async ({ host, port, public_key: publicKey }) => {
+      const name = host ?? new URL(adminUrl).hostname.replaceAll(/^\[|\]$/gu, '');
+      const address =
+        isIP(name) !== 0
+          ? name
+          : await lookup(name).then(
+              (one) => one.address,
+              () => null,
+            ); // the next settings bring another try
+      return address === null
+        ? []
+        : [{ publicKey, endpoint: isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}` }];
+    }),
+  );
   return found.flat();
 }

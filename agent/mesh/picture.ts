@@ -1,7 +1,15 @@
 /** The network as this machine was told of it last. Pure, but for its file. */
 import { readFileSync, rmSync } from 'node:fs';
 import { z } from 'zod';
-import { MESH_PEERS_MAX, MeshNetwork, MeshRevision, soundPeers, ToldMeshPeer, type LeftOutPeer, type MeshPeer } from '../../transport/protocol/mesh.ts';
+import {
+  MESH_PEERS_MAX,
+  MeshNetwork,
+  MeshRevision,
+  soundPeers,
+  ToldMeshPeer,
+  type LeftOutPeer,
+  type MeshPeer,
+} from '../../transport/protocol/mesh.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { MeshOrder } from '../ports.ts';
 
@@ -13,7 +21,11 @@ export interface Picture {
   readonly leftOut: ReadonlyMap<string, LeftOutPeer>;
 }
 
-const PictureFile = z.object({ revision: MeshRevision, network: MeshNetwork, peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX) });
+const PictureFile = z.object({
+  revision: MeshRevision,
+  network: MeshNetwork,
+  peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
+});
 
 /** A whole network. */
 export function wholePicture({ revision, network, peers }: Extract<MeshOrder, { type: 'mesh-network' }>): Picture {
@@ -21,7 +33,10 @@ export function wholePicture({ revision, network, peers }: Extract<MeshOrder, { 
 }
 
 /** The picture after a change; null when the change follows another state than this one. */
-export function changedPicture(known: Picture | null, { from, to, set, removed }: Extract<MeshOrder, { type: 'mesh-changed' }>): Picture | null {
+export function changedPicture(
+  known: Picture | null,
+  { from, to, set, removed }: Extract<MeshOrder, { type: 'mesh-changed' }>,
+): Picture | null {
   if (known === null || known.revision.epoch !== from.epoch || known.revision.number !== from.number) return null;
   const peers = new Map(known.peers);
   const leftOut = new Map(known.leftOut);
@@ -33,9 +48,16 @@ export function changedPicture(known: Picture | null, { from, to, set, removed }
 }
 
 /** Takes in those that are told now. */
-function joined(peers: Map<string, MeshPeer>, leftOut: Map<string, LeftOutPeer>, told: readonly MeshPeer[]): Pick<Picture, 'peers' | 'leftOut'> {
+function joined(
+  peers: Map<string, MeshPeer>,
+  leftOut: Map<string, LeftOutPeer>,
+  told: readonly MeshPeer[],
+): Pick<Picture, 'peers' | 'leftOut'> {
   for (const peer of told) {
-    const { sound: [sound], leftOut: [bad] } = soundPeers([peer]);
+    const {
+      sound: [sound],
+      leftOut: [bad],
+    } = soundPeers([peer]);
     if (bad === undefined) leftOut.delete(peer.public_key);
     else peers.delete(peer.public_key);
     if (sound !== undefined) peers.set(peer.public_key, sound);

@@ -18,15 +18,23 @@ const LOOK_MS = 100;
 export async function rotateKey(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, MESH_KEYS_FILE);
   const before = storedPublicKey(path);
-  if (before === null) throw new AgentProblem('This machine has no WireGuard key yet: it gets one when it joins the network of its cluster', EXIT_STATUS.failed);
+  if (before === null)
+    throw new AgentProblem(
+      'This machine has no WireGuard key yet: it gets one when it joins the network of its cluster',
+      EXIT_STATUS.failed,
+    );
   const running = runningAgent(dataDirectory);
   if (running === null) return rotateAtRest(path);
   process.kill(running, ROTATION_SIGNAL);
   for (let waitedMs = 0; waitedMs < ROTATION_MS_MAX; waitedMs += LOOK_MS) {
-    if (storedPublicKey(path) !== before) return 'The WireGuard key was changed, and the other machines know the new one';
+    if (storedPublicKey(path) !== before)
+      return 'The WireGuard key was changed, and the other machines know the new one';
     await sleep(LOOK_MS);
   }
-  throw new AgentProblem(`No admin took the new WireGuard key within ${ROTATION_MS_MAX / 1_000} s: the old one is used until one does`, EXIT_STATUS.failed);
+  throw new AgentProblem(
+    `No admin took the new WireGuard key within ${ROTATION_MS_MAX / 1_000} s: the old one is used until one does`,
+    EXIT_STATUS.failed,
+  );
 }
 
 /** The process of the agent that has this directory; null: nobody has. */

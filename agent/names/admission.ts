@@ -38,7 +38,8 @@ export function createAdmission({ ranges, nowMs, ownAddresses = interfaceAddress
         total = 0;
         bySource.clear();
       }
-      if (!isLoopback(address) && !own.has(address) && !ranges().some((range) => isWithin(address, range))) return false;
+      if (!isLoopback(address) && !own.has(address) && !ranges().some((range) => isWithin(address, range)))
+        return false;
       const count = (bySource.get(address) ?? 0) + 1;
       if (total >= ALL_QUERIES_PER_SECOND_MAX || count > QUERIES_PER_SECOND_MAX) return false;
       total += 1;

@@ -53,7 +53,11 @@ export function withoutBlock(text: string, block: Pick<OwnBlock, 'node' | 'isOwn
   if (after === '') return withoutBlock(before.slice(0, -1), block);
   // Another agent's block stands behind: from now on that one knows of the line end.
   const heir = ANY_BEGIN.exec(after)?.[0];
-  return withoutBlock(before + (heir === undefined || after.startsWith(heir + UNENDED) ? after : heir + UNENDED + after.slice(heir.length)), block);
+  return withoutBlock(
+    before +
+      (heir === undefined || after.startsWith(heir + UNENDED) ? after : heir + UNENDED + after.slice(heir.length)),
+    block,
+  );
 }
 
 function written(node: string, lines: readonly string[], isUnended: boolean): string {
@@ -74,7 +78,8 @@ function placeOf(text: string, { node, isOwn }: Pick<OwnBlock, 'node' | 'isOwn'>
   for (;;) {
     const first = lineAt(text, start);
     const mark = first.line.slice(beginOf(node).length);
-    if (mark === '' || mark === UNENDED) return { start, end: endAt(text, first.next, node, isOwn), isUnended: mark === UNENDED };
+    if (mark === '' || mark === UNENDED)
+      return { start, end: endAt(text, first.next, node, isOwn), isUnended: mark === UNENDED };
     start = text.indexOf(`\n${beginOf(node)}`, start) + 1; // another node, whose id begins alike
     if (start === 0) return null;
   }

@@ -3,7 +3,17 @@
  * (EBUSY, tried). Only bytes from the first difference on are written.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, lstatSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -88,10 +98,12 @@ async function lockOf(path: string): Promise<() => void> {
   for (;;) {
     try {
       closeSync(openSync(lock, 'wx', 0o600));
-      return () => { removed(lock); };
+      return () => {
+        removed(lock);
+      };
     } catch (error) {
       const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-      if (!isTaken || performance.now() > deadlineMs || isOld(lock) && !removed(lock)) return () => {};
+      if (!isTaken || performance.now() > deadlineMs || (isOld(lock) && !removed(lock))) return () => {};
       await sleep(LOCK_RETRY_MS);
     }
   }

@@ -4,11 +4,21 @@ import type { Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
 import type { Server, Socket } from 'node:net';
-import { CONNECTION_IDLE_MS_MAX, CONNECTION_LIFE_MS_MAX, CONNECTIONS_MAX, LISTEN_RETRY_MS_MAX, LISTEN_RETRY_MS_MIN, QUERY_BYTES_MAX, UNREAD_BYTES_MAX } from './limits.ts';
+import {
+  CONNECTION_IDLE_MS_MAX,
+  CONNECTION_LIFE_MS_MAX,
+  CONNECTIONS_MAX,
+  LISTEN_RETRY_MS_MAX,
+  LISTEN_RETRY_MS_MIN,
+  QUERY_BYTES_MAX,
+  UNREAD_BYTES_MAX,
+} from './limits.ts';
 import type { DnsTransport } from './reply.ts';
 
 /** What stands in the way, as the system calls it: EADDRNOTAVAIL while the interface is not up, EADDRINUSE when another program has the port. */
-export type ListenerState = { readonly isListening: true; readonly port: number } | { readonly isListening: false; readonly code: string };
+export type ListenerState =
+  | { readonly isListening: true; readonly port: number }
+  | { readonly isListening: false; readonly code: string };
 
 /** What it is made of. */
 export interface ListenerOptions {
@@ -49,7 +59,10 @@ export function createListener(options: ListenerOptions): Listener {
   let attempt: Promise<void> | null = null;
 
   const tell = (next: ListenerState) => {
-    const isSame = state !== null && state.isListening === next.isListening && (state.isListening ? '' : state.code) === (next.isListening ? '' : next.code);
+    const isSame =
+      state !== null &&
+      state.isListening === next.isListening &&
+      (state.isListening ? '' : state.code) === (next.isListening ? '' : next.code);
     state = next;
     if (!isSame && !isClosed) changed();
   };
@@ -84,7 +97,9 @@ export function createListener(options: ListenerOptions): Listener {
   function start(): void {
     clearTimeout(timer);
     if (isClosed || sockets !== null || attempt !== null) return;
-    attempt = listen().finally(() => { attempt = null; });
+    attempt = listen().finally(() => {
+      attempt = null;
+    });
   }
   start();
 
@@ -113,7 +128,9 @@ async function openSockets(options: ListenerOptions, lost: (code: string) => voi
   const { address, port } = options;
   const connections = new Set<Socket>();
   const udp = createSocket(isIPv6(address) ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' });
-  const tcp = createServer((socket) => { serve(socket, connections, options); });
+  const tcp = createServer((socket) => {
+    serve(socket, connections, options);
+  });
   tcp.maxConnections = CONNECTIONS_MAX;
   try {
     udp.bind({ address, port, exclusive: true });
@@ -124,8 +141,12 @@ async function openSockets(options: ListenerOptions, lost: (code: string) => voi
     await shut({ udp, tcp, connections });
     throw error;
   }
-  udp.on('error', (error: NodeJS.ErrnoException) => { lost(error.code ?? 'unknown error'); });
-  tcp.on('error', (error: NodeJS.ErrnoException) => { lost(error.code ?? 'unknown error'); });
+  udp.on('error', (error: NodeJS.ErrnoException) => {
+    lost(error.code ?? 'unknown error');
+  });
+  tcp.on('error', (error: NodeJS.ErrnoException) => {
+    lost(error.code ?? 'unknown error');
+  });
   udp.on('message', (query, source) => {
     if (query.length > QUERY_BYTES_MAX || source.port === 0) return; // port 0 cannot be answered: Node throws, and the agent would end with it
     const answer = options.answer(query, 'udp', source.address);
@@ -140,10 +161,12 @@ function serve(socket: Socket, connections: Set<Socket>, { answer }: ListenerOpt
   connections.add(socket);
   const life = setTimeout(() => socket.destroy(), CONNECTION_LIFE_MS_MAX).unref();
   socket.setTimeout(CONNECTION_IDLE_MS_MAX, () => socket.destroy());
-  socket.on('error', () => {}).once('close', () => {
-    clearTimeout(life);
-    connections.delete(socket);
-  });
+  socket
+    .on('error', () => {})
+    .once('close', () => {
+      clearTimeout(life);
+      connections.delete(socket);
+    });
   let waiting = Buffer.alloc(0);
   socket.on('data', (piece) => {
     waiting = Buffer.concat([waiting, piece]);
@@ -172,8 +195,11 @@ function lengthOf(reply: Buffer): Buffer {
 async function shut({ udp, tcp, connections }: Sockets): Promise<void> {
   for (const socket of connections) socket.destroy();
   await Promise.all([
-    new Promise<void>((resolve) => { udp.close(() => resolve()); }),
-    new Promise<void>((resolve) => { tcp.close(() => resolve()); }),
+    new Promise<void>((resolve) => {
+      udp.close(() => resolve());
+    }),
+    new Promise<void>((resolve) => {
+      tcp.close(() => resolve());
+    }),
   ]);
 }
-

@@ -12,7 +12,13 @@ import type { Resolver, ResolverStates } from './resolver.ts';
 import { SYSTEM_PLACES } from './system/places.ts';
 import type { SystemPlaces } from './system/places.ts';
 import { hookResolvConf, unhookResolvConf } from './system/resolv-conf.ts';
-import { hookResolved, interfaceIndex, isHookedAtResolved, isResolvedUsed, unhookResolved } from './system/systemd-resolved.ts';
+import {
+  hookResolved,
+  interfaceIndex,
+  isHookedAtResolved,
+  isResolvedUsed,
+  unhookResolved,
+} from './system/systemd-resolved.ts';
 import type { ResolvedOptions } from './system/systemd-resolved.ts';
 
 /** What leads programs of this machine to the names now; null: nothing does. */
@@ -56,9 +62,17 @@ export function createNames(options: NamesOptions): Names {
 }
 
 /** Removes what names of this node an agent left behind: on `leave`. Never rejects; what cannot be removed is a warning. */
-export async function removeNames({ node, interfaceName, log, places = SYSTEM_PLACES }: Pick<NamesOptions, 'node' | 'interfaceName' | 'log' | 'places'>): Promise<void> {
+export async function removeNames({
+  node,
+  interfaceName,
+  log,
+  places = SYSTEM_PLACES,
+}: Pick<NamesOptions, 'node' | 'interfaceName' | 'log' | 'places'>): Promise<void> {
   await unhookResolved(resolvedOptions(interfaceName, places));
-  for (const [path, left] of [[places.resolvConf, await unhookResolvConf(places.resolvConf, node)], [places.hosts, await writeHosts(places.hosts, node, null)]] as const) {
+  for (const [path, left] of [
+    [places.resolvConf, await unhookResolvConf(places.resolvConf, node)],
+    [places.hosts, await writeHosts(places.hosts, node, null)],
+  ] as const) {
     if (left !== null && left !== NO_FILE) log.warn(`Names of the cluster may be left in ${path}: ${left}`);
   }
 }
@@ -95,10 +109,20 @@ class KeptNames implements Names {
     const places = options.places ?? SYSTEM_PLACES;
     this.#options = { ...options, places };
     this.#loopback = options.mayUseResolvConf === true && places.isOneByOne() ? loopbackAddress(options.node) : null;
-    this.#resolver = options.mode === 'resolver'
-      ? createResolver({ port: options.port ?? DNS_PORT, loopback: this.#loopback, nowMs: () => performance.now(), changed: () => { this.poke(); } })
-      : null;
-    this.#check = setInterval(() => { this.poke(); }, CHECK_MS).unref();
+    this.#resolver =
+      options.mode === 'resolver'
+        ? createResolver({
+            port: options.port ?? DNS_PORT,
+            loopback: this.#loopback,
+            nowMs: () => performance.now(),
+            changed: () => {
+              this.poke();
+            },
+          })
+        : null;
+    this.#check = setInterval(() => {
+      this.poke();
+    }, CHECK_MS).unref();
   }
 
   get way(): NameWay {
@@ -143,7 +167,9 @@ class KeptNames implements Names {
   /** Sees to it that things are as they should be, once more if that is going on already. */
   poke(): void {
     this.#isPoked = true;
-    this.#settling ??= this.#settle().finally(() => { this.#settling = null; });
+    this.#settling ??= this.#settle().finally(() => {
+      this.#settling = null;
+    });
   }
 
   async #settle(): Promise<void> {
@@ -174,8 +200,12 @@ class KeptNames implements Names {
     // Others go only when the new way is there: names do not vanish between.
     if (way !== null) await this.#leaveOthers(way);
     this.#way = way;
-    this.#problem = way === null ? `Programs of this machine do not find names of the cluster: ${reasons.join('; ')}` : null;
-    this.#note = way === 'hosts' && reasons.length > 0 && isResolvedUsed(places) ? `Names of the cluster are in the hosts file: ${reasons.join('; ')}` : null;
+    this.#problem =
+      way === null ? `Programs of this machine do not find names of the cluster: ${reasons.join('; ')}` : null;
+    this.#note =
+      way === 'hosts' && reasons.length > 0 && isResolvedUsed(places)
+        ? `Names of the cluster are in the hosts file: ${reasons.join('; ')}`
+        : null;
     this.#tell(way, reasons);
   }
 
@@ -193,9 +223,13 @@ class KeptNames implements Names {
     return null;
   }
 
-  async #leadToResolver({ self, zones }: MeshRecords, { ipv4, ipv6, loopback }: ResolverStates): Promise<{ readonly way: NameWay | 'waiting'; readonly reasons: readonly string[] }> {
+  async #leadToResolver(
+    { self, zones }: MeshRecords,
+    { ipv4, ipv6, loopback }: ResolverStates,
+  ): Promise<{ readonly way: NameWay | 'waiting'; readonly reasons: readonly string[] }> {
     const { node, places, port = DNS_PORT } = this.#options;
-    if (ipv4 === null || ipv6 === null || this.#loopback !== null && loopback === null) return { way: 'waiting', reasons: [] };
+    if (ipv4 === null || ipv6 === null || (this.#loopback !== null && loopback === null))
+      return { way: 'waiting', reasons: [] };
     const states = [ipv4, ipv6];
     if (states.every((state) => !state.isListening && ABSENT.has(state.code))) return { way: 'waiting', reasons: [] };
 
@@ -209,8 +243,10 @@ class KeptNames implements Names {
       reasons.push(`systemd-resolved: ${tried}`);
     }
     if (this.#options.mayUseResolvConf !== true) return { way: null, reasons };
-    if (this.#loopback === null) reasons.push(`${places.resolvConf}: programs of this machine ask all of its servers at once`);
-    else if (loopback?.isListening !== true) reasons.push(`${places.resolvConf}: port ${port} of loopback cannot be had (${codesOf([loopback])})`);
+    if (this.#loopback === null)
+      reasons.push(`${places.resolvConf}: programs of this machine ask all of its servers at once`);
+    else if (loopback?.isListening !== true)
+      reasons.push(`${places.resolvConf}: port ${port} of loopback cannot be had (${codesOf([loopback])})`);
     else {
       const tried = await hookResolvConf(places.resolvConf, node, this.#loopback);
       if (tried === null) return { way: 'resolv.conf', reasons };
@@ -228,7 +264,7 @@ class KeptNames implements Names {
     const last = this.#resolved;
     if (last?.told === told) {
       if (nowMs - last.atMs < RESOLVED_CHECK_MS) return last.tried;
-      if (last.tried === null && await isHookedAtResolved(options, servers, domains)) {
+      if (last.tried === null && (await isHookedAtResolved(options, servers, domains))) {
         this.#resolved = { ...last, atMs: nowMs };
         return null;
       }
@@ -254,7 +290,11 @@ class KeptNames implements Names {
     this.#said = said;
     const { log, mode } = this.#options;
     if (way === null) log.warn(`${this.#problem}`);
-    else log.info('Names of the cluster are found by programs of this machine', { by: way, ...(mode === 'resolver' && way === 'hosts' && { reason: reasons.join('; ') }) });
+    else
+      log.info('Names of the cluster are found by programs of this machine', {
+        by: way,
+        ...(mode === 'resolver' && way === 'hosts' && { reason: reasons.join('; ') }),
+      });
   }
 }
 

@@ -52,12 +52,16 @@ export function meshRecords(node: NodeId, network: MeshNetwork, peers: Iterable<
   if (!HOST_NAME.test(domain) || domain.length > NAME_BYTES_MAX) return null;
   const origins = [domain, CLUSTER_PREFIX + domain];
   const self: MeshPeer = { ...network, node, endpoints: [], relay_region: null };
-  const members = [self, ...[...peers].filter((peer) => peer.node !== node)].toSorted((one, other) => order(one, other));
+  const members = [self, ...[...peers].filter((peer) => peer.node !== node)].toSorted((one, other) =>
+    order(one, other),
+  );
   const owners = labelOwners(members);
 
   const hosts = members.flatMap((member): NamedHost[] => {
     const labels = labelsOf(member).filter((label) => owners.get(label) === member);
-    const [first, ...others] = labels.flatMap((label) => origins.map((origin) => `${label}.${origin}`)).filter((name) => name.length <= NAME_BYTES_MAX);
+    const [first, ...others] = labels
+      .flatMap((label) => origins.map((origin) => `${label}.${origin}`))
+      .filter((name) => name.length <= NAME_BYTES_MAX);
     return first === undefined ? [] : [{ names: [first, ...others], ipv4: member.ipv4, ipv6: member.ipv6 }];
   });
   const own = hosts.find(({ ipv4 }) => ipv4 === network.ipv4);
@@ -65,8 +69,16 @@ export function meshRecords(node: NodeId, network: MeshNetwork, peers: Iterable<
   return {
     hosts,
     byName: new Map(hosts.flatMap((host) => host.names.map((name) => [name, host] as const))),
-    pointers: new Map(hosts.flatMap(({ names, ipv4, ipv6 }) => [ipv4, ipv6].map((address) => [reverseName(address), names[0]] as const))),
-    zones: new Set([...origins, ...reverseZones(network.ipv4_range, IPV4_PREFIX_MIN), ...reverseZones(network.ipv6_range, IPV6_PREFIX_MIN)]),
+    pointers: new Map(
+      hosts.flatMap(({ names, ipv4, ipv6 }) =>
+        [ipv4, ipv6].map((address) => [reverseName(address), names[0]] as const),
+      ),
+    ),
+    zones: new Set([
+      ...origins,
+      ...reverseZones(network.ipv4_range, IPV4_PREFIX_MIN),
+      ...reverseZones(network.ipv6_range, IPV6_PREFIX_MIN),
+    ]),
     self: own,
     ranges: [network.ipv4_range, network.ipv6_range],
   };
@@ -81,7 +93,9 @@ function order(one: MeshPeer, other: MeshPeer): number {
 /** Names of nodes first, then aliases, then the gateway: whoever comes first has it. */
 function labelOwners(members: readonly MeshPeer[]): ReadonlyMap<string, MeshPeer> {
   const owners = new Map<string, MeshPeer>();
-  const claim = (label: string, member: MeshPeer) => { if (!owners.has(label)) owners.set(label, member); };
+  const claim = (label: string, member: MeshPeer) => {
+    if (!owners.has(label)) owners.set(label, member);
+  };
   for (const member of members) if (member.node !== null) claim(nodeLabel(member.node), member);
   for (const member of members) for (const alias of member.aliases) claim(alias, member);
   for (const member of members) if (member.node === null) claim(GATEWAY_LABEL, member);
@@ -112,8 +126,10 @@ function reverseZones(range: string, prefixMin: number): readonly string[] {
   const kept = digits.slice(0, Math.ceil(prefix / digitBits));
   const zones = 2 ** (kept.length * digitBits - prefix);
   const last = Number.parseInt(kept.at(-1) ?? '0', radix);
-  const first = last - last % zones;
-  return Array.from({ length: zones }, (_, index) => [...kept.slice(0, -1), (first + index).toString(radix)].toReversed().concat(suffixOf(network)).join('.'));
+  const first = last - (last % zones);
+  return Array.from({ length: zones }, (_, index) =>
+    [...kept.slice(0, -1), (first + index).toString(radix)].toReversed().concat(suffixOf(network)).join('.'),
+  );
 }
 
 /** Bytes of IPv4 in decimal, half-bytes of IPv6 in hexadecimal. */

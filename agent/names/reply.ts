@@ -59,17 +59,26 @@ export function replyTo(query: Buffer, transport: DnsTransport, records: MeshRec
   const edns = question === null ? null : ednsOf(query);
   if (question === null || edns === 'broken') return bare(query, RCODE.formatError);
 
-  const bytesMax = transport === 'tcp' ? Number.POSITIVE_INFINITY : Math.min(UDP_ANSWER_BYTES_MAX, Math.max(PLAIN_ANSWER_BYTES_MAX, edns?.udpPayloadSize ?? 0));
-  const sections: Sections = edns !== null && edns.ednsVersion !== 0 ? { rcode: RCODE.badVersion, isOurs: false } : sectionsFor(question, records);
+  const bytesMax =
+    transport === 'tcp'
+      ? Number.POSITIVE_INFINITY
+      : Math.min(UDP_ANSWER_BYTES_MAX, Math.max(PLAIN_ANSWER_BYTES_MAX, edns?.udpPayloadSize ?? 0));
+  const sections: Sections =
+    edns !== null && edns.ednsVersion !== 0
+      ? { rcode: RCODE.badVersion, isOurs: false }
+      : sectionsFor(question, records);
   const whole = written(query, question, sections, edns !== null, false);
-  return whole.length <= bytesMax ? whole : written(query, question, { rcode: sections.rcode, isOurs: sections.isOurs }, edns !== null, true);
+  return whole.length <= bytesMax
+    ? whole
+    : written(query, question, { rcode: sections.rcode, isOurs: sections.isOurs }, edns !== null, true);
 }
 
 function sectionsFor({ name, type, class: questionClass }: Question, records: MeshRecords): Sections {
   const lower = name?.toLowerCase() ?? '';
   const zone = zoneOf(lower, records.zones);
   const isTransfer = type === TYPE.axfr || type === TYPE.ixfr;
-  if (name === null || zone === null || isTransfer || (questionClass !== CLASS_IN && questionClass !== CLASS_ANY)) return { rcode: RCODE.refused, isOurs: false };
+  if (name === null || zone === null || isTransfer || (questionClass !== CLASS_IN && questionClass !== CLASS_ANY))
+    return { rcode: RCODE.refused, isOurs: false };
 
   const wants = (wanted: number) => type === wanted || type === TYPE.all;
   const soa = soaOf(zone, records);
@@ -77,11 +86,20 @@ function sectionsFor({ name, type, class: questionClass }: Question, records: Me
   const pointer = records.pointers.get(lower);
   const answers: Answer[] = [];
   if (host !== undefined && wants(TYPE.a)) answers.push({ type: 'A', name, ttl: NAME_TTL_SECONDS, data: host.ipv4 });
-  if (host !== undefined && wants(TYPE.aaaa)) answers.push({ type: 'AAAA', name, ttl: NAME_TTL_SECONDS, data: host.ipv6 });
-  if (pointer !== undefined && wants(TYPE.ptr)) answers.push({ type: 'PTR', name, ttl: NAME_TTL_SECONDS, data: pointer });
+  if (host !== undefined && wants(TYPE.aaaa))
+    answers.push({ type: 'AAAA', name, ttl: NAME_TTL_SECONDS, data: host.ipv6 });
+  if (pointer !== undefined && wants(TYPE.ptr))
+    answers.push({ type: 'PTR', name, ttl: NAME_TTL_SECONDS, data: pointer });
   if (lower === zone && wants(TYPE.soa)) answers.push({ ...soa, name });
-  if (lower === zone && wants(TYPE.ns)) answers.push({ type: 'NS', name, ttl: NAME_TTL_SECONDS, data: records.self.names[0] });
-  if (answers.length > 0) return { rcode: RCODE.noError, isOurs: true, answers, additionals: lower === zone && type === TYPE.ns ? addressesOf(records.self) : [] };
+  if (lower === zone && wants(TYPE.ns))
+    answers.push({ type: 'NS', name, ttl: NAME_TTL_SECONDS, data: records.self.names[0] });
+  if (answers.length > 0)
+    return {
+      rcode: RCODE.noError,
+      isOurs: true,
+      answers,
+      additionals: lower === zone && type === TYPE.ns ? addressesOf(records.self) : [],
+    };
 
   const isThere = host !== undefined || pointer !== undefined || lower === zone || isAboveOthers(lower, records);
   return { rcode: isThere ? RCODE.noError : RCODE.nameError, isOurs: true, authorities: [soa] };
@@ -102,26 +120,54 @@ function isAboveOthers(name: string, { pointers }: MeshRecords): boolean {
 
 function soaOf(zone: string, { self }: MeshRecords): Answer {
   // Nobody copies these zones: serial, refresh, retry and expire mean nothing. `minimum` is how long a "no" may be kept (RFC 2308, 4).
-  return { type: 'SOA', name: zone, ttl: NAME_TTL_SECONDS, data: { mname: self.names[0], rname: `hostmaster.${zone}`, serial: 1, refresh: 3_600, retry: 600, expire: 86_400, minimum: NAME_TTL_SECONDS } };
+  return {
+    type: 'SOA',
+    name: zone,
+    ttl: NAME_TTL_SECONDS,
+    data: {
+      mname: self.names[0],
+      rname: `hostmaster.${zone}`,
+      serial: 1,
+      refresh: 3_600,
+      retry: 600,
+      expire: 86_400,
+      minimum: NAME_TTL_SECONDS,
+    },
+  };
 }
 
 function addressesOf({ names: [name], ipv4, ipv6 }: MeshRecords['self']): readonly Answer[] {
-  return [{ type: 'A', name, ttl: NAME_TTL_SECONDS, data: ipv4 }, { type: 'AAAA', name, ttl: NAME_TTL_SECONDS, data: ipv6 }];
+  return [
+    { type: 'A', name, ttl: NAME_TTL_SECONDS, data: ipv4 },
+    { type: 'AAAA', name, ttl: NAME_TTL_SECONDS, data: ipv6 },
+  ];
 }
 
 /** The one question, read by hand: dns-packet makes text of labels, and of a label with a dot in it another name. Null: the query is broken. */
 function onlyQuestion(query: Buffer): Question | null {
-  if (query.readUInt16BE(4) !== 1 || query.readUInt16BE(6) !== 0 || query.readUInt16BE(8) !== 0 || query.readUInt16BE(10) > ADDITIONALS_MAX) return null;
+  if (
+    query.readUInt16BE(4) !== 1 ||
+    query.readUInt16BE(6) !== 0 ||
+    query.readUInt16BE(8) !== 0 ||
+    query.readUInt16BE(10) > ADDITIONALS_MAX
+  )
+    return null;
   const labels: string[] = [];
   let at = HEADER_BYTES;
   for (let length = query[at]; length !== 0; length = query[at]) {
-    if (length === undefined || length > LABEL_BYTES_MAX || at + 1 + length - HEADER_BYTES >= WIRE_NAME_BYTES_MAX) return null;
+    if (length === undefined || length > LABEL_BYTES_MAX || at + 1 + length - HEADER_BYTES >= WIRE_NAME_BYTES_MAX)
+      return null;
     labels.push(query.toString('latin1', at + 1, at + 1 + length));
     at += 1 + length;
   }
   const end = at + 5;
   if (end > query.length) return null;
-  return { name: labels.every((label) => LABEL.test(label)) ? labels.join('.') : null, type: query.readUInt16BE(at + 1), class: query.readUInt16BE(at + 3), end };
+  return {
+    name: labels.every((label) => LABEL.test(label)) ? labels.join('.') : null,
+    type: query.readUInt16BE(at + 1),
+    class: query.readUInt16BE(at + 3),
+    end,
+  };
 }
 
 /** What the asker says of itself. Null: it knows no EDNS. Source: RFC 6891. */
@@ -129,7 +175,7 @@ function ednsOf(query: Buffer): OptAnswer | null | 'broken' {
   if (query.readUInt16BE(10) === 0) return null;
   try {
     const found = (decode(query).additionals ?? []).filter((record) => record.type === 'OPT');
-    return found.length > 1 ? 'broken' : found[0] ?? null;
+    return found.length > 1 ? 'broken' : (found[0] ?? null);
   } catch {
     return 'broken';
   }
@@ -137,17 +183,48 @@ function ednsOf(query: Buffer): OptAnswer | null | 'broken' {
 
 /** An answer that says no more than a code: the question could not be read. */
 function bare(query: Buffer, rcode: Rcode): Buffer {
-  return encode({ type: 'response', id: query.readUInt16BE(0), flags: (query.readUInt16BE(2) & (0x78_00 | RECURSION_DESIRED)) | rcode });
+  return encode({
+    type: 'response',
+    id: query.readUInt16BE(0),
+    flags: (query.readUInt16BE(2) & (0x78_00 | RECURSION_DESIRED)) | rcode,
+  });
 }
 
 /** The question goes back byte for byte, as clients compare it, and in the case in which they asked (draft-vixie-dnsext-dns0x20). */
-function written(query: Buffer, question: Question, { rcode, isOurs, answers = [], authorities = [], additionals = [] }: Sections, isEdns: boolean, isTruncated: boolean): Buffer {
-  const flags = (query.readUInt16BE(2) & RECURSION_DESIRED) | (rcode & 15) | (isOurs ? AUTHORITATIVE_ANSWER : 0) | (isTruncated ? TRUNCATED_RESPONSE : 0);
-  const opt: OptAnswer = { type: 'OPT', name: '.', udpPayloadSize: UDP_ANSWER_BYTES_MAX, extendedRcode: rcode >> 4, ednsVersion: 0, flags: 0, flag_do: false, options: [] };
+function written(
+  query: Buffer,
+  question: Question,
+  { rcode, isOurs, answers = [], authorities = [], additionals = [] }: Sections,
+  isEdns: boolean,
+  isTruncated: boolean,
+): Buffer {
+  const flags =
+    (query.readUInt16BE(2) & RECURSION_DESIRED) |
+    (rcode & 15) |
+    (isOurs ? AUTHORITATIVE_ANSWER : 0) |
+    (isTruncated ? TRUNCATED_RESPONSE : 0);
+  const opt: OptAnswer = {
+    type: 'OPT',
+    name: '.',
+    udpPayloadSize: UDP_ANSWER_BYTES_MAX,
+    extendedRcode: rcode >> 4,
+    ednsVersion: 0,
+    flags: 0,
+    flag_do: false,
+    options: [],
+  };
   const rest = encode({
-    type: 'response', id: query.readUInt16BE(0), flags,
-    answers: [...answers], authorities: [...authorities], additionals: [...additionals, ...(isEdns ? [opt] : [])],
+    type: 'response',
+    id: query.readUInt16BE(0),
+    flags,
+    answers: [...answers],
+    authorities: [...authorities],
+    additionals: [...additionals, ...(isEdns ? [opt] : [])],
   });
   rest.writeUInt16BE(1, 4); // dns-packet compresses nothing, so that the question can be put between
-  return Buffer.concat([rest.subarray(0, HEADER_BYTES), query.subarray(HEADER_BYTES, question.end), rest.subarray(HEADER_BYTES)]);
+  return Buffer.concat([
+    rest.subarray(0, HEADER_BYTES),
+    query.subarray(HEADER_BYTES, question.end),
+    rest.subarray(HEADER_BYTES),
+  ]);
 }

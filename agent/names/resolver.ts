@@ -43,15 +43,22 @@ export function createResolver({ port, loopback, nowMs, changed }: ResolverOptio
   let isClosed = false;
   const admission = createAdmission({ ranges: () => records?.ranges ?? [], nowMs });
 
-  const open = (address: string) => createListener({
-    address, port, changed,
-    answer: (query, transport, source) => (records !== null && admission.admits(source) ? replyTo(query, transport, records) : null),
-  });
+  const open = (address: string) =>
+    createListener({
+      address,
+      port,
+      changed,
+      answer: (query, transport, source) =>
+        records !== null && admission.admits(source) ? replyTo(query, transport, records) : null,
+    });
   const shut = (listener: Listener) => {
-    const closed = listener.close().finally(() => { closing.delete(closed); });
+    const closed = listener.close().finally(() => {
+      closing.delete(closed);
+    });
     closing.add(closed);
   };
-  const stateOf = (address: string | null | undefined) => (address === null || address === undefined ? null : listeners.get(address)?.state ?? null);
+  const stateOf = (address: string | null | undefined) =>
+    address === null || address === undefined ? null : (listeners.get(address)?.state ?? null);
 
   return {
     serve(next) {
@@ -81,5 +88,5 @@ export function createResolver({ port, loopback, nowMs, changed }: ResolverOptio
  */
 export function loopbackAddress(node: string): string {
   const [one = 0, two = 0, three = 0] = createHash('sha256').update(node).digest();
-  return `127.${1 + one % 254}.${two}.${1 + three % 254}`;
+  return `127.${1 + (one % 254)}.${two}.${1 + (three % 254)}`;
 }

@@ -26,7 +26,11 @@ export class Accounts {
 
   /** The name of a group, or undefined. */
   groupName(gid: number): string | undefined {
-    this.#groups ??= new Map(lines(this.#group).map(([name = '', , gidText]) => [Number(gidText), name] as const).toReversed());
+    this.#groups ??= new Map(
+      lines(this.#group)
+        .map(([name = '', , gidText]) => [Number(gidText), name] as const)
+        .toReversed(),
+    );
     return this.#groups.get(gid);
   }
 
@@ -37,14 +41,21 @@ export class Accounts {
 
   /** Of two lines with one number the first counts, as for the system. */
   #allUsers(): ReadonlyMap<number, Account> {
-    this.#users ??= new Map(lines(this.#passwd).map(([name = '', , uid, , , home = '']) => [Number(uid), { name, home }] as const).toReversed());
+    this.#users ??= new Map(
+      lines(this.#passwd)
+        .map(([name = '', , uid, , , home = '']) => [Number(uid), { name, home }] as const)
+        .toReversed(),
+    );
     return this.#users;
   }
 }
 
 function lines(path: string): string[][] {
   try {
-    return readFileSync(path, 'utf8').split('\n').filter((line) => line.includes(':')).map((line) => line.split(':'));
+    return readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(':'))
+      .map((line) => line.split(':'));
   } catch {
     return []; // a machine without it: numbers stand for names
   }

@@ -1,6 +1,18 @@
 /** Requests that change what a file is: SETSTAT, FSETSTAT and lsetstat@openssh.com. */
 import {
-  chmodSync, chownSync, closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, lstatSync, lutimesSync, openSync, utimesSync,
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  ftruncateSync,
+  futimesSync,
+  lchownSync,
+  lstatSync,
+  lutimesSync,
+  openSync,
+  utimesSync,
 } from 'node:fs';
 import { readAttributes, type WantedAttributes } from './attributes.ts';
 import { STATUS } from './codes.ts';
@@ -45,7 +57,9 @@ export function setHandleAttributes({ fields, handles }: Request): void {
 export function setLinkAttributes({ fields }: Request): void {
   const path = readPath(fields);
   apply(readAttributes(fields), {
-    size: () => { throw new RequestProblem(STATUS.failure, 'a symbolic link has no size that could be set'); },
+    size: () => {
+      throw new RequestProblem(STATUS.failure, 'a symbolic link has no size that could be set');
+    },
     owner: (uid, gid) => lchownSync(path, uid, gid),
     permissions: (mode) => changeLinkMode(path, mode),
     times: (accessed, modified) => lutimesSync(path, accessed, modified),
@@ -90,7 +104,8 @@ function truncate(path: Buffer, bytes: number): void {
 
 /** Linux has no mode of symbolic links, and no call for the mode of what is surely none but this way round. */
 function changeLinkMode(path: Buffer, mode: number): void {
-  if (lstatSync(path).isSymbolicLink()) throw new RequestProblem(STATUS.unsupported, 'symbolic links have no mode on this system');
+  if (lstatSync(path).isSymbolicLink())
+    throw new RequestProblem(STATUS.unsupported, 'symbolic links have no mode on this system');
   const descriptor = openSync(path, O_PATH | constants.O_NOFOLLOW);
   try {
     chmodSync(`/proc/self/fd/${descriptor}`, mode);

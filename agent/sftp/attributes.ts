@@ -14,7 +14,7 @@ export interface WantedAttributes {
   readonly times?: { readonly accessed: number; readonly modified: number };
 }
 
-const NUMBER_MAX = 0xFFFF_FFFF;
+const NUMBER_MAX = 0xffff_ffff;
 
 /** Reads what a client wants. Vendors' own attributes are passed over, as the draft asks for. */
 export function readAttributes(fields: FieldReader): WantedAttributes {

@@ -70,7 +70,7 @@ export function removeDirectory({ fields }: Request): void {
 }
 
 function nextName(handle: DirectoryHandle): Buffer | null {
-  return handle.first.shift() ?? handle.directory.readSync()?.name as Buffer | undefined ?? null;
+  return handle.first.shift() ?? (handle.directory.readSync()?.name as Buffer | undefined) ?? null;
 }
 
 /** What is there. Undefined: nothing any more. Null: it may not be looked at. */

@@ -17,8 +17,8 @@ const NAME_BYTES_MAX = 255;
 const ACCOUNT_BYTES_MAX = 64;
 
 const NUMBER_BYTES = 4;
-const TILDE = 0x7E;
-const SLASH = 0x2F;
+const TILDE = 0x7e;
+const SLASH = 0x2f;
 
 interface Extension {
   /** As the server tells clients. */
@@ -58,9 +58,14 @@ function statHandleFileSystem({ fields, handles, answers, number }: Request): vo
 }
 
 /** As statvfs(3). Node does not tell the size of fragments (on Linux blocks are counted in the same unit), identity and flags. */
-function writeFileSystem(answers: Request['answers'], number: number, { bsize, blocks, bfree, bavail, files, ffree }: StatsFs): void {
+function writeFileSystem(
+  answers: Request['answers'],
+  number: number,
+  { bsize, blocks, bfree, bavail, files, ffree }: StatsFs,
+): void {
   answers.begin(PACKET.extendedReply, number);
-  for (const value of [bsize, bsize, blocks, bfree, bavail, files, ffree, ffree, 0, 0, NAME_BYTES_MAX]) answers.long(value);
+  for (const value of [bsize, bsize, blocks, bfree, bavail, files, ffree, ffree, 0, 0, NAME_BYTES_MAX])
+    answers.long(value);
   answers.end();
 }
 
@@ -101,7 +106,8 @@ function copyData({ fields, handles }: Request): void {
   const to = handles.descriptor(fields.bytes());
   const toOffset = readOffset(fields);
   const [source, target] = [fstatSync(from), fstatSync(to)];
-  if (source.dev === target.dev && source.ino === target.ino) throw new RequestProblem(STATUS.failure, 'a file cannot be copied into itself');
+  if (source.dev === target.dev && source.ino === target.ino)
+    throw new RequestProblem(STATUS.failure, 'a file cannot be copied into itself');
   const memory = Buffer.allocUnsafe(DATA_BYTES_MAX);
   const end = length === 0 ? Number.POSITIVE_INFINITY : length;
   for (let copied = 0; copied < end;) {
@@ -116,7 +122,8 @@ function copyData({ fields, handles }: Request): void {
 /** Names of users, and of groups: an empty one where there is none. */
 function namesByIds({ fields, answers, accounts, number }: Request): void {
   const [users, groups] = [fields.bytes(), fields.bytes()];
-  if (users.length + groups.length > IDS_MAX * NUMBER_BYTES) throw new RequestProblem(STATUS.failure, `more than ${IDS_MAX} numbers at once`);
+  if (users.length + groups.length > IDS_MAX * NUMBER_BYTES)
+    throw new RequestProblem(STATUS.failure, `more than ${IDS_MAX} numbers at once`);
   answers.begin(PACKET.extendedReply, number);
   writeNames(answers, users, (uid) => accounts.userName(uid));
   writeNames(answers, groups, (gid) => accounts.groupName(gid));

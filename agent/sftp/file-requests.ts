@@ -49,7 +49,8 @@ export function write({ fields, handles }: Request): void {
 
 /** Writes the first `length` bytes of `data` at `offset`; a disk that becomes full half-way gives a short count first, and then its error. */
 export function writeAll(descriptor: number, data: Buffer, length: number, offset: number): void {
-  for (let written = 0; written < length;) written += writeSync(descriptor, data, written, length - written, offset + written);
+  for (let written = 0; written < length;)
+    written += writeSync(descriptor, data, written, length - written, offset + written);
 }
 
 /** FSTAT. */
@@ -60,9 +61,20 @@ export function statHandle({ fields, handles, answers, number }: Request): void 
 /** As open(2) wants them. A pipe without its other end must not stop the only thread there is, and a terminal must not become this program's. */
 function systemFlags(flags: number): number {
   const has = (flag: number) => (flags & flag) !== 0;
-  if (!has(OPEN_FLAG.read | OPEN_FLAG.write)) throw new RequestProblem(STATUS.failure, 'a file is opened for reading, for writing, or for both');
-  const access = has(OPEN_FLAG.write) ? (has(OPEN_FLAG.read) ? constants.O_RDWR : constants.O_WRONLY) : constants.O_RDONLY;
-  return access | constants.O_NONBLOCK | constants.O_NOCTTY
-    | (has(OPEN_FLAG.append) ? constants.O_APPEND : 0) | (has(OPEN_FLAG.create) ? constants.O_CREAT : 0)
-    | (has(OPEN_FLAG.truncate) ? constants.O_TRUNC : 0) | (has(OPEN_FLAG.exclusive) ? constants.O_EXCL : 0);
+  if (!has(OPEN_FLAG.read | OPEN_FLAG.write))
+    throw new RequestProblem(STATUS.failure, 'a file is opened for reading, for writing, or for both');
+  const access = has(OPEN_FLAG.write)
+    ? has(OPEN_FLAG.read)
+      ? constants.O_RDWR
+      : constants.O_WRONLY
+    : constants.O_RDONLY;
+  return (
+    access |
+    constants.O_NONBLOCK |
+    constants.O_NOCTTY |
+    (has(OPEN_FLAG.append) ? constants.O_APPEND : 0) |
+    (has(OPEN_FLAG.create) ? constants.O_CREAT : 0) |
+    (has(OPEN_FLAG.truncate) ? constants.O_TRUNC : 0) |
+    (has(OPEN_FLAG.exclusive) ? constants.O_EXCL : 0)
+  );
 }

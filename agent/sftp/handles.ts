@@ -33,7 +33,8 @@ export class Handles {
 
   /** Refuses one more than HANDLES_MAX: call it before anything is opened. */
   checkRoom(): void {
-    if (this.#handles.size >= HANDLES_MAX) throw new RequestProblem(STATUS.failure, `more than ${HANDLES_MAX} files open at once: close some first`);
+    if (this.#handles.size >= HANDLES_MAX)
+      throw new RequestProblem(STATUS.failure, `more than ${HANDLES_MAX} files open at once: close some first`);
   }
 
   /** Keeps what was opened. Returns its number. */
@@ -48,14 +49,16 @@ export class Handles {
   /** The descriptor of an open file. Refuses anything else. */
   descriptor(bytes: Buffer): number {
     const handle = this.#get(bytes);
-    if (handle.kind !== 'file') throw new RequestProblem(STATUS.failure, 'this handle is of a directory, not of a file');
+    if (handle.kind !== 'file')
+      throw new RequestProblem(STATUS.failure, 'this handle is of a directory, not of a file');
     return handle.descriptor;
   }
 
   /** An open directory. Refuses anything else. */
   directory(bytes: Buffer): DirectoryHandle {
     const handle = this.#get(bytes);
-    if (handle.kind !== 'directory') throw new RequestProblem(STATUS.failure, 'this handle is of a file, not of a directory');
+    if (handle.kind !== 'directory')
+      throw new RequestProblem(STATUS.failure, 'this handle is of a file, not of a directory');
     return handle;
   }
 

@@ -9,7 +9,13 @@ const RECENT_MS = 31_556_952_000 / 2;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 const KINDS: Readonly<Record<number, string>> = {
-  [constants.S_IFREG]: '-', [constants.S_IFDIR]: 'd', [constants.S_IFLNK]: 'l', [constants.S_IFCHR]: 'c', [constants.S_IFBLK]: 'b', [constants.S_IFIFO]: 'p', [constants.S_IFSOCK]: 's',
+  [constants.S_IFREG]: '-',
+  [constants.S_IFDIR]: 'd',
+  [constants.S_IFLNK]: 'l',
+  [constants.S_IFCHR]: 'c',
+  [constants.S_IFBLK]: 'b',
+  [constants.S_IFIFO]: 'p',
+  [constants.S_IFSOCK]: 's',
 };
 
 const SET_USER = 0o4000;
@@ -26,12 +32,16 @@ export function longNameStart(stats: Stats | null, accounts: Accounts, nowMs: nu
 
 /** As `ls` writes a mode: `drwxr-sr-t`. */
 export function modeText(mode: number): string {
-  return (KINDS[mode & constants.S_IFMT] ?? '?')
-    + triple(mode >> 6, mode & SET_USER, 's') + triple(mode >> 3, mode & SET_GROUP, 's') + triple(mode, mode & STICKY, 't');
+  return (
+    (KINDS[mode & constants.S_IFMT] ?? '?') +
+    triple(mode >> 6, mode & SET_USER, 's') +
+    triple(mode >> 3, mode & SET_GROUP, 's') +
+    triple(mode, mode & STICKY, 't')
+  );
 }
 
 function triple(bits: number, special: number, sign: string): string {
-  const last = bits & 1 ? (special ? sign : 'x') : (special ? sign.toUpperCase() : '-');
+  const last = bits & 1 ? (special ? sign : 'x') : special ? sign.toUpperCase() : '-';
   return `${bits & 4 ? 'r' : '-'}${bits & 2 ? 'w' : '-'}${last}`;
 }
 

@@ -38,7 +38,8 @@ export class Packets {
   next(): FieldReader | null {
     if (this.bytesHeld < LENGTH_BYTES) return null;
     const length = this.#memory.readUInt32BE(this.#start);
-    if (length < PACKET_BYTES_MIN || length > PACKET_BYTES_MAX) throw new Garbage(`a packet of ${length} bytes: ${PACKET_BYTES_MIN} to ${PACKET_BYTES_MAX} are possible`);
+    if (length < PACKET_BYTES_MIN || length > PACKET_BYTES_MAX)
+      throw new Garbage(`a packet of ${length} bytes: ${PACKET_BYTES_MIN} to ${PACKET_BYTES_MAX} are possible`);
     const at = this.#start + LENGTH_BYTES;
     if (at + length > this.#end) return null;
     this.#start = at + length;

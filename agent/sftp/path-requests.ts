@@ -24,7 +24,8 @@ export function remove({ fields }: Request): void {
 export function rename({ fields }: Request): void {
   const [from, to] = [readPath(fields), readPath(fields)];
   if (lstatSync(from).isFile() && isMovedByLink(from, to)) return;
-  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw new RequestProblem(STATUS.failure, 'the new name exists already');
+  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined)
+    throw new RequestProblem(STATUS.failure, 'the new name exists already');
   renameSync(from, to);
 }
 
@@ -66,7 +67,8 @@ function isMovedByLink(from: Buffer, to: Buffer): boolean {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw new RequestProblem(STATUS.failure, 'the new name exists already');
-    if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EOPNOTSUPP' || code === 'ENOSYS' || code === 'EMLINK') return false;
+    if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EOPNOTSUPP' || code === 'ENOSYS' || code === 'EMLINK')
+      return false;
     throw error;
   }
   try {

@@ -21,10 +21,14 @@ export function accountWord({ uid, gid, name }: BecomeAccount): string {
 export function become(word: string): void {
   const { uid, gid, name } = WORD.exec(word)?.groups ?? {};
   if (uid === undefined || gid === undefined || name === undefined) return;
-  const { initgroups, setgid, setuid, getuid, geteuid, getgid, getegid } = process as NodeJS.Process & { initgroups?: (user: string, group: number) => void }; // which the types lack
-  if (!initgroups || !setgid || !setuid || !getuid || !geteuid || !getgid || !getegid) throw new Error('this system has no accounts to become');
+  const { initgroups, setgid, setuid, getuid, geteuid, getgid, getegid } = process as NodeJS.Process & {
+    initgroups?: (user: string, group: number) => void;
+  }; // which the types lack
+  if (!initgroups || !setgid || !setuid || !getuid || !geteuid || !getgid || !getegid)
+    throw new Error('this system has no accounts to become');
   initgroups(name, Number(gid));
   setgid(Number(gid));
   setuid(Number(uid));
-  if (getuid() !== Number(uid) || geteuid() !== Number(uid) || getgid() !== Number(gid) || getegid() !== Number(gid)) throw new Error(`could not become ${name}`);
+  if (getuid() !== Number(uid) || geteuid() !== Number(uid) || getgid() !== Number(gid) || getegid() !== Number(gid))
+    throw new Error(`could not become ${name}`);
 }

@@ -2,7 +2,7 @@
 import { readlinkSync, realpathSync } from 'node:fs';
 import { LINKS_MAX } from './limits.ts';
 
-const SLASH_BYTE = 0x2F;
+const SLASH_BYTE = 0x2f;
 const SLASH = Buffer.from('/');
 const HERE = Buffer.from('.');
 const UP = Buffer.from('..');

@@ -23,7 +23,11 @@ export function serve(): void {
   const [packets, answers] = [new Packets(), new Answers()];
   const service = new Service(answers);
   const output = socket(STDOUT, { readable: false, writable: true });
-  const input = socket(STDIN, { readable: true, writable: false, onread: { buffer: () => packets.room(), callback: take } });
+  const input = socket(STDIN, {
+    readable: true,
+    writable: false,
+    onread: { buffer: () => packets.room(), callback: take },
+  });
   let batches = 0;
   let isEnded = false;
 
@@ -47,7 +51,7 @@ export function serve(): void {
       while (batches < BATCHES_MAX) {
         const packet = packets.next();
         if (packet !== null) service.answer(packet);
-        if (answers.isFull || packet === null && answers.length > 0) write(answers.take());
+        if (answers.isFull || (packet === null && answers.length > 0)) write(answers.take());
         if (packet === null) break;
       }
       if (isEnded && batches === 0) end();
@@ -84,7 +88,9 @@ function socket(descriptor: number, options: SocketConstructorOpts): Socket {
     return new Socket({ ...options, fd: descriptor });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_INVALID_FD_TYPE') throw error;
-    return fail(`${descriptor === STDIN ? 'stdin' : 'stdout'} is neither a pipe nor a socket: this program is started by a server of SSH`);
+    return fail(
+      `${descriptor === STDIN ? 'stdin' : 'stdout'} is neither a pipe nor a socket: this program is started by a server of SSH`,
+    );
   }
 }
 

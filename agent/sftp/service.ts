@@ -13,11 +13,25 @@ import { problemOf } from './status.ts';
 import { Garbage, type FieldReader } from './wire.ts';
 
 const RESPONSES: Readonly<Record<number, Respond>> = {
-  [PACKET.open]: open, [PACKET.close]: close, [PACKET.read]: read, [PACKET.write]: write, [PACKET.fstat]: statHandle,
-  [PACKET.opendir]: openDirectory, [PACKET.readdir]: readDirectory, [PACKET.mkdir]: makeDirectory, [PACKET.rmdir]: removeDirectory,
-  [PACKET.stat]: stat, [PACKET.lstat]: statLink, [PACKET.remove]: remove, [PACKET.rename]: rename,
-  [PACKET.symlink]: makeLink, [PACKET.readlink]: readLink, [PACKET.realpath]: resolvePath,
-  [PACKET.setstat]: setAttributes, [PACKET.fsetstat]: setHandleAttributes, [PACKET.extended]: extended,
+  [PACKET.open]: open,
+  [PACKET.close]: close,
+  [PACKET.read]: read,
+  [PACKET.write]: write,
+  [PACKET.fstat]: statHandle,
+  [PACKET.opendir]: openDirectory,
+  [PACKET.readdir]: readDirectory,
+  [PACKET.mkdir]: makeDirectory,
+  [PACKET.rmdir]: removeDirectory,
+  [PACKET.stat]: stat,
+  [PACKET.lstat]: statLink,
+  [PACKET.remove]: remove,
+  [PACKET.rename]: rename,
+  [PACKET.symlink]: makeLink,
+  [PACKET.readlink]: readLink,
+  [PACKET.realpath]: resolvePath,
+  [PACKET.setstat]: setAttributes,
+  [PACKET.fsetstat]: setHandleAttributes,
+  [PACKET.extended]: extended,
 };
 
 /** One client from its first packet on. */
@@ -38,7 +52,8 @@ export class Service {
     const number = fields.number();
     if (!this.#isGreeted) return this.#greet(kind);
     const respond = RESPONSES[kind];
-    if (respond === undefined) return this.#answers.status(number, STATUS.unsupported, `this server knows no request ${kind}`);
+    if (respond === undefined)
+      return this.#answers.status(number, STATUS.unsupported, `this server knows no request ${kind}`);
     const start = this.#answers.length;
     try {
       respond({ number, fields, answers: this.#answers, handles: this.#handles, accounts: this.#accounts });

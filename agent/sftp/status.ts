@@ -15,9 +15,14 @@ export class RequestProblem extends Error {
 
 /** Which errors of the system are more than a failure. Version 3 has no other numbers: the words tell the rest. */
 const CODES: Readonly<Record<string, StatusCode>> = {
-  ENOENT: STATUS.noSuchFile, ENOTDIR: STATUS.noSuchFile, ELOOP: STATUS.noSuchFile,
-  EACCES: STATUS.permissionDenied, EPERM: STATUS.permissionDenied,
-  ENOSYS: STATUS.unsupported, ENOTSUP: STATUS.unsupported, EOPNOTSUPP: STATUS.unsupported,
+  ENOENT: STATUS.noSuchFile,
+  ENOTDIR: STATUS.noSuchFile,
+  ELOOP: STATUS.noSuchFile,
+  EACCES: STATUS.permissionDenied,
+  EPERM: STATUS.permissionDenied,
+  ENOSYS: STATUS.unsupported,
+  ENOTSUP: STATUS.unsupported,
+  EOPNOTSUPP: STATUS.unsupported,
 };
 
 /** Words where those of the system would mislead. */

@@ -52,7 +52,8 @@ export class FieldReader {
 
   #take(bytes: number): number {
     const at = this.#at;
-    if (bytes > this.#end - at) throw new Garbage(`a field of ${bytes} bytes in a packet that has ${this.#end - at} left`);
+    if (bytes > this.#end - at)
+      throw new Garbage(`a field of ${bytes} bytes in a packet that has ${this.#end - at} left`);
     this.#at = at + bytes;
     return at;
   }

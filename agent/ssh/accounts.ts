@@ -40,7 +40,10 @@ export interface NameServices {
  * they get the agent's own, which is root; and not even then where a name service that is away would make a stranger of a known user. Rejects for
  * who is refused, and when the accounts cannot be asked: nobody must become root because of that. An agent that is not root lets everybody in as itself.
  */
-export function accountsOfMachine(unknownUsers: UnknownUserRule = 'refuse', services: NameServices = machineServices): AccountOf {
+export function accountsOfMachine(
+  unknownUsers: UnknownUserRule = 'refuse',
+  services: NameServices = machineServices,
+): AccountOf {
   const own = ownAccount();
   return async (username) => {
     if (own.uid !== 0 || username === own.name) return own;
@@ -48,7 +51,8 @@ export function accountsOfMachine(unknownUsers: UnknownUserRule = 'refuse', serv
     if (line !== null) return accountIn(line, own);
     if (unknownUsers === 'refuse') throw new Error(`this machine has no account ${username}`);
     const absentable = await services.absentable();
-    if (absentable.length > 0) throw new Error(`this machine has no account ${username}, as far as ${absentable.join(' and ')} can be asked`);
+    if (absentable.length > 0)
+      throw new Error(`this machine has no account ${username}, as far as ${absentable.join(' and ')} can be asked`);
     return own;
   };
 }
@@ -59,7 +63,7 @@ async function lineOf(username: string, services: NameServices): Promise<string 
     if (error.code === 'ENOENT') return ''; // all accounts are elsewhere
     throw new Error('the accounts of this machine cannot be read', { cause: error });
   });
-  return file.split('\n').find((line) => line.startsWith(`${username}:`)) ?? await services.ask(username);
+  return file.split('\n').find((line) => line.startsWith(`${username}:`)) ?? (await services.ask(username));
 }
 
 /** What the name services say (LDAP, systemd-homed and others). */
@@ -86,10 +90,18 @@ const SOURCES_DEFAULT = 'files';
  */
 async function absentableServices(): Promise<readonly string[]> {
   const configuration = await textOf('/etc/nsswitch.conf');
-  const sources = (/^\s*passwd:(?<sources>[^#\n]*)/mu.exec(configuration)?.groups?.['sources'] ?? SOURCES_DEFAULT).replaceAll(/\[[^\]]*\]/gu, ' ').trim().split(/\s+/u);
+  const sources = (/^\s*passwd:(?<sources>[^#\n]*)/mu.exec(configuration)?.groups?.['sources'] ?? SOURCES_DEFAULT)
+    .replaceAll(/\[[^\]]*\]/gu, ' ')
+    .trim()
+    .split(/\s+/u);
   const isForwarded = sources.includes('compat') && /^[+-]/mu.test(await textOf('/etc/passwd'));
-  const hasHomes = sources.includes('systemd') && await readdir('/var/lib/systemd/home').then((names) => names.length > 0, absent);
-  return [...sources.filter((source) => !LOCAL_SOURCES.has(source)), ...(isForwarded ? ['NIS'] : []), ...(hasHomes ? ['systemd-homed'] : [])];
+  const hasHomes =
+    sources.includes('systemd') && (await readdir('/var/lib/systemd/home').then((names) => names.length > 0, absent));
+  return [
+    ...sources.filter((source) => !LOCAL_SOURCES.has(source)),
+    ...(isForwarded ? ['NIS'] : []),
+    ...(hasHomes ? ['systemd-homed'] : []),
+  ];
 }
 
 async function textOf(path: string): Promise<string> {
@@ -110,7 +122,14 @@ const machineServices: NameServices = { ask: asked, absentable: absentableServic
 function accountIn(line: string, own: Account): Account {
   const [name = '', , uid = '', gid = '', , home = '', shell = ''] = line.split(':');
   if (!/^\d+$/u.test(uid) || !/^\d+$/u.test(gid)) throw new Error(`the account ${name} of this machine is damaged`);
-  return { name, uid: Number(uid), gid: Number(gid), home: home || '/', shell: shell || DEFAULT_SHELL, isOther: Number(uid) !== own.uid || name !== own.name };
+  return {
+    name,
+    uid: Number(uid),
+    gid: Number(gid),
+    home: home || '/',
+    shell: shell || DEFAULT_SHELL,
+    isOther: Number(uid) !== own.uid || name !== own.name,
+  };
 }
 
 function ownAccount(): Account {

@@ -21,7 +21,8 @@ export class Admission {
     const source = sourceOf(address);
     const ofSource = this.#strangers.get(source) ?? 0;
     if (!isLoopback(source)) {
-      if (ofSource >= this.#limits.strangersPerAddressMax) return 'too many connections of your address are logging in: try again in a moment';
+      if (ofSource >= this.#limits.strangersPerAddressMax)
+        return 'too many connections of your address are logging in: try again in a moment';
       if (this.#failures.isSpent(source)) return 'too many failed logins from your address: try again in a minute';
     }
     this.#strangers.set(source, ofSource + 1);

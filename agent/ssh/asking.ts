@@ -22,7 +22,10 @@ export interface Asking {
 }
 
 /** Nothing asked yet. `send` is false when no admin can be asked now. Logins that nobody answers are kept by `unanswered`, to be told of later. */
-export function createAsking(send: (attempt: number, username: string, credential: SshCredential) => boolean, unanswered: Pick<UnansweredLogins, 'add' | 'remove'>): Asking {
+export function createAsking(
+  send: (attempt: number, username: string, credential: SshCredential) => boolean,
+  unanswered: Pick<UnansweredLogins, 'add' | 'remove'>,
+): Asking {
   const waiting = new Map<number, Waiting>();
   /** Ids of what is kept by the attempt, for verdicts that come too late: the admin has stored such an attempt itself. */
   const late = new Map<number, string>();

@@ -37,7 +37,13 @@ export class LiveConnection {
     this.#hangUpMs = limits.hangUpMs;
     guardWindows(client, () => disconnect(client, DISCONNECT.byApplication, 'You sent more than the window allows'));
     client.on('session', (accept, reject) => {
-      if (channelsOf(client) > limits.channelsMax) return refuseChannel(client, reject, OPEN_FAILURE.resourceShortage, `more than ${limits.channelsMax} channels at once`);
+      if (channelsOf(client) > limits.channelsMax)
+        return refuseChannel(
+          client,
+          reject,
+          OPEN_FAILURE.resourceShortage,
+          `more than ${limits.channelsMax} channels at once`,
+        );
       const session: ShellSession = new ShellSession(accept(), options, () => this.#left(session));
       this.#sessions.add(session);
     });
@@ -58,7 +64,10 @@ export class LiveConnection {
 
   /** Resolves when no session of it has a process left to be ended. */
   async idle(): Promise<void> {
-    if (this.#sessions.size > 0) await new Promise<void>((resolve) => { this.#whenIdle.push(resolve); });
+    if (this.#sessions.size > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenIdle.push(resolve);
+      });
   }
 
   #over(): void {

@@ -26,7 +26,13 @@ export function carryForwards(client: Connection, exit: Exit, limits: SshLimits)
   const over = new AbortController();
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
-    if (channelsOf(client) > limits.channelsMax) return refuseChannel(client, reject, OPEN_FAILURE.resourceShortage, `more than ${limits.channelsMax} channels at once`);
+    if (channelsOf(client) > limits.channelsMax)
+      return refuseChannel(
+        client,
+        reject,
+        OPEN_FAILURE.resourceShortage,
+        `more than ${limits.channelsMax} channels at once`,
+      );
     void open(host, port, accept, reject);
   });
 
@@ -42,13 +48,17 @@ export function carryForwards(client: Connection, exit: Exit, limits: SshLimits)
 export function joinChannel(client: Connection, channel: ServerChannel, far: Duplex): void {
   const outlet = new Outlet(client, channel);
   let open = 2;
-  const done = () => { if (--open === 0 && isOpen(client)) channel.end(); };
+  const done = () => {
+    if (--open === 0 && isOpen(client)) channel.end();
+  };
   for (const stream of [channel, channel.stderr]) stream.on('error', () => far.destroy());
   outlet.from(far, 'out');
-  far.on('end', () => outlet.whenEmpty(() => {
-    sendEnd(client, channel);
-    done();
-  }));
+  far.on('end', () =>
+    outlet.whenEmpty(() => {
+      sendEnd(client, channel);
+      done();
+    }),
+  );
   channel.on('end', done);
   channel.pipe(far);
   far.on('error', () => {}); // its close follows
@@ -58,7 +68,8 @@ export function joinChannel(client: Connection, channel: ServerChannel, far: Dup
     if (isOpen(client)) channel.close();
     channel.resume();
   });
-  channel.on('close', () => { // nobody reads any more; what was sent still arrives
+  channel.on('close', () => {
+    // nobody reads any more; what was sent still arrives
     outlet.close();
     if (far.writableFinished) far.destroy();
     else far.once('finish', () => far.destroy()).resume();

@@ -22,7 +22,8 @@ export function openHostKey(path: string): HostKey {
   try {
     stored = readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return refused(path, `cannot be read: ${systemProblem(error)}`);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      return refused(path, `cannot be read: ${systemProblem(error)}`);
     try {
       stored = createHostKey();
       writeDurably(path, stored);
@@ -32,7 +33,10 @@ export function openHostKey(path: string): HostKey {
   }
   const parsed = ssh2.utils.parseKey(stored);
   if (!isHostKey(parsed)) {
-    return refused(path, 'is damaged: restore it, or remove it so that a new one is made, of which every client will warn');
+    return refused(
+      path,
+      'is damaged: restore it, or remove it so that a new one is made, of which every client will warn',
+    );
   }
   return { ok: true, privateKey: stored, fingerprint: fingerprintOf(parsed.getPublicSSH()) };
 }

@@ -11,7 +11,9 @@ export type Program =
   | { readonly type: 'own'; readonly wordsFor: SftpCommand };
 
 /** Program and arguments of the SFTP server for an account that it has to become, or null: it stays with the agent's own. */
-export type SftpCommand = (account: { readonly name: string; readonly uid: number; readonly gid: number } | null) => readonly string[];
+export type SftpCommand = (
+  account: { readonly name: string; readonly uid: number; readonly gid: number } | null,
+) => readonly string[];
 
 /** A process to be. */
 export interface Launch {
@@ -54,7 +56,13 @@ export interface LauncherOptions {
 }
 
 /** Makes launches, or says why none can be made for an account: one sentence. */
-export type Launcher = (account: Account, program: Program, origin: Origin, variables: Readonly<Record<string, string>>, hasTerminal: boolean) => Launch | string;
+export type Launcher = (
+  account: Account,
+  program: Program,
+  origin: Origin,
+  variables: Readonly<Record<string, string>>,
+  hasTerminal: boolean,
+) => Launch | string;
 
 /**
  * Everything that becomes another account is started by setpriv of util-linux: libuv drops all supplementary groups, node-pty keeps those of root, and
@@ -64,10 +72,13 @@ export function createLauncher(options: LauncherOptions): Launcher {
   const setpriv = SETPRIV_PATHS.find((path) => existsSync(path)) ?? null;
   const naming = NAMING_SHELLS.find((path) => existsSync(path)) ?? null;
   return (account, program, origin, variables, hasTerminal) => {
-    if (account.isOther && setpriv === null) return `this machine cannot start programs as ${account.name}: setpriv of util-linux is not installed`;
+    if (account.isOther && setpriv === null)
+      return `this machine cannot start programs as ${account.name}: setpriv of util-linux is not installed`;
     const isOwn = program.type === 'own' && !refusesLogins(account);
     const [file, ...words] = [
-      ...(account.isOther && setpriv !== null && !isOwn ? [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--'] : []),
+      ...(account.isOther && setpriv !== null && !isOwn
+        ? [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--']
+        : []),
       ...wordsOf(account, program, naming, hasTerminal),
     ];
     const hasHome = isDirectory(account.home);
@@ -89,7 +100,8 @@ export function refusesLogins(account: Account): boolean {
 function wordsOf(account: Account, program: Program, naming: string | null, hasTerminal: boolean): readonly string[] {
   const { shell } = account;
   const setTerminal = hasTerminal ? `${SET_TERMINAL}; ` : '';
-  if (program.type === 'command') return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
+  if (program.type === 'command')
+    return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
   if (program.type === 'own' && refusesLogins(account)) return ['/bin/sh', '-c', 'exec "$0" >&2', shell]; // what it says would be taken for SFTP
   if (refusesLogins(account)) return [shell];
   if (program.type === 'own') return program.wordsFor(account.isOther ? account : null);
@@ -105,7 +117,7 @@ function accountEnvironment(account: Account, own: NodeJS.ProcessEnv): Record<st
     LOGNAME: account.name,
     HOME: account.home,
     SHELL: account.shell,
-    PATH: account.isOther ? fallback : own['PATH'] ?? fallback,
+    PATH: account.isOther ? fallback : (own['PATH'] ?? fallback),
     MAIL: `/var/mail/${account.name}`,
     ...(own['LANG'] !== undefined && { LANG: own['LANG'] }),
     ...(own['TZ'] !== undefined && { TZ: own['TZ'] }),

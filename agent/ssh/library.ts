@@ -13,7 +13,21 @@ export const DISCONNECT = { tooManyConnections: 12, byApplication: 11, noMoreAut
 export const OPEN_FAILURE = { prohibited: 1, connectFailed: 2, resourceShortage: 4 } as const;
 
 /** Signals that the protocol has a name for. Source: RFC 4254, 6.10. */
-export const SSH_SIGNALS = ['ABRT', 'ALRM', 'FPE', 'HUP', 'ILL', 'INT', 'KILL', 'PIPE', 'QUIT', 'SEGV', 'TERM', 'USR1', 'USR2'] as const;
+export const SSH_SIGNALS = [
+  'ABRT',
+  'ALRM',
+  'FPE',
+  'HUP',
+  'ILL',
+  'INT',
+  'KILL',
+  'PIPE',
+  'QUIT',
+  'SEGV',
+  'TERM',
+  'USR1',
+  'USR2',
+] as const;
 
 /** A message number of RFC 4253, 12. */
 const MSG_DISCONNECT = 1;
@@ -36,7 +50,13 @@ interface ChannelInsides {
 interface ProtocolInsides {
   /** Gone once the connection is over: from then on everything that sends throws. */
   readonly _destruct: (() => void) | undefined;
-  readonly _packetRW: { readonly write: { readonly allocStartKEX: number; alloc(bytes: number, isForced: boolean): Buffer; finalize(packet: Buffer, isForced: boolean): Buffer } };
+  readonly _packetRW: {
+    readonly write: {
+      readonly allocStartKEX: number;
+      alloc(bytes: number, isForced: boolean): Buffer;
+      finalize(packet: Buffer, isForced: boolean): Buffer;
+    };
+  };
   readonly _cipher: { encrypt(packet: Buffer): void };
   readonly _handlers: { CHANNEL_DATA: (protocol: ProtocolInsides, recipient: number, data: Buffer) => void };
   channelOpenFail?(recipient: number, reason: number, text: string): void;
@@ -48,7 +68,10 @@ interface ProtocolInsides {
 interface ClientInsides {
   readonly _sock: Socket;
   readonly _protocol: ProtocolInsides;
-  readonly _chanMgr: { readonly _count: number; get(id: number): { readonly _channel?: ChannelInsides; readonly incoming?: Half } | undefined };
+  readonly _chanMgr: {
+    readonly _count: number;
+    get(id: number): { readonly _channel?: ChannelInsides; readonly incoming?: Half } | undefined;
+  };
 }
 
 /** The socket of a client, which is the one that was injected. */
@@ -70,8 +93,15 @@ export function isOpen(client: Connection): boolean {
 export function refuseChannel(client: Connection, reject: () => void, reason: number, text: string): void {
   const protocol = insides(client)._protocol;
   if (!isOpen(client)) return;
-  const send = Object.getPrototypeOf(protocol).channelOpenFail as (this: ProtocolInsides, recipient: number, reason: number, text: string) => void;
-  protocol.channelOpenFail = (recipient) => { send.call(protocol, recipient, reason, text); };
+  const send = Object.getPrototypeOf(protocol).channelOpenFail as (
+    this: ProtocolInsides,
+    recipient: number,
+    reason: number,
+    text: string,
+  ) => void;
+  protocol.channelOpenFail = (recipient) => {
+    send.call(protocol, recipient, reason, text);
+  };
   try {
     reject();
   } finally {
@@ -82,7 +112,10 @@ export function refuseChannel(client: Connection, reject: () => void, reason: nu
 /** Says goodbye with a text that the client shows, where ssh2 sends none, and ends the connection. */
 export function disconnect(client: Connection, reason: number, text: string): void {
   if (isOpen(client)) {
-    const { _packetRW: { write }, _cipher: cipher } = insides(client)._protocol;
+    const {
+      _packetRW: { write },
+      _cipher: cipher,
+    } = insides(client)._protocol;
     const message = Buffer.from(text);
     const body = Buffer.alloc(1 + 4 + 4 + message.length + 4);
     body.writeUInt8(MSG_DISCONNECT, 0);
@@ -100,10 +133,11 @@ export function disconnect(client: Connection, reason: number, text: string): vo
 /** Sends how a program ended, also behind its last byte, where ssh2 sends nothing any more. */
 export function sendExit(client: Connection, channel: ServerChannel, status: number, signal: string | null): void {
   const { outgoing } = inside(channel);
-  if (!isOpen(client) || outgoing.state !== 'open' && outgoing.state !== 'eof') return;
+  if (!isOpen(client) || (outgoing.state !== 'open' && outgoing.state !== 'eof')) return;
   const protocol = insides(client)._protocol;
   const name = signal?.replace(/^SIG/u, '');
-  if (name !== undefined && (SSH_SIGNALS as readonly string[]).includes(name)) protocol.exitSignal(outgoing.id, name, false, '');
+  if (name !== undefined && (SSH_SIGNALS as readonly string[]).includes(name))
+    protocol.exitSignal(outgoing.id, name, false, '');
   else protocol.exitStatus(outgoing.id, status);
 }
 
@@ -133,7 +167,10 @@ export function forgetWritten(channel: ServerChannel): void {
 
 /** Calls `violated` when a client sends more than its window, which ssh2 would keep in memory without end. */
 export function guardWindows(client: Connection, violated: () => void): void {
-  const { _protocol: { _handlers: handlers }, _chanMgr: channels } = insides(client);
+  const {
+    _protocol: { _handlers: handlers },
+    _chanMgr: channels,
+  } = insides(client);
   const handle = handlers.CHANNEL_DATA;
   handlers.CHANNEL_DATA = (protocol, recipient, data) => {
     const entry = channels.get(recipient);

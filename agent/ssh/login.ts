@@ -53,11 +53,17 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   const ended = new Set<string>();
   const unwatch = options.watchEnds(ended);
   const credential = credentialOf(context);
-  const verdict = credential === null || context.username.length > SSH_USERNAME_CHARS_MAX ? null : await verify(context.username, credential);
+  const verdict =
+    credential === null || context.username.length > SSH_USERNAME_CHARS_MAX
+      ? null
+      : await verify(context.username, credential);
   const isQuestion = credential?.method === 'public_key' && credential.signature === 'none';
   const isWrong = credential?.method === 'public_key' && credential.signature === 'wrong';
   const isRight = verdict?.accepted === true && !isWrong;
-  const account = isRight && !isQuestion ? await options.accountOf(context.username).catch((error: unknown) => (error as Error).message) : null; // asked only now: it tells a stranger nothing
+  const account =
+    isRight && !isQuestion
+      ? await options.accountOf(context.username).catch((error: unknown) => (error as Error).message)
+      : null; // asked only now: it tells a stranger nothing
   unwatch();
   if (!isOpen(client)) return;
   if (!isQuestion) options.counted();
@@ -69,7 +75,10 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   }
   const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
   const delayMs = isQuestion || isUnanswered ? 0 : options.failed();
-  if (delayMs > 0) await new Promise((resolve) => { setTimeout(resolve, delayMs); });
+  if (delayMs > 0)
+    await new Promise((resolve) => {
+      setTimeout(resolve, delayMs);
+    });
   if (!isOpen(client)) return;
   if (isLast) tooMany(client);
   else context.reject(METHODS);
@@ -79,7 +88,9 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
 function credentialOf(context: AuthContext): SshCredential | null {
   if (context.method === 'password') {
     const password: unknown = context.password; // an object when it is to be changed, which is not done here
-    return typeof password === 'string' && password.length <= SSH_PASSWORD_CHARS_MAX ? { method: 'password', password } : null;
+    return typeof password === 'string' && password.length <= SSH_PASSWORD_CHARS_MAX
+      ? { method: 'password', password }
+      : null;
   }
   if (context.method !== 'publickey' || !isKeyUsable(context)) return null;
   const blob = context.key.data.toString('base64');
@@ -87,7 +98,10 @@ function credentialOf(context: AuthContext): SshCredential | null {
 }
 
 function isKeyUsable({ key, hashAlgo }: PublicKeyAuthContext): boolean {
-  return KEY_TYPES.includes(key.algo) && (key.algo !== 'ssh-rsa' || hashAlgo !== undefined && RSA_HASHES.includes(hashAlgo));
+  return (
+    KEY_TYPES.includes(key.algo) &&
+    (key.algo !== 'ssh-rsa' || (hashAlgo !== undefined && RSA_HASHES.includes(hashAlgo)))
+  );
 }
 
 function signatureOf({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): 'none' | 'verified' | 'wrong' {

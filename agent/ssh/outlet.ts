@@ -75,7 +75,8 @@ export class Outlet {
       return;
     }
     const socket = socketOf(this.#client);
-    if (socket.writableLength > SOCKET_WAITING_BYTES_MAX) socket.once('drain', () => this.#write(entry.data, entry.kind));
+    if (socket.writableLength > SOCKET_WAITING_BYTES_MAX)
+      socket.once('drain', () => this.#write(entry.data, entry.kind));
     else this.#write(entry.data, entry.kind);
   }
 

@@ -16,7 +16,12 @@ import type { Running, Start } from './running.ts';
 const SIGNALLED_STATUS = 128;
 
 /** Starts it in a process group of its own. Rejects when the system starts none. */
-export async function startPiped(client: Connection, account: Account, pipes: PipePool, start: Start): Promise<Running> {
+export async function startPiped(
+  client: Connection,
+  account: Account,
+  pipes: PipePool,
+  start: Start,
+): Promise<Running> {
   const { launch, channel, outlet, seen, ended } = start;
   const { child, stdin, stdout, stderr } = await spawned(account, pipes, launch);
   const pid = child.pid ?? 0;
@@ -27,8 +32,13 @@ export async function startPiped(client: Connection, account: Account, pipes: Pi
 
   channel.pipe(stdin);
   stdin.on('error', () => {}); // it reads no more; its close follows
-  stdin.on('close', () => { channel.resume(); }); // what nobody reads must not keep the client from going on
-  for (const [stream, kind] of [[stdout, 'out'], [stderr, 'error']] as const) {
+  stdin.on('close', () => {
+    channel.resume();
+  }); // what nobody reads must not keep the client from going on
+  for (const [stream, kind] of [
+    [stdout, 'out'],
+    [stderr, 'error'],
+  ] as const) {
     outlet.from(stream, kind, seen);
     stream.on('error', () => {});
     stream.on('close', () => {
@@ -54,7 +64,9 @@ export async function startPiped(client: Connection, account: Account, pipes: Pi
   }
 
   return {
-    signal: (name) => { if (!isOver) send(pid, name); },
+    signal: (name) => {
+      if (!isOver) send(pid, name);
+    },
     resize: () => {},
     hangUp(ms, over) {
       isHungUp = true;
@@ -77,9 +89,13 @@ async function spawned(account: Account, pipes: PipePool, launch: Launch): Promi
   let child: ChildProcess;
   try {
     child = spawn(launch.file, launch.words, {
-      cwd: launch.directory, env: launch.environment, detached: true, stdio: own === null ? ['pipe', 'pipe', 'pipe'] : [...own.theirs],
+      cwd: launch.directory,
+      env: launch.environment,
+      detached: true,
+      stdio: own === null ? ['pipe', 'pipe', 'pipe'] : [...own.theirs],
     });
-  } catch (error) { // of some problems Node tells by an event, of others so
+  } catch (error) {
+    // of some problems Node tells by an event, of others so
     for (const stream of own === null ? [] : [own.stdin, own.stdout, own.stderr]) stream.destroy();
     throw new Error(systemProblem(error), { cause: error });
   } finally {
@@ -90,7 +106,8 @@ async function spawned(account: Account, pipes: PipePool, launch: Launch): Promi
     if (child.pid !== undefined) resolve(null);
   });
   child.on('error', () => {});
-  const [stdin, stdout, stderr] = own === null ? [child.stdin, child.stdout, child.stderr] : [own.stdin, own.stdout, own.stderr];
+  const [stdin, stdout, stderr] =
+    own === null ? [child.stdin, child.stdout, child.stderr] : [own.stdin, own.stdout, own.stderr];
   if (failure !== null || stdin === null || stdout === null || stderr === null) {
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
     throw new Error(systemProblem(failure), { cause: failure });

@@ -63,7 +63,13 @@ export class PipePool {
         stderr: new Socket({ fd: error.read, readable: true, writable: false }),
         theirs: [input.blocking.read, output.blocking.write, error.blocking.write],
         handOver() {
-          for (const fd of [input.read, output.write, error.write, ...[input, output, error].flatMap(({ blocking }) => [blocking.read, blocking.write])]) closeSync(fd);
+          for (const fd of [
+            input.read,
+            output.write,
+            error.write,
+            ...[input, output, error].flatMap(({ blocking }) => [blocking.read, blocking.write]),
+          ])
+            closeSync(fd);
         },
       };
     } catch {

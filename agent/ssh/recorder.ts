@@ -38,11 +38,18 @@ const NO_TERMINAL = { term: 'dumb', columns: 80, rows: 24 };
 /** Begins a recording if one is wanted and there is room, else answers null. */
 export function beginRecording({ spool, settings }: Recording, recorded: Recorded): SessionRecorder | null {
   const { mode, bytes_max: bytesMax, ms_max: msMax } = settings();
-  if (mode === 'off' || mode === 'pty' && recorded.terminal === null) return null;
+  if (mode === 'off' || (mode === 'pty' && recorded.terminal === null)) return null;
   const { columns, rows } = recorded.terminal ?? NO_TERMINAL;
   const sidecar: RecordingSidecar = {
-    id: randomUUID(), ssh_username_id: recorded.usernameId, username: recorded.username,
-    started_at_ms: Date.now(), duration_ms: 0, width: columns, height: rows, command: recorded.command, truncated: true,
+    id: randomUUID(),
+    ssh_username_id: recorded.usernameId,
+    username: recorded.username,
+    started_at_ms: Date.now(),
+    duration_ms: 0,
+    width: columns,
+    height: rows,
+    command: recorded.command,
+    truncated: true,
   };
   const path = spool.begin(sidecar);
   return path === null ? null : new SessionRecorder(spool, path, sidecar, recorded, bytesMax, msMax);
@@ -52,7 +59,10 @@ export function beginRecording({ spool, settings }: Recording, recorded: Recorde
 export class SessionRecorder {
   readonly #sidecar: RecordingSidecar;
   readonly #gzip: Gzip = createGzip({ level: constants.Z_BEST_SPEED });
-  readonly #decoders: Readonly<Record<OutputKind, StringDecoder>> = { out: new StringDecoder('utf8'), error: new StringDecoder('utf8') };
+  readonly #decoders: Readonly<Record<OutputKind, StringDecoder>> = {
+    out: new StringDecoder('utf8'),
+    error: new StringDecoder('utf8'),
+  };
   readonly #beganMs = performance.now();
   readonly #msMax: number;
   readonly #flush: NodeJS.Timeout;
@@ -61,22 +71,37 @@ export class SessionRecorder {
   #isTruncated = false;
   #isOver = false;
 
-  constructor(spool: RecordingSpool, path: string, sidecar: RecordingSidecar, recorded: Recorded, bytesMax: number, msMax: number) {
+  constructor(
+    spool: RecordingSpool,
+    path: string,
+    sidecar: RecordingSidecar,
+    recorded: Recorded,
+    bytesMax: number,
+    msMax: number,
+  ) {
     this.#sidecar = sidecar;
     this.#bytesLeft = bytesMax;
     this.#msMax = msMax;
     const file = createWriteStream(path, { mode: 0o600 });
     file.on('error', () => this.#cut()); // a full disk; what is there already is kept
     this.#gzip.on('error', () => this.#cut());
-    this.#gzip.on('data', (data: Buffer) => { if (!spool.grew(data.length)) this.#cut(); });
+    this.#gzip.on('data', (data: Buffer) => {
+      if (!spool.grew(data.length)) this.#cut();
+    });
     this.#gzip.pipe(file);
-    file.on('close', () => spool.finish({ ...this.#sidecar, duration_ms: Math.round(this.#lastMs), truncated: this.#isTruncated }));
+    file.on('close', () =>
+      spool.finish({ ...this.#sidecar, duration_ms: Math.round(this.#lastMs), truncated: this.#isTruncated }),
+    );
     this.#flush = setInterval(() => this.#gzip.flush(constants.Z_SYNC_FLUSH), FLUSH_MS);
     this.#flush.unref();
     const { term } = recorded.terminal ?? NO_TERMINAL;
     this.#line({
-      version: 2, width: sidecar.width, height: sidecar.height, timestamp: Math.floor(sidecar.started_at_ms / 1_000),
-      ...(recorded.command !== null && { command: recorded.command }), env: { TERM: term, SHELL: recorded.shell },
+      version: 2,
+      width: sidecar.width,
+      height: sidecar.height,
+      timestamp: Math.floor(sidecar.started_at_ms / 1_000),
+      ...(recorded.command !== null && { command: recorded.command }),
+      env: { TERM: term, SHELL: recorded.shell },
     });
     this.#gzip.flush(constants.Z_SYNC_FLUSH);
   }
@@ -137,7 +162,7 @@ function lineOf(value: unknown): string {
 function fitting(text: string, bytesOf: (text: string) => number, bytesLeft: number): string {
   let fits = text;
   for (let bytes = bytesOf(fits); bytes > bytesLeft && fits !== ''; bytes = bytesOf(fits)) {
-    fits = fits.slice(0, Math.floor(fits.length * Math.max(0, bytesLeft) / bytes)).replace(/[\uD800-\uDBFF]$/u, '');
+    fits = fits.slice(0, Math.floor((fits.length * Math.max(0, bytesLeft)) / bytes)).replace(/[\uD800-\uDBFF]$/u, '');
   }
   return fits;
 }

@@ -37,7 +37,11 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
     }
   }
 
-  async function answer(wish: TcpipBindInfo, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): Promise<void> {
+  async function answer(
+    wish: TcpipBindInfo,
+    accept: ((port?: number) => void) | undefined,
+    reject: (() => void) | undefined,
+  ): Promise<void> {
     const port = await open(wish);
     if (!isOpen(client)) return;
     if (port === null) reject?.();
@@ -47,10 +51,16 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
   function carry(socket: Socket, bindAddr: string, port: number): void {
     socket.on('error', () => {});
     if (!isOpen(client) || channelsOf(client) >= limits.channelsMax) return void socket.destroy();
-    client.forwardOut(bindAddr, port, socket.remoteAddress ?? '', socket.remotePort ?? 0, (error: Error | undefined, channel) => {
-      if (error !== undefined) socket.destroy();
-      else joinChannel(client, channel, socket);
-    });
+    client.forwardOut(
+      bindAddr,
+      port,
+      socket.remoteAddress ?? '',
+      socket.remotePort ?? 0,
+      (error: Error | undefined, channel) => {
+        if (error !== undefined) socket.destroy();
+        else joinChannel(client, channel, socket);
+      },
+    );
   }
 
   function close(key: string): boolean {
@@ -58,18 +68,23 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
     return ports.delete(key);
   }
 
-  client.on('request', (accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined, name: string, info: unknown) => {
-    if (name === 'tcpip-forward') {
-      void answer(info as TcpipBindInfo, accept, reject);
-    } else if (name === 'cancel-tcpip-forward') {
-      const { bindAddr, bindPort } = info as TcpipBindInfo;
-      if (close(`${bindAddr} ${bindPort}`)) accept?.();
-      else reject?.();
-    } else {
-      reject?.(); // sockets of the file system: not offered
-    }
-  });
-  const over = () => { for (const key of ports.keys()) close(key); };
+  client.on(
+    'request',
+    (accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined, name: string, info: unknown) => {
+      if (name === 'tcpip-forward') {
+        void answer(info as TcpipBindInfo, accept, reject);
+      } else if (name === 'cancel-tcpip-forward') {
+        const { bindAddr, bindPort } = info as TcpipBindInfo;
+        if (close(`${bindAddr} ${bindPort}`)) accept?.();
+        else reject?.();
+      } else {
+        reject?.(); // sockets of the file system: not offered
+      }
+    },
+  );
+  const over = () => {
+    for (const key of ports.keys()) close(key);
+  };
   client.on('end', over).on('close', over);
 }
 

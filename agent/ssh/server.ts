@@ -99,10 +99,18 @@ export function createSshServer(options: SshServerOptions): SshServer {
   const problems: string[] = hostKey.ok ? [] : [hostKey.problem];
   let isClosed = false;
 
-  const protocol = hostKey.ok ? new ssh2.Server({
-    hostKeys: [hostKey.privateKey], ident: 'edge-agent', algorithms: ALGORITHMS,
-    keepaliveInterval: limits.keepAliveMs, keepaliveCountMax: limits.keepAlivesMissedMax,
-  }, connected) : null;
+  const protocol = hostKey.ok
+    ? new ssh2.Server(
+        {
+          hostKeys: [hostKey.privateKey],
+          ident: 'edge-agent',
+          algorithms: ALGORITHMS,
+          keepaliveInterval: limits.keepAliveMs,
+          keepaliveCountMax: limits.keepAlivesMissedMax,
+        },
+        connected,
+      )
+    : null;
 
   /** A socket, before anything is known of it. */
   function knocked(socket: Socket): void {
@@ -129,7 +137,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
       known();
       sockets.delete(socket);
     });
-    socket.once('finish', () => { setTimeout(() => socket.destroy(), GOODBYE_MS_MAX).unref(); });
+    socket.once('finish', () => {
+      setTimeout(() => socket.destroy(), GOODBYE_MS_MAX).unref();
+    });
     protocol?.injectSocket(socket);
     // What a client makes this server say and does not read is bounded by not reading from it either.
     socket.on('data', () => {
@@ -161,7 +171,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
       verify: options.verify,
       accountOf,
       triesMax: limits.triesMax,
-      counted: () => { counters.authentications += 1; },
+      counted: () => {
+        counters.authentications += 1;
+      },
       failed: () => admission.fail(address),
       watchEnds: (ended) => {
         attempts.add(ended);
@@ -174,18 +186,32 @@ export function createSshServer(options: SshServerOptions): SshServer {
   /** Takes a client in whom the admin accepted, or says why not. */
   function taken({ client, username, account, grant }: Login, ended: ReadonlySet<string>): string | null {
     if (isClosed) return 'this machine stops';
-    if (ended.has(grant.ssh_username_id) || grant.ssh_public_key_id !== null && ended.has(grant.ssh_public_key_id)) return 'this user or key was deleted';
-    if (live.size >= limits.connectionsMax) return `${limits.connectionsMax} connections to this machine are open: that is all it takes`;
+    if (ended.has(grant.ssh_username_id) || (grant.ssh_public_key_id !== null && ended.has(grant.ssh_public_key_id)))
+      return 'this user or key was deleted';
+    if (live.size >= limits.connectionsMax)
+      return `${limits.connectionsMax} connections to this machine are open: that is all it takes`;
     const ofUser = [...live].filter((other) => other.grant.ssh_username_id === grant.ssh_username_id).length;
-    if (ofUser >= limits.connectionsPerUserMax) return `${limits.connectionsPerUserMax} connections of ${username} are open: that is all this machine takes of one user`;
+    if (ofUser >= limits.connectionsPerUserMax)
+      return `${limits.connectionsPerUserMax} connections of ${username} are open: that is all this machine takes of one user`;
     const socket = socketOf(client);
     const connection: LiveConnection = new LiveConnection({
-      client, username, grant, launcher, pipes, limits, log,
+      client,
+      username,
+      grant,
+      launcher,
+      pipes,
+      limits,
+      log,
       exit: options.exit,
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
       account,
-      origin: { clientAddress: socket.remoteAddress ?? '', clientPort: socket.remotePort ?? 0, serverAddress: socket.localAddress ?? '', serverPort: socket.localPort ?? 0 },
+      origin: {
+        clientAddress: socket.remoteAddress ?? '',
+        clientPort: socket.remotePort ?? 0,
+        serverAddress: socket.localAddress ?? '',
+        serverPort: socket.localPort ?? 0,
+      },
       closed: () => {
         live.delete(connection);
         const idle = connection.idle();
@@ -206,7 +232,11 @@ export function createSshServer(options: SshServerOptions): SshServer {
       for (const host of options.hosts) {
         if (protocol === null) break;
         const listener = createServer({ noDelay: true, keepAlive: true }, knocked);
-        const listened = await listenAt(listener, { host, port, orAnother: options.orAnotherPort === true && listeners.length === 0 });
+        const listened = await listenAt(listener, {
+          host,
+          port,
+          orAnother: options.orAnotherPort === true && listeners.length === 0,
+        });
         if (listened.ok) {
           ({ port } = listened);
           listeners.push(listener);
@@ -225,7 +255,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
     hostKeyFingerprint: hostKey.ok ? hostKey.fingerprint : null,
     counters,
     grants() {
-      const grants = new Map([...live].map(({ grant }) => [`${grant.ssh_username_id} ${grant.ssh_public_key_id}`, grant]));
+      const grants = new Map(
+        [...live].map(({ grant }) => [`${grant.ssh_username_id} ${grant.ssh_public_key_id}`, grant]),
+      );
       return [...grants.values()].slice(0, SSH_GRANTS_MAX);
     },
     end(usernameIds, keyIds) {
@@ -233,7 +265,8 @@ export function createSshServer(options: SshServerOptions): SshServer {
       for (const ended of attempts) for (const id of gone) ended.add(id);
       for (const connection of live) {
         const { ssh_username_id: user, ssh_public_key_id: key } = connection.grant;
-        if (gone.has(user) || key !== null && gone.has(key)) connection.end(`The ${gone.has(user) ? 'user' : 'key'} of this session was deleted`, REVOKED_HANG_UP_MS);
+        if (gone.has(user) || (key !== null && gone.has(key)))
+          connection.end(`The ${gone.has(user) ? 'user' : 'key'} of this session was deleted`, REVOKED_HANG_UP_MS);
       }
     },
     async close() {

@@ -54,7 +54,12 @@ export class ShellSession {
   constructor(session: Session, host: SessionHost, ended: () => void) {
     this.#host = host;
     let isEnded = false;
-    this.#ended = () => { if (!isEnded) { isEnded = true; ended(); } };
+    this.#ended = () => {
+      if (!isEnded) {
+        isEnded = true;
+        ended();
+      }
+    };
     session.on('env', (accept, reject, { key, val }) => {
       if (!isVariableAccepted(key, val, this.#variables)) return (reject as typeof reject | undefined)?.();
       this.#variables[key] = val;
@@ -62,8 +67,13 @@ export class ShellSession {
     });
     session.on('pty', (accept, reject, info) => {
       const term = (info as unknown as { term: string }).term;
-      if (this.#channel !== null || term.length > TERMINAL_NAME_CHARS_MAX || !/^[\w.+-]*$/u.test(term)) return (reject as typeof reject | undefined)?.();
-      this.#terminal = { term: term || 'dumb', columns: side(info.cols, DEFAULT_COLUMNS), rows: side(info.rows, DEFAULT_ROWS) };
+      if (this.#channel !== null || term.length > TERMINAL_NAME_CHARS_MAX || !/^[\w.+-]*$/u.test(term))
+        return (reject as typeof reject | undefined)?.();
+      this.#terminal = {
+        term: term || 'dumb',
+        columns: side(info.cols, DEFAULT_COLUMNS),
+        rows: side(info.rows, DEFAULT_ROWS),
+      };
       (accept as typeof accept | undefined)?.();
     });
     session.on('window-change', (accept, _reject, { cols, rows }) => {
@@ -77,7 +87,8 @@ export class ShellSession {
     });
     session.on('shell', (accept) => this.#run(accept(), { type: 'shell' }));
     session.on('exec', (accept, reject, { command }) => {
-      if (command.length > COMMAND_CHARS_MAX || command.includes('\0')) return (reject as typeof reject | undefined)?.();
+      if (command.length > COMMAND_CHARS_MAX || command.includes('\0'))
+        return (reject as typeof reject | undefined)?.();
       this.#run(accept(), { type: 'command', command });
     });
     session.on('subsystem', (accept, reject, { name }) => {
@@ -104,8 +115,10 @@ export class ShellSession {
     if (channel === undefined || this.#channel !== null) return;
     this.#channel = channel;
     for (const stream of [channel, channel.stderr]) stream.on('error', () => {}); // a channel that was cut; its close says so
-    const outlet = this.#outlet = new Outlet(this.#host.client, channel);
-    void this.#start(channel, outlet, program).catch((error: unknown) => this.#fail(channel, outlet, (error as Error).message));
+    const outlet = (this.#outlet = new Outlet(this.#host.client, channel));
+    void this.#start(channel, outlet, program).catch((error: unknown) =>
+      this.#fail(channel, outlet, (error as Error).message),
+    );
   }
 
   async #start(channel: ServerChannel, outlet: Outlet, program: Program): Promise<void> {
@@ -115,11 +128,17 @@ export class ShellSession {
     if (launch.notice !== null) outlet.say('error', launch.notice);
     this.#recorder = this.#record(program, account.shell);
     const start: Start = {
-      launch, channel, outlet, ...(this.#recorder !== null && { seen: (kind, data) => this.#recorder?.output(kind, data) }),
+      launch,
+      channel,
+      outlet,
+      ...(this.#recorder !== null && { seen: (kind, data) => this.#recorder?.output(kind, data) }),
       ended: (status, signal) => this.#finish(channel, status, signal),
     };
     const terminal = this.#terminal;
-    this.#running = terminal === null ? await startPiped(client, account, pipes, start) : await startTerminal(account, terminal.term, terminal, start);
+    this.#running =
+      terminal === null
+        ? await startPiped(client, account, pipes, start)
+        : await startTerminal(account, terminal.term, terminal, start);
     if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows); // it may have changed while node-pty was loaded
     if (this.#hangUpMs !== null) this.#running.hangUp(this.#hangUpMs, this.#ended); // gone meanwhile
   }
@@ -135,7 +154,13 @@ export class ShellSession {
   #record(program: Program, shell: string): SessionRecorder | null {
     const { recording, username, grant } = this.#host;
     if (recording === null || program.type === 'own') return null; // files that are transferred are no text
-    return beginRecording(recording, { usernameId: grant.ssh_username_id, username, command: program.type === 'command' ? program.command : null, shell, terminal: this.#terminal });
+    return beginRecording(recording, {
+      usernameId: grant.ssh_username_id,
+      username,
+      command: program.type === 'command' ? program.command : null,
+      shell,
+      terminal: this.#terminal,
+    });
   }
 
   #fail(channel: ServerChannel, outlet: Outlet, problem: string): void {

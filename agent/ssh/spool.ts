@@ -1,5 +1,14 @@
 /** Recordings of SSH sessions on this machine, from their first byte until an admin has them. */
-import { createReadStream, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -96,10 +105,17 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
       const entry = finished.get(id);
       if (entry === undefined || !finished.delete(id)) return;
       bytes -= entry.bytes;
-      attempt(() => { for (const suffix of ['.json', '.cast.gz']) rmSync(path(id, suffix), { force: true }); });
+      attempt(() => {
+        for (const suffix of ['.json', '.cast.gz']) rmSync(path(id, suffix), { force: true });
+      });
     },
     get problem() {
-      return problem ?? (bytes < bytesMax ? null : `SSH sessions are not recorded: ${Math.round(bytesMax / 1_048_576)} MiB of recordings wait for an admin`);
+      return (
+        problem ??
+        (bytes < bytesMax
+          ? null
+          : `SSH sessions are not recorded: ${Math.round(bytesMax / 1_048_576)} MiB of recordings wait for an admin`)
+      );
     },
     begin(sidecar) {
       if (bytes >= bytesMax) return null;
@@ -132,8 +148,12 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
     for (const id of left) {
       const sidecar = readSidecar(path(id, '.open.json'));
       const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null); // beyond repair: it goes, below
-      if (sidecar !== null && durationMs !== null) spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
-      else attempt(() => { for (const suffix of ['.open.json', '.open.gz']) rmSync(path(id, suffix), { force: true }); });
+      if (sidecar !== null && durationMs !== null)
+        spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
+      else
+        attempt(() => {
+          for (const suffix of ['.open.json', '.open.gz']) rmSync(path(id, suffix), { force: true });
+        });
     }
   }
   return spool;
@@ -141,7 +161,9 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
 
 /** Makes a file that was cut anywhere whole again: what can be read of it, up to the last whole line. Resolves with its duration in ms, or null when there is nothing in it. */
 async function repair(file: string): Promise<number | null> {
-  const text = (await promisify(gunzip)(await readFile(file), { finishFlush: constants.Z_SYNC_FLUSH })).toString('utf8');
+  const text = (await promisify(gunzip)(await readFile(file), { finishFlush: constants.Z_SYNC_FLUSH })).toString(
+    'utf8',
+  );
   const lines = text.slice(0, text.lastIndexOf('\n') + 1);
   if (lines === '') return null;
   await writeFile(file, await promisify(gzip)(lines), { mode: 0o600 });

@@ -25,11 +25,21 @@ interface PtyInsides extends IPty {
  * Starts it as the leader of a session on a terminal of its own, which belongs to the account. Rejects when there is none to be had.
  * node-pty is loaded with the first one: most agents never need it.
  */
-export async function startTerminal(account: Account, term: string, size: TerminalSize, start: Start): Promise<Running> {
+export async function startTerminal(
+  account: Account,
+  term: string,
+  size: TerminalSize,
+  start: Start,
+): Promise<Running> {
   const { launch, channel, outlet, seen, ended } = start;
   const { spawn } = await import('@lydell/node-pty');
   const pty = spawn(launch.file, [...launch.words], {
-    name: term, cols: size.columns, rows: size.rows, cwd: launch.directory, env: { ...launch.environment }, encoding: null,
+    name: term,
+    cols: size.columns,
+    rows: size.rows,
+    cwd: launch.directory,
+    env: { ...launch.environment },
+    encoding: null,
   }) as PtyInsides;
   const { fd, pid, _socket: output } = pty;
   giveTo(account, pty.ptsName);
@@ -45,7 +55,9 @@ export async function startTerminal(account: Account, term: string, size: Termin
     input.close();
     channel.resume();
   });
-  channel.on('data', (data: Buffer) => { if (!input.take(data)) channel.pause(); });
+  channel.on('data', (data: Buffer) => {
+    if (!input.take(data)) channel.pause();
+  });
   pty.onExit(({ exitCode, signal }) => {
     isOver = true;
     input.close();
@@ -54,8 +66,12 @@ export async function startTerminal(account: Account, term: string, size: Termin
   });
 
   return {
-    signal: (name) => { if (!isOver) send(pid, name); },
-    resize: (columns, rows) => { if (!isOver && !isHungUp && !isClosed) pty.resize(columns, rows); },
+    signal: (name) => {
+      if (!isOver) send(pid, name);
+    },
+    resize: (columns, rows) => {
+      if (!isOver && !isHungUp && !isClosed) pty.resize(columns, rows);
+    },
     hangUp(ms, over) {
       if (isOver) return over();
       isHungUp = true;

@@ -3,7 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SSH_USERNAME_CHARS_MAX } from '../../transport/protocol/limits.ts';
-import { SSH_UNANSWERED_PER_FRAME_MAX, type SshCredential, type UnansweredLogin } from '../../transport/protocol/ssh.ts';
+import {
+  SSH_UNANSWERED_PER_FRAME_MAX,
+  type SshCredential,
+  type UnansweredLogin,
+} from '../../transport/protocol/ssh.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { AgentLog } from '../ports.ts';
 import { systemProblem } from '../problem.ts';
@@ -11,7 +15,16 @@ import { systemProblem } from '../problem.ts';
 /** Logins that are kept. Later ones are counted in the log and no more: who tries for hours while no admin is there must not fill the disk. */
 export const UNANSWERED_MAX = 256;
 
-const Kept = z.array(z.object({ id: z.uuid(), username: z.string().max(SSH_USERNAME_CHARS_MAX), method: z.enum(['password', 'public_key']), at_ms: z.int() })).max(UNANSWERED_MAX);
+const Kept = z
+  .array(
+    z.object({
+      id: z.uuid(),
+      username: z.string().max(SSH_USERNAME_CHARS_MAX),
+      method: z.enum(['password', 'public_key']),
+      at_ms: z.int(),
+    }),
+  )
+  .max(UNANSWERED_MAX);
 
 /** Those that are kept. No method throws. */
 export interface UnansweredLogins {
@@ -33,7 +46,8 @@ export function openUnanswered(path: string, log: AgentLog, wallMs: () => number
     try {
       return Kept.parse(JSON.parse(readFileSync(path, 'utf8')));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') log.warn('Logins that no admin had answered are lost', { problem: 'their file cannot be read' });
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        log.warn('Logins that no admin had answered are lost', { problem: 'their file cannot be read' });
       return [];
     }
   }
@@ -62,7 +76,12 @@ export function openUnanswered(path: string, log: AgentLog, wallMs: () => number
       if (isNew) told.clear();
       const next = kept.filter(({ id }) => !told.has(id)).slice(0, SSH_UNANSWERED_PER_FRAME_MAX);
       for (const { id } of next) told.add(id);
-      return next.map(({ id, username, method, at_ms: atMs }) => ({ id, username, method, ms_ago: Math.max(0, Math.round(wallMs() - atMs)) }));
+      return next.map(({ id, username, method, at_ms: atMs }) => ({
+        id,
+        username,
+        method,
+        ms_ago: Math.max(0, Math.round(wallMs() - atMs)),
+      }));
     },
     remove(ids) {
       const gone = new Set(ids);

@@ -45,7 +45,9 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
 
   function go(): void {
     if (running !== null || stopWaiting !== null || url === null || closing.signal.aborted) return;
-    running = uploadAll(url).finally(() => { running = null; });
+    running = uploadAll(url).finally(() => {
+      running = null;
+    });
   }
 
   /** Until none is left, or one has to wait; then another one is tried first, so that none stands in the way of all. */
@@ -57,12 +59,17 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
       const outcome = await upload(url ?? first, next);
       if (closing.signal.aborted) return;
       if (typeof outcome === 'number' || outcome.isLasting) {
-        if (typeof outcome !== 'number') log.warn('A recording of an SSH session was given up', { recording: next.id, problem: outcome.problem });
+        if (typeof outcome !== 'number')
+          log.warn('A recording of an SSH session was given up', { recording: next.id, problem: outcome.problem });
         spool.remove(next.id);
         round = 0;
         continue;
       }
-      if (round === 0) log.warn('A recording of an SSH session was not uploaded; it is tried again', { recording: next.id, problem: outcome.problem });
+      if (round === 0)
+        log.warn('A recording of an SSH session was not uploaded; it is tried again', {
+          recording: next.id,
+          problem: outcome.problem,
+        });
       wait(reconnectDelayMs(round, random()));
       return;
     }
@@ -83,14 +90,21 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
   async function upload(adminUrl: string, recording: FinishedRecording): Promise<number | Failure> {
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
     let isReadable = true;
-    const body = spool.read(recording.id).once('error', () => { isReadable = false; });
+    const body = spool.read(recording.id).once('error', () => {
+      isReadable = false;
+    });
     try {
       const status = await put(uploadUrl(adminUrl, recording.id), token, recording, body, signal);
-      return status === 200 || status === 201 ? status : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
+      return status === 200 || status === 201
+        ? status
+        : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
     } catch (error) {
       body.destroy();
       if (!isReadable) return { problem: 'it cannot be read any more', isLasting: true };
-      return { problem: signal.aborted ? `no answer within ${UPLOAD_MS_MAX / 1_000} s` : networkProblem(error), isLasting: false };
+      return {
+        problem: signal.aborted ? `no answer within ${UPLOAD_MS_MAX / 1_000} s` : networkProblem(error),
+        isLasting: false,
+      };
     }
   }
 
@@ -117,14 +131,33 @@ interface Failure {
 }
 
 /** The status of the answer, which may come before all of the body went. By `node:http`: see agent/post.ts. */
-async function put(url: string, token: string, recording: FinishedRecording, body: NodeJS.ReadableStream, signal: AbortSignal): Promise<number> {
+async function put(
+  url: string,
+  token: string,
+  recording: FinishedRecording,
+  body: NodeJS.ReadableStream,
+  signal: AbortSignal,
+): Promise<number> {
   const { request: send } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   const { id: _id, bytes, ...description } = recording;
-  const headers = { authorization: `Bearer ${token}`, 'content-type': RECORDING_TYPE, 'content-length': bytes, [RECORDING_HEADER]: encodeRecordingDescription(description) };
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': RECORDING_TYPE,
+    'content-length': bytes,
+    [RECORDING_HEADER]: encodeRecordingDescription(description),
+  };
   const request = send(url, { method: 'PUT', headers, signal, agent: false });
-  const answered = new Promise<IncomingMessage>((resolve, reject) => { request.on('response', resolve).on('error', reject); });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.on('response', resolve).on('error', reject);
+  });
   const sent = pipeline(body, request).catch((error: unknown) => error);
-  const answer = await Promise.race([answered, sent.then((error) => { if (error !== undefined) throw error; return answered; })]);
+  const answer = await Promise.race([
+    answered,
+    sent.then((error) => {
+      if (error !== undefined) throw error;
+      return answered;
+    }),
+  ]);
   answer.resume().on('error', () => {});
   request.destroy();
   return answer.statusCode ?? 0;

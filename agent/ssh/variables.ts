@@ -10,5 +10,10 @@ const ACCEPTED = /^(?:LANG|LANGUAGE|LC_[A-Z_]{1,32}|COLORTERM|TERM_PROGRAM|TERM_
  */
 export function isVariableAccepted(name: string, value: string, set: Readonly<Record<string, string>>): boolean {
   if (name === 'LANGUAGE' && value.includes('/')) return false;
-  return ACCEPTED.test(name) && value.length <= VARIABLE_CHARS_MAX && !value.includes('\0') && Object.keys(set).length < VARIABLES_MAX;
+  return (
+    ACCEPTED.test(name) &&
+    value.length <= VARIABLE_CHARS_MAX &&
+    !value.includes('\0') &&
+    Object.keys(set).length < VARIABLES_MAX
+  );
 }

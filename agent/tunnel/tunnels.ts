@@ -6,8 +6,20 @@ import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
 import { TUNNEL_OPEN_MS_MAX } from '../../transport/protocol/limits.ts';
 import {
-  FAILURE_HEADER, MESSAGE_HEADER, STATUS_NOT_DIALLED, STREAM_WINDOW_BYTES, TUNNEL_FRAME_BYTES, TUNNEL_MEMORY_MB_MAX, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX,
-  TUNNEL_STREAMS_MAX, TUNNEL_UNREAD_BYTES_MAX, TUNNEL_USES, TUNNEL_WINDOW_BYTES, USE_HEADER,
+  FAILURE_HEADER,
+  MESSAGE_HEADER,
+  STATUS_NOT_DIALLED,
+  STREAM_WINDOW_BYTES,
+  TUNNEL_FRAME_BYTES,
+  TUNNEL_MEMORY_MB_MAX,
+  TUNNEL_MESSAGE_BYTES_MAX,
+  TUNNEL_PING_MS,
+  TUNNEL_SILENCE_MS_MAX,
+  TUNNEL_STREAMS_MAX,
+  TUNNEL_UNREAD_BYTES_MAX,
+  TUNNEL_USES,
+  TUNNEL_WINDOW_BYTES,
+  USE_HEADER,
 } from '../../transport/protocol/tunnel.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../transport/protocol/version.ts';
 import { notDialled } from '../../transport/streams/dialled.ts';
@@ -72,10 +84,16 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
     let socket: WebSocket;
     try {
       socket = new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
-        handshakeTimeout: TUNNEL_OPEN_MS_MAX, ...options.webSocket, ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
-        headers: { authorization: `Bearer ${token}` }, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, followRedirects: false,
+        handshakeTimeout: TUNNEL_OPEN_MS_MAX,
+        ...options.webSocket,
+        ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
+        headers: { authorization: `Bearer ${token}` },
+        maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
+        perMessageDeflate: false,
+        followRedirects: false,
       });
-    } catch (error) { // an admin named a URL or a token with which no request can be made
+    } catch (error) {
+      // an admin named a URL or a token with which no request can be made
       log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) });
       return;
     }
@@ -88,8 +106,15 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
     socket.on('error', (error) => {
       const isOtherLeft = way !== null && !isOpened;
       // Its words may name an address of the VPN (R3).
-      if (isOtherLeft) log.debug('The admin is not reached through the mesh: its usual URL is taken', { problem: networkProblem(error) });
-      else log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: way === null ? networkProblem(error) : 'it broke off in the mesh' });
+      if (isOtherLeft)
+        log.debug('The admin is not reached through the mesh: its usual URL is taken', {
+          problem: networkProblem(error),
+        });
+      else
+        log.warn('A tunnel to the admin failed', {
+          admin: adminUrl,
+          problem: way === null ? networkProblem(error) : 'it broke off in the mesh',
+        });
     });
     socket.on('close', () => {
       sockets.delete(socket);
@@ -137,7 +162,11 @@ function tunnelUrl(adminUrl: string): string {
 function serve(bytes: Duplex, options: TunnelsOptions, open: { streams: number }): void {
   const session = performServerHandshake(bytes, {
     maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES, maxConcurrentStreams: TUNNEL_STREAMS_MAX },
+    settings: {
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxFrameSize: TUNNEL_FRAME_BYTES,
+      maxConcurrentStreams: TUNNEL_STREAMS_MAX,
+    },
   });
   session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
   bytes.on('error', () => {}); // `close` follows
@@ -146,7 +175,9 @@ function serve(bytes: Duplex, options: TunnelsOptions, open: { streams: number }
   session.on('close', () => bytes.destroy());
   session.on('stream', (stream, headers) => {
     open.streams += 1;
-    stream.once('close', () => { open.streams -= 1; });
+    stream.once('close', () => {
+      open.streams -= 1;
+    });
     connect(stream, headers, options).catch((error: unknown) => {
       options.log.warn('A stream of a tunnel broke off', { error });
       stream.destroy();
@@ -166,13 +197,19 @@ function watch(session: ServerHttp2Session): void {
   const timer = setInterval(() => {
     if (session.destroyed) return; // its close follows, and a ping would throw
     if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return cut(session);
-    session.ping((error) => { if (error === null) heardMs = performance.now(); });
+    session.ping((error) => {
+      if (error === null) heardMs = performance.now();
+    });
   }, TUNNEL_PING_MS).unref();
   session.once('close', () => clearInterval(timer));
 }
 
 /** One stream: asked for, dialled, answered, carried. */
-async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { exit, join }: TunnelsOptions): Promise<void> {
+async function connect(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  { exit, join }: TunnelsOptions,
+): Promise<void> {
   stream.on('error', () => {}); // `close` follows, which ends the other side
   const given = new AbortController();
   const gone = (): void => given.abort();
@@ -187,20 +224,29 @@ async function connect(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
     stream.respond({ [constants.HTTP2_HEADER_STATUS]: 200 });
     join(stream, dialled.stream);
   } else {
-    stream.respond({ [constants.HTTP2_HEADER_STATUS]: STATUS_NOT_DIALLED, [FAILURE_HEADER]: dialled.failure, [MESSAGE_HEADER]: encodeURIComponent(dialled.message.toWellFormed()) }, { endStream: true });
+    stream.respond(
+      {
+        [constants.HTTP2_HEADER_STATUS]: STATUS_NOT_DIALLED,
+        [FAILURE_HEADER]: dialled.failure,
+        [MESSAGE_HEADER]: encodeURIComponent(dialled.message.toWellFormed()),
+      },
+      { endStream: true },
+    );
   }
 }
 
 async function dialTarget(headers: IncomingHttpHeaders, exit: Exit, signal: AbortSignal): Promise<Dialled> {
   const use = TUNNEL_USES.find((known) => known === headers[USE_HEADER]);
   const target = targetOf(headers[':authority']);
-  if (headers[':method'] !== 'CONNECT' || use === undefined || target === null) return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');
+  if (headers[':method'] !== 'CONNECT' || use === undefined || target === null)
+    return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');
   return exit.dial(target, use, signal);
 }
 
 /** `host:port` or `[address]:port`; null when it is neither. */
 function targetOf(authority: string | undefined): { readonly host: string; readonly port: number } | null {
-  const [, bracketed, bare, digits] = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]{1,253})):(\d{1,5})$/iu.exec(authority ?? '') ?? [];
+  const [, bracketed, bare, digits] =
+    /^(?:\[([\da-f:.]+)\]|([^:[\]\s]{1,253})):(\d{1,5})$/iu.exec(authority ?? '') ?? [];
   const host = bracketed ?? bare;
   const port = Number(digits);
   return host === undefined || port < 1 || port > 65_535 ? null : { host, port };

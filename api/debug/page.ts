@@ -1,5 +1,13 @@
 /** The debug dashboard as a page: one look at a running admin. Rendered here, no script. */
-import { ACTOR_KINDS, ACTOR_ORDERS, type ActorSearch, type ActorSight, type DatabaseSight, type DebugSights, type FamilySight } from '../../actors/kit/sights.ts';
+import {
+  ACTOR_KINDS,
+  ACTOR_ORDERS,
+  type ActorSearch,
+  type ActorSight,
+  type DatabaseSight,
+  type DebugSights,
+  type FamilySight,
+} from '../../actors/kit/sights.ts';
 import { escape, layout } from '../docs/layout.ts';
 import { plot } from './plot.ts';
 import type { Sample } from './samples.ts';
@@ -38,25 +46,50 @@ export interface DebugPage {
 /** The whole page. */
 export function debugPage(shown: DebugPage): string {
   const { admin, refreshSeconds, nowMs } = shown;
-  const html = layout(`Debug: ${admin.name}`, `<h1>Inside ${escape(admin.name)}</h1>
+  const html = layout(
+    `Debug: ${admin.name}`,
+    `<h1>Inside ${escape(admin.name)}</h1>
 <p>Version ${escape(admin.version)}, Node ${escape(process.version)}, up for ${duration(nowMs - admin.startedAtMs)}, at ${new Date(nowMs).toISOString()}.</p>
 <nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
 ${plots(shown.samples)}
 ${tree(shown)}
 ${actors(shown)}
 ${sessions(shown)}
-${database(shown.database)}`, STYLE);
-  return refreshSeconds === 0 ? html : html.replace('</head>', `<meta http-equiv="refresh" content="${refreshSeconds}"></head>`);
+${database(shown.database)}`,
+    STYLE,
+  );
+  return refreshSeconds === 0
+    ? html
+    : html.replace('</head>', `<meta http-equiv="refresh" content="${refreshSeconds}"></head>`);
 }
 
 function plots(samples: readonly Sample[]): string {
-  const time = (sample: Sample | undefined) => (sample === undefined ? '' : new Date(sample.atMs).toISOString().slice(11, 19));
+  const time = (sample: Sample | undefined) =>
+    sample === undefined ? '' : new Date(sample.atMs).toISOString().slice(11, 19);
   const span = { from: time(samples[0]), to: time(samples.at(-1)) };
   const of = (pick: (sample: Sample) => number) => samples.map(pick);
   const ms = (value: number) => `${round(value)} ms`;
   return `<h2 id="process">Process</h2><div class="plots">
-${plot({ title: 'The event loop was late by', series: [{ name: 'p50', colour: '--green', values: of(({ lagP50Ms }) => lagP50Ms) }, { name: 'p99', colour: '--accent', values: of(({ lagP99Ms }) => lagP99Ms) }, { name: 'at most', colour: '--red', values: of(({ lagMaxMs }) => lagMaxMs) }], text: ms, ...span })}
-${plot({ title: 'Memory', series: [{ name: 'resident', colour: '--accent', values: of(({ residentBytes }) => residentBytes / MIB) }, { name: 'heap', colour: '--green', values: of(({ heapBytes }) => heapBytes / MIB) }, { name: 'external', colour: '--violet', values: of(({ externalBytes }) => externalBytes / MIB) }], text: (value) => `${round(value)} MiB`, ...span })}
+${plot({
+  title: 'The event loop was late by',
+  series: [
+    { name: 'p50', colour: '--green', values: of(({ lagP50Ms }) => lagP50Ms) },
+    { name: 'p99', colour: '--accent', values: of(({ lagP99Ms }) => lagP99Ms) },
+    { name: 'at most', colour: '--red', values: of(({ lagMaxMs }) => lagMaxMs) },
+  ],
+  text: ms,
+  ...span,
+})}
+${plot({
+  title: 'Memory',
+  series: [
+    { name: 'resident', colour: '--accent', values: of(({ residentBytes }) => residentBytes / MIB) },
+    { name: 'heap', colour: '--green', values: of(({ heapBytes }) => heapBytes / MIB) },
+    { name: 'external', colour: '--violet', values: of(({ externalBytes }) => externalBytes / MIB) },
+  ],
+  text: (value) => `${round(value)} MiB`,
+  ...span,
+})}
 ${plot({ title: 'Processor', series: [{ name: 'of one core', colour: '--amber', values: of(({ cpu }) => cpu * 100) }], text: (value) => `${round(value)} %`, ...span })}
 </div>`;
 }
@@ -76,8 +109,12 @@ function branch({ kind, actors: count, shards, mailboxMessages, mailboxMessagesM
 function actors({ sights, search, page, refreshSeconds }: DebugPage): string {
   const { actors: found, total } = sights.search(search);
   const pages = Math.max(1, Math.ceil(total / ACTORS_A_PAGE));
-  const link = (to: number, text: string) => (to < 1 || to > pages ? '' : `<a href="?${escape(query({ ...search, page: to, refresh: refreshSeconds }))}#actors">${text}</a>`);
-  const option = (value: string, chosen: string, text: string) => `<option value="${value}"${value === chosen ? ' selected' : ''}>${text}</option>`;
+  const link = (to: number, text: string) =>
+    to < 1 || to > pages
+      ? ''
+      : `<a href="?${escape(query({ ...search, page: to, refresh: refreshSeconds }))}#actors">${text}</a>`;
+  const option = (value: string, chosen: string, text: string) =>
+    `<option value="${value}"${value === chosen ? ' selected' : ''}>${text}</option>`;
   return `<h2 id="actors">Actors</h2>
 <form method="get" action="#actors">
 <label>Part of an id<input name="q" value="${escape(search.text)}" maxlength="64"></label>
@@ -89,39 +126,113 @@ function actors({ sights, search, page, refreshSeconds }: DebugPage): string {
 ${table(['Kind', 'Id', 'Cluster', 'Condition', '#Messages', '#Restarts', 'Last crash', '#State'], found.map(actorRow))}`;
 }
 
-function actorRow({ kind, id, cluster, condition, mailboxMessages, restarts, lastCrash, stateBytes }: ActorSight): readonly string[] {
-  const crash = lastCrash === null ? '' : `${new Date(lastCrash.atMs).toISOString()} ${escape(lastCrash.error)} on ${escape(lastCrash.messageType ?? 'no message')}`;
-  return [kind, `<code>${escape(id)}</code>`, cluster === null ? '' : `<code>${escape(cluster)}</code>`, condition === 'running' ? condition : `<span class="bad">${escape(condition)}</span>`, String(mailboxMessages), String(restarts), crash, stateBytes === null ? '' : bytes(stateBytes)];
+function actorRow({
+  kind,
+  id,
+  cluster,
+  condition,
+  mailboxMessages,
+  restarts,
+  lastCrash,
+  stateBytes,
+}: ActorSight): readonly string[] {
+  const crash =
+    lastCrash === null
+      ? ''
+      : `${new Date(lastCrash.atMs).toISOString()} ${escape(lastCrash.error)} on ${escape(lastCrash.messageType ?? 'no message')}`;
+  return [
+    kind,
+    `<code>${escape(id)}</code>`,
+    cluster === null ? '' : `<code>${escape(cluster)}</code>`,
+    condition === 'running' ? condition : `<span class="bad">${escape(condition)}</span>`,
+    String(mailboxMessages),
+    String(restarts),
+    crash,
+    stateBytes === null ? '' : bytes(stateBytes),
+  ];
 }
 
 function sessions({ sights, nowMs }: DebugPage): string {
   const { sessions: shown, total } = sights.sessions(SESSIONS_SHOWN);
-  const rows = shown.map(({ node, protocol, openedMs, heardMs, reportedMs, bufferedBytes, isPaused }) => [`<code>${escape(node)}</code>`, String(protocol), duration(nowMs - openedMs), duration(nowMs - heardMs), duration(nowMs - reportedMs), bytes(bufferedBytes), isPaused ? '<span class="bad">held back</span>' : '']);
+  const rows = shown.map(({ node, protocol, openedMs, heardMs, reportedMs, bufferedBytes, isPaused }) => [
+    `<code>${escape(node)}</code>`,
+    String(protocol),
+    duration(nowMs - openedMs),
+    duration(nowMs - heardMs),
+    duration(nowMs - reportedMs),
+    bytes(bufferedBytes),
+    isPaused ? '<span class="bad">held back</span>' : '',
+  ]);
   return `<h2 id="sessions">Sessions</h2><p>${total} are live here${total > shown.length ? `; the ${shown.length} that were silent for longest` : ''}.</p>
 ${table(['Node', '#Protocol', '#Open for', '#Heard ago', '#Reported ago', '#Buffered', ''], rows)}`;
 }
 
 function database(sight: DatabaseSight | null): string {
   if (sight === null) return '<h2 id="database">Database</h2><p class="bad">It does not answer.</p>';
-  const left = (ms: number | null) => (ms === null ? '' : ms < 0 ? `<span class="bad">ran out ${duration(-ms)} ago</span>` : duration(ms));
+  const left = (ms: number | null) =>
+    ms === null ? '' : ms < 0 ? `<span class="bad">ran out ${duration(-ms)} ago</span>` : duration(ms);
   return `<h2 id="database">Database</h2>
 <p>PostgreSQL ${escape(sight.version)}, ${bytes(sight.bytes)}, ${sight.connections} connections in all, ${sight.waitingForLocks} wait for locks, the longest transaction runs for ${duration(sight.longestTransactionMs)}. This admin's pool: ${sight.pool.open} open, ${sight.pool.idle} idle, ${sight.pool.waiting} callers wait.</p>
-${table(['Table', '#Rows', '#Dead rows', '#Size', '#Sequential scans', '#Index scans'], sight.tables.map((one) => [escape(one.name), String(one.rows), String(one.deadRows), bytes(one.bytes), String(one.sequentialScans), String(one.indexScans)]))}
-<h2 id="outbox">Outbox</h2>${table(['Channel', 'Held by', '#Epoch', '#Lease', '#Events that wait'], sight.channels.map(({ name, admin, epoch, leaseMs, backlog }) => [escape(name), escape(admin ?? 'nobody'), String(epoch), left(leaseMs), String(backlog)]))}
+${table(
+  ['Table', '#Rows', '#Dead rows', '#Size', '#Sequential scans', '#Index scans'],
+  sight.tables.map((one) => [
+    escape(one.name),
+    String(one.rows),
+    String(one.deadRows),
+    bytes(one.bytes),
+    String(one.sequentialScans),
+    String(one.indexScans),
+  ]),
+)}
+<h2 id="outbox">Outbox</h2>${table(
+    ['Channel', 'Held by', '#Epoch', '#Lease', '#Events that wait'],
+    sight.channels.map(({ name, admin, epoch, leaseMs, backlog }) => [
+      escape(name),
+      escape(admin ?? 'nobody'),
+      String(epoch),
+      left(leaseMs),
+      String(backlog),
+    ]),
+  )}
 <h2 id="leases">Leases of clusters</h2><p>${sight.leaseCount} in all${sight.leaseCount > sight.leases.length ? `; the ${sight.leases.length} that run out first` : ''}.</p>
-${table(['Cluster', '#Nodes', 'Owner', '#Epoch', '#Lease'], sight.leases.map(({ cluster, nodes, admin, epoch, leaseMs }) => [escape(cluster), String(nodes), escape(admin ?? 'nobody'), String(epoch), left(leaseMs)]))}
-<h2 id="admins">Admins</h2>${table(['Name', 'Version', '#Checked in ago'], sight.admins.map(({ name, version, seenMs }) => [escape(name), escape(version), duration(seenMs)]))}`;
+${table(
+  ['Cluster', '#Nodes', 'Owner', '#Epoch', '#Lease'],
+  sight.leases.map(({ cluster, nodes, admin, epoch, leaseMs }) => [
+    escape(cluster),
+    String(nodes),
+    escape(admin ?? 'nobody'),
+    String(epoch),
+    left(leaseMs),
+  ]),
+)}
+<h2 id="admins">Admins</h2>${table(
+    ['Name', 'Version', '#Checked in ago'],
+    sight.admins.map(({ name, version, seenMs }) => [escape(name), escape(version), duration(seenMs)]),
+  )}`;
 }
 
 /** Cells are markup; a heading that begins with # is a column of numbers. */
 function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cell = (tag: string, text: string, column: number) => `<${tag}${headings[column]?.startsWith('#') ? ' class="n"' : ''}>${text}</${tag}>`;
+  const cell = (tag: string, text: string, column: number) =>
+    `<${tag}${headings[column]?.startsWith('#') ? ' class="n"' : ''}>${text}</${tag}>`;
   if (rows.length === 0) return '<p class="soft">None.</p>';
   return `<div class="box"><table><tr>${headings.map((heading, column) => cell('th', heading.replace('#', ''), column)).join('')}</tr>${rows.map((row) => `<tr>${row.map((text, column) => cell('td', text, column)).join('')}</tr>`).join('')}</table></div>`;
 }
 
-function query({ kind, text, order, page, refresh }: Pick<ActorSearch, 'kind' | 'text' | 'order'> & { readonly page: number; readonly refresh: number }): string {
-  return new URLSearchParams({ ...(kind !== null && { kind }), ...(text !== '' && { q: text }), sort: order, page: String(page), ...(refresh !== 0 && { refresh: String(refresh) }) }).toString();
+function query({
+  kind,
+  text,
+  order,
+  page,
+  refresh,
+}: Pick<ActorSearch, 'kind' | 'text' | 'order'> & { readonly page: number; readonly refresh: number }): string {
+  return new URLSearchParams({
+    ...(kind !== null && { kind }),
+    ...(text !== '' && { q: text }),
+    sort: order,
+    page: String(page),
+    ...(refresh !== 0 && { refresh: String(refresh) }),
+  }).toString();
 }
 
 function round(value: number): string {

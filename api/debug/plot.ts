@@ -30,9 +30,18 @@ export interface Plot {
 /** A figure with a drawing for eyes and its last values in words for everybody. */
 export function plot({ title, series, text, from, to }: Plot): string {
   const top = niceTop(Math.max(0, ...series.flatMap(({ values }) => values)));
-  const lines = series.map(({ colour, values }) => `<polyline fill="none" stroke="var(${colour})" stroke-width="1.5" points="${values.map((value, index) => point(value / top, values.length < 2 ? 0 : index / (values.length - 1))).join(' ')}"/>`);
-  const marks = [0, 0.5, 1].map((share) => `<line x1="${LEFT}" x2="${WIDTH}" y1="${y(share)}" y2="${y(share)}" stroke="var(--line)"/><text x="${LEFT - 6}" y="${y(share) + 4}" text-anchor="end">${escape(text(share * top))}</text>`);
-  const words = series.map(({ name, colour, values }) => `<span class="key" style="--key:var(${colour})">${escape(name)} <b>${values.length === 0 ? 'none yet' : escape(text(values.at(-1) ?? 0))}</b></span>`);
+  const lines = series.map(
+    ({ colour, values }) =>
+      `<polyline fill="none" stroke="var(${colour})" stroke-width="1.5" points="${values.map((value, index) => point(value / top, values.length < 2 ? 0 : index / (values.length - 1))).join(' ')}"/>`,
+  );
+  const marks = [0, 0.5, 1].map(
+    (share) =>
+      `<line x1="${LEFT}" x2="${WIDTH}" y1="${y(share)}" y2="${y(share)}" stroke="var(--line)"/><text x="${LEFT - 6}" y="${y(share) + 4}" text-anchor="end">${escape(text(share * top))}</text>`,
+  );
+  const words = series.map(
+    ({ name, colour, values }) =>
+      `<span class="key" style="--key:var(${colour})">${escape(name)} <b>${values.length === 0 ? 'none yet' : escape(text(values.at(-1) ?? 0))}</b></span>`,
+  );
   return `<figure><figcaption>${escape(title)}: ${words.join(' ')}</figcaption>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escape(title)} from ${escape(from)} to ${escape(to)}">${marks.join('')}${lines.join('')}<text x="${LEFT}" y="${HEIGHT - 3}">${escape(from)}</text><text x="${WIDTH}" y="${HEIGHT - 3}" text-anchor="end">${escape(to)}</text></svg></figure>`;
 }

@@ -17,7 +17,8 @@ import { startSampling } from './samples.ts';
 export const DEBUG_PATH = '/admin/debug';
 
 /** It runs no script and loads nothing; its form asks only itself. */
-const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** Wrong passwords are counted by address in windows of a minute, of so many addresses. */
 const WINDOW_MS = 60_000;
@@ -31,7 +32,13 @@ const DebugQuery = z.strictObject({
   kind: z.enum([...ACTOR_KINDS, '']).default(''),
   sort: z.enum(ACTOR_ORDERS).default('mailbox'),
   page: z.coerce.number().int().min(1).max(10_000_000).default(1),
-  refresh: z.coerce.number().refine((seconds) => REFRESH_SECONDS.some((offered) => offered === seconds), `must be one of ${REFRESH_SECONDS.join(', ')}`).default(0),
+  refresh: z.coerce
+    .number()
+    .refine(
+      (seconds) => REFRESH_SECONDS.some((offered) => offered === seconds),
+      `must be one of ${REFRESH_SECONDS.join(', ')}`,
+    )
+    .default(0),
 });
 
 /** What the dashboard needs. */
@@ -49,10 +56,17 @@ export function mountDebug(kit: DebugKit): Mount {
 }
 
 /** The sampling that it starts ends with the server. */
-function offerDebug(app: FastifyInstance, { isOwnHost }: WebPages, { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit): void {
+function offerDebug(
+  app: FastifyInstance,
+  { isOwnHost }: WebPages,
+  { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit,
+): void {
   const sampling = startSampling();
   const startedAtMs = clock.nowMs();
-  const failures = createTally({ perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, entriesMax: ADDRESSES_MAX }, clock);
+  const failures = createTally(
+    { perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, entriesMax: ADDRESSES_MAX },
+    clock,
+  );
   let making = 0;
   app.addHook('onClose', (_app, done) => {
     sampling.stop();
@@ -67,15 +81,31 @@ function offerDebug(app: FastifyInstance, { isOwnHost }: WebPages, { sights, cre
     }
     if (isAllowed(credentials, request.headers.authorization)) return true;
     const waitMs = request.headers.authorization === undefined ? 0 : failures.add(addressOf(request.raw));
-    if (waitMs > 0) await sendRefusal(reply, { code: 'rate_limited', message: 'Too many failed attempts from this address.', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });
-    else await sendRefusal(reply.header('www-authenticate', 'Basic realm="edge admin debug", charset="UTF-8"'), UNAUTHORIZED);
+    if (waitMs > 0)
+      await sendRefusal(reply, {
+        code: 'rate_limited',
+        message: 'Too many failed attempts from this address.',
+        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+      });
+    else
+      await sendRefusal(
+        reply.header('www-authenticate', 'Basic realm="edge admin debug", charset="UTF-8"'),
+        UNAUTHORIZED,
+      );
     return false;
   }
 
   app.get(DEBUG_PATH, async (request, reply) => {
-    if (!await isAdmitted(request, reply)) return reply;
+    if (!(await isAdmitted(request, reply))) return reply;
     const asked = DebugQuery.safeParse(request.query);
-    if (!asked.success) return sendRefusal(reply, refuse('bad_request', `Unknown or malformed query parameter: ${asked.error.issues.map((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'))).join(', ')}.`).refusal);
+    if (!asked.success)
+      return sendRefusal(
+        reply,
+        refuse(
+          'bad_request',
+          `Unknown or malformed query parameter: ${asked.error.issues.map((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'))).join(', ')}.`,
+        ).refusal,
+      );
     if (making >= PAGES_MAX) return sendRefusal(reply, BUSY);
     making += 1;
     try {
@@ -85,15 +115,36 @@ function offerDebug(app: FastifyInstance, { isOwnHost }: WebPages, { sights, cre
         throw error;
       });
       const html = debugPage({
-        admin: { ...admin, startedAtMs }, page, refreshSeconds: refresh, samples: sampling.samples(), sights, database, nowMs: clock.nowMs(),
-        search: { kind: kind === '' ? null : kind, text: q, order: sort, offset: (page - 1) * ACTORS_A_PAGE, limit: ACTORS_A_PAGE },
+        admin: { ...admin, startedAtMs },
+        page,
+        refreshSeconds: refresh,
+        samples: sampling.samples(),
+        sights,
+        database,
+        nowMs: clock.nowMs(),
+        search: {
+          kind: kind === '' ? null : kind,
+          text: q,
+          order: sort,
+          offset: (page - 1) * ACTORS_A_PAGE,
+          limit: ACTORS_A_PAGE,
+        },
       });
-      return await reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html);
+      return await reply
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', PAGE_POLICY)
+        .send(html);
     } finally {
       making -= 1;
     }
   });
 }
 
-const UNAUTHORIZED = refuse('unauthorized', 'This takes the user name and the password of the debug dashboard.').refusal;
-const BUSY = { ...refuse('service_unavailable', 'The dashboard is being looked at by many. Try again shortly.').refusal, retryAfterSeconds: 1 };
+const UNAUTHORIZED = refuse(
+  'unauthorized',
+  'This takes the user name and the password of the debug dashboard.',
+).refusal;
+const BUSY = {
+  ...refuse('service_unavailable', 'The dashboard is being looked at by many. Try again shortly.').refusal,
+  retryAfterSeconds: 1,
+};

@@ -44,8 +44,14 @@ export function startSampling(): Sampling {
     const used = process.cpuUsage(usage);
     const { rss, heapUsed, external } = process.memoryUsage();
     samples.push({
-      atMs: Date.now(), lagP50Ms: late(loop.percentile(50)), lagP99Ms: late(loop.percentile(99)), lagMaxMs: late(loop.max),
-      residentBytes: rss, heapBytes: heapUsed, externalBytes: external, cpu: (used.user + used.system) / 1_000 / (now - since),
+      atMs: Date.now(),
+      lagP50Ms: late(loop.percentile(50)),
+      lagP99Ms: late(loop.percentile(99)),
+      lagMaxMs: late(loop.max),
+      residentBytes: rss,
+      heapBytes: heapUsed,
+      externalBytes: external,
+      cpu: (used.user + used.system) / 1_000 / (now - since),
     });
     if (samples.length > SAMPLES_MAX) samples.shift();
     since = now;

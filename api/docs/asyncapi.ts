@@ -21,7 +21,8 @@ export function asyncApi(coreName: string): Json {
     info: {
       title: 'Edge fleet control events',
       version: CATALOGUE_VERSION,
-      description: 'What happens in the fleet, as CloudEvents 1.0. Every event is sent to the webhooks that subscribed to its type and, where one is configured, to a message broker. Delivery is at least once and in order for each node, execution, request or key; drop what comes twice by its id. The data is the whole object at that moment, never a difference; what is nothing is null; secrets are never in it.',
+      description:
+        'What happens in the fleet, as CloudEvents 1.0. Every event is sent to the webhooks that subscribed to its type and, where one is configured, to a message broker. Delivery is at least once and in order for each node, execution, request or key; drop what comes twice by its id. The data is the whole object at that moment, never a difference; what is nothing is null; secrets are never in it.',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       contact: { name: 'Edge fleet control' },
       tags: [...new Set(EVENT_TYPES.map(subjectOf))].map((name) => ({ name })),
@@ -29,12 +30,23 @@ export function asyncApi(coreName: string): Json {
     defaultContentType: EVENT_CONTENT_TYPE,
     servers: eventServers(),
     channels: Object.fromEntries(ways.map(({ key, channel }) => [key, channel])),
-    operations: Object.fromEntries(ways.map(({ key, operation, types }) => [`send.${key}`, {
-      action: 'send', channel: { $ref: `#/channels/${key}` }, ...operation, messages: types.map((type) => ({ $ref: `#/channels/${key}/messages/${type}` })),
-    }])),
+    operations: Object.fromEntries(
+      ways.map(({ key, operation, types }) => [
+        `send.${key}`,
+        {
+          action: 'send',
+          channel: { $ref: `#/channels/${key}` },
+          ...operation,
+          messages: types.map((type) => ({ $ref: `#/channels/${key}/messages/${type}` })),
+        },
+      ]),
+    ),
     components: {
       messages: Object.fromEntries(EVENT_TYPES.map((type) => [type, messageOf(type, coreName)])),
-      schemas: { ...Object.fromEntries(EVENT_TYPES.map((type) => [type, envelopeSchema(type)])), webhookHeaders: WEBHOOK_HEADERS },
+      schemas: {
+        ...Object.fromEntries(EVENT_TYPES.map((type) => [type, envelopeSchema(type)])),
+        webhookHeaders: WEBHOOK_HEADERS,
+      },
       messageTraits: { webhook: { headers: { $ref: '#/components/schemas/webhookHeaders' } } },
       securitySchemes: EVENT_SECURITY_SCHEMES,
     },
@@ -59,9 +71,22 @@ function webhookWay(): Way {
       description: 'The URL that a webhook was created with.',
       servers: servers('webhook'),
       // Only here have messages headers of ours.
-      messages: Object.fromEntries(EVENT_TYPES.map((type) => [type, { ...describedMessage(type), payload: schema(type), traits: [{ $ref: '#/components/messageTraits/webhook' }] }])),
+      messages: Object.fromEntries(
+        EVENT_TYPES.map((type) => [
+          type,
+          {
+            ...describedMessage(type),
+            payload: schema(type),
+            traits: [{ $ref: '#/components/messageTraits/webhook' }],
+          },
+        ]),
+      ),
     },
-    operation: { title: 'Webhooks', summary: 'POST each event to every webhook that subscribed to its type.', bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } } },
+    operation: {
+      title: 'Webhooks',
+      summary: 'POST each event to every webhook that subscribed to its type.',
+      bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+    },
   };
 }
 
@@ -77,11 +102,18 @@ function mqttWay(): Way {
       servers: servers('mqtt'),
       parameters: {
         subject: { description: 'Second word of the type.', enum: [...new Set(words.map(([, subject]) => subject))] },
-        happening: { description: 'Third word of the type.', enum: [...new Set(words.map(([, , happening]) => happening))] },
+        happening: {
+          description: 'Third word of the type.',
+          enum: [...new Set(words.map(([, , happening]) => happening))],
+        },
       },
       messages: messages(EVENT_TYPES),
     },
-    operation: { title: 'MQTT topics', summary: 'Publish each event to the topic of its type.', bindings: { mqtt: { qos: 1, retain: false, bindingVersion: '0.2.0' } } },
+    operation: {
+      title: 'MQTT topics',
+      summary: 'Publish each event to the topic of its type.',
+      bindings: { mqtt: { qos: 1, retain: false, bindingVersion: '0.2.0' } },
+    },
   };
 }
 
@@ -90,7 +122,13 @@ function topicWay(topic: (typeof TOPICS)[number]): Way {
   return {
     key: topic,
     types,
-    channel: { address: topic, title: topic, description: 'A topic of Kafka, Amazon SNS or Google Cloud Pub/Sub.', servers: servers('kafka', 'sns', 'pubsub'), messages: messages(types) },
+    channel: {
+      address: topic,
+      title: topic,
+      description: 'A topic of Kafka, Amazon SNS or Google Cloud Pub/Sub.',
+      servers: servers('kafka', 'sns', 'pubsub'),
+      messages: messages(types),
+    },
     operation: { title: topic, summary: `Publish to ${topic}.` },
   };
 }
@@ -105,18 +143,39 @@ function typeWay(type: EventType): Way {
       description: EVENT_DEFINITIONS[type].description,
       servers: servers('nats', 'amqp', 'redis'),
       messages: messages([type]),
-      bindings: { amqp: { is: 'routingKey', exchange: { name: 'edge.events', type: 'topic', durable: true, autoDelete: false }, bindingVersion: '0.3.0' } },
+      bindings: {
+        amqp: {
+          is: 'routingKey',
+          exchange: { name: 'edge.events', type: 'topic', durable: true, autoDelete: false },
+          bindingVersion: '0.3.0',
+        },
+      },
     },
-    operation: { title: type, summary: EVENT_DEFINITIONS[type].description, tags: [{ name: subjectOf(type) }], bindings: { amqp: { deliveryMode: 2, bindingVersion: '0.3.0' } } },
+    operation: {
+      title: type,
+      summary: EVENT_DEFINITIONS[type].description,
+      tags: [{ name: subjectOf(type) }],
+      bindings: { amqp: { deliveryMode: 2, bindingVersion: '0.3.0' } },
+    },
   };
 }
 
 function messageOf(type: EventType, coreName: string): Json {
-  return { ...describedMessage(type), payload: schema(type), examples: [{ name: 'example', payload: explainEventType(type, coreName).example }] };
+  return {
+    ...describedMessage(type),
+    payload: schema(type),
+    examples: [{ name: 'example', payload: explainEventType(type, coreName).example }],
+  };
 }
 
 function describedMessage(type: EventType): Json {
-  return { name: type, title: type, summary: EVENT_DEFINITIONS[type].description, contentType: EVENT_CONTENT_TYPE, tags: [{ name: subjectOf(type) }] };
+  return {
+    name: type,
+    title: type,
+    summary: EVENT_DEFINITIONS[type].description,
+    contentType: EVENT_CONTENT_TYPE,
+    tags: [{ name: subjectOf(type) }],
+  };
 }
 
 function messages(types: readonly EventType[]): Json {

@@ -26,7 +26,12 @@ th{font-size:.875rem;color:var(--soft)}td{font-size:.93rem}td:nth-child(2){font:
 
 /** What the second word of a type is about, in the order of the page. */
 const SUBJECTS: Readonly<Record<string, string>> = {
-  node: 'Nodes', command_execution: 'Command executions', self_update_request: 'Self-update requests', enrollment_key: 'Enrolment keys', ssh_username: 'SSH usernames', core: 'The service itself',
+  node: 'Nodes',
+  command_execution: 'Command executions',
+  self_update_request: 'Self-update requests',
+  enrollment_key: 'Enrolment keys',
+  ssh_username: 'SSH usernames',
+  core: 'The service itself',
 };
 
 /** How each broker names what is published, and what keeps its order. Source: spec.md, Event broker. */
@@ -35,7 +40,10 @@ const BROKERS: readonly (readonly [setting: string, where: string])[] = [
   ['amqp091, rabbitmq', 'Durable topic exchange edge.events, routing key: the type. Messages are persistent.'],
   ['redis', 'Channel: the type.'],
   ['mqtt', 'Topic: the type with slashes for dots, as edge/node/registered.'],
-  ['kafka', 'Five topics, named with each type below. The partition key is the id of the node, execution, request or key.'],
+  [
+    'kafka',
+    'Five topics, named with each type below. The partition key is the id of the node, execution, request or key.',
+  ],
   ['cloud_a_sns, cloud_b_pubsub', 'The same five topics, with the attributes type and corename to filter by.'],
 ];
 
@@ -48,8 +56,17 @@ const isGenuine = given.length === expected.length && timingSafeEqual(given, exp
 
 /** The page. `coreName` is that of the examples; `hasViewer` says whether the viewer is installed here. */
 export function eventPage(version: string, coreName: string, hasViewer: boolean): string {
-  const groups = Object.entries(SUBJECTS).map(([subject, title]) => ({ subject, title, types: EVENT_TYPES.filter((type) => type.split('.')[1] === subject) }));
-  return documentationPage({ path: '/asyncdoc', title: 'Event types', version, style: STYLE, body: `<div class="head">
+  const groups = Object.entries(SUBJECTS).map(([subject, title]) => ({
+    subject,
+    title,
+    types: EVENT_TYPES.filter((type) => type.split('.')[1] === subject),
+  }));
+  return documentationPage({
+    path: '/asyncdoc',
+    title: 'Event types',
+    version,
+    style: STYLE,
+    body: `<div class="head">
 <h1>Event types</h1>
 <p class="topic">Version ${CATALOGUE_VERSION} of the catalogue.</p>
 <p class="lead">What happens in the fleet, told as it happens: ${EVENT_TYPES.length} types of <a href="#envelope">CloudEvents 1.0</a>, by <a href="#webhooks">webhooks</a> and, where one is configured, a <a href="#brokers">message broker</a>.</p>
@@ -73,9 +90,14 @@ ${fieldTable(WEBHOOK_HEADERS, 'Header')}
 <section aria-labelledby="brokers"><h2 id="brokers">Brokers</h2>
 <p>One at most, chosen by <code>EVENT_BROKER_ADAPTER</code>. An outage delays nothing else; what is younger than <code>EVENT_DELIVERY_MAX_AGE_SECONDS</code> goes out when the broker is back.</p>
 <table class="fields"><thead><tr><th>Adapter</th><th>Where an event goes</th></tr></thead><tbody>${BROKERS.map(([setting, where]) => `<tr><td><code>${setting}</code></td><td style="font:inherit">${escape(where)}</td></tr>`).join('')}</tbody></table></section>
-${groups.map(({ subject, title, types }) => `<section aria-labelledby="about-${subject}"><h2 id="about-${subject}">${title}</h2>
-${types.map((type) => article(type, coreName)).join('\n')}</section>`).join('\n')}
-</div></div>` });
+${groups
+  .map(
+    ({ subject, title, types }) => `<section aria-labelledby="about-${subject}"><h2 id="about-${subject}">${title}</h2>
+${types.map((type) => article(type, coreName)).join('\n')}</section>`,
+  )
+  .join('\n')}
+</div></div>`,
+  });
 }
 
 function article(type: EventType, coreName: string): string {
@@ -88,8 +110,10 @@ function article(type: EventType, coreName: string): string {
 
 /** One row a field. What this type adds or fixes stands out. */
 function fieldTable(schema: JsonSchema, heading = 'Field'): string {
-  const rows = Object.entries(schema.properties as Readonly<Record<string, JsonSchema>>).map(([field, value]) => `<tr${isOwn(field, value) ? ' class="own"' : ''}><td><code>${escape(field)}</code></td>
-<td>${escape(kindOf(value))}${isNullable(value) ? ' <span class="null">or null</span>' : ''}</td><td>${withCode(value.description ?? '')}</td></tr>`);
+  const rows = Object.entries(schema.properties as Readonly<Record<string, JsonSchema>>).map(
+    ([field, value]) => `<tr${isOwn(field, value) ? ' class="own"' : ''}><td><code>${escape(field)}</code></td>
+<td>${escape(kindOf(value))}${isNullable(value) ? ' <span class="null">or null</span>' : ''}</td><td>${withCode(value.description ?? '')}</td></tr>`,
+  );
   return `<div class="wide"><table class="fields"><thead><tr><th>${heading}</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`;
 }
 
@@ -104,9 +128,12 @@ function withCode(text: string): string {
 
 /** JSON with its keys, texts, numbers and words in colours. */
 function highlighted(value: unknown): string {
-  return escape(JSON.stringify(value, null, 2)).replaceAll(/(?<key>&quot;[\w ]+&quot;)(?=:)|(?<string>&quot;.*?&quot;)|(?<number>(?<=[ [])-?\d+)|(?<word>\b(?:true|false|null)\b)/gu, (found, ...groups) => {
-    const { key, string, number } = groups.at(-1) as Readonly<Record<string, string | undefined>>;
-    const kind = key !== undefined ? 'k' : string !== undefined ? 's' : number !== undefined ? 'n' : 'w';
-    return `<span class="${kind}">${found}</span>`;
-  });
+  return escape(JSON.stringify(value, null, 2)).replaceAll(
+    /(?<key>&quot;[\w ]+&quot;)(?=:)|(?<string>&quot;.*?&quot;)|(?<number>(?<=[ [])-?\d+)|(?<word>\b(?:true|false|null)\b)/gu,
+    (found, ...groups) => {
+      const { key, string, number } = groups.at(-1) as Readonly<Record<string, string | undefined>>;
+      const kind = key !== undefined ? 'k' : string !== undefined ? 's' : number !== undefined ? 'n' : 'w';
+      return `<span class="${kind}">${found}</span>`;
+    },
+  );
 }

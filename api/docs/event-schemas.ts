@@ -16,7 +16,10 @@ export function dataSchema(type: EventType): JsonSchema {
 
 /** As short as it can be said: no pattern where the format says it, no bounds of what a number can hold, `null` beside the type where it is one. */
 export function schemaOf(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...bare } = z.toJSONSchema(schema, { target: 'draft-7', override: ({ jsonSchema }) => shorten(jsonSchema) });
+  const { $schema: _, ...bare } = z.toJSONSchema(schema, {
+    target: 'draft-7',
+    override: ({ jsonSchema }) => shorten(jsonSchema),
+  });
   return bare;
 }
 
@@ -25,7 +28,18 @@ function shorten(schema: JsonSchema): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   const [value, nothing] = schema.anyOf ?? [];
-  if (schema.anyOf?.length !== 2 || typeof value !== 'object' || typeof nothing !== 'object' || nothing.type !== 'null' || typeof value.type !== 'string') return;
+  if (
+    schema.anyOf?.length !== 2 ||
+    typeof value !== 'object' ||
+    typeof nothing !== 'object' ||
+    nothing.type !== 'null' ||
+    typeof value.type !== 'string'
+  )
+    return;
   delete schema.anyOf;
-  Object.assign(schema, { ...value, type: [value.type, 'null'], ...(value.enum === undefined ? {} : { enum: [...value.enum, null] }) });
+  Object.assign(schema, {
+    ...value,
+    type: [value.type, 'null'],
+    ...(value.enum === undefined ? {} : { enum: [...value.enum, null] }),
+  });
 }

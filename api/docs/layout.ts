@@ -18,8 +18,15 @@ table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:t
 
 /** The pages of the documentation, in the order of their navigation. Source of the paths: spec.md, routes. */
 export const SITE: readonly (readonly [path: string, name: string])[] = [
-  ['/guide/clusters', 'Clusters'], ['/guide/nodes', 'Nodes'], ['/guide/commands', 'Commands'], ['/guide/proxy', 'Proxy'], ['/guide/ssh', 'SSH'], ['/guide/metrics', 'Metrics'], ['/guide/events', 'Events'],
-  ['/api/docs', 'API reference'], ['/asyncdoc', 'Event types'],
+  ['/guide/clusters', 'Clusters'],
+  ['/guide/nodes', 'Nodes'],
+  ['/guide/commands', 'Commands'],
+  ['/guide/proxy', 'Proxy'],
+  ['/guide/ssh', 'SSH'],
+  ['/guide/metrics', 'Metrics'],
+  ['/guide/events', 'Events'],
+  ['/api/docs', 'API reference'],
+  ['/asyncdoc', 'Event types'],
 ];
 
 /** A page of the documentation. `body` and `style` are markup already. */
@@ -33,11 +40,17 @@ export interface DocumentationPage {
 
 /** A page with the navigation of all pages above it and the version below. */
 export function documentationPage({ path, title, version, body, style = '' }: DocumentationPage): string {
-  const links = SITE.map(([to, name]) => `<li><a href="${to}"${to === path ? ' aria-current="page"' : ''}>${name}</a></li>`);
-  return layout(path === '/' ? title : `${title} · Edge fleet control`, `<a class="skip" href="#content">To the content</a>
+  const links = SITE.map(
+    ([to, name]) => `<li><a href="${to}"${to === path ? ' aria-current="page"' : ''}>${name}</a></li>`,
+  );
+  return layout(
+    path === '/' ? title : `${title} · Edge fleet control`,
+    `<a class="skip" href="#content">To the content</a>
 <header class="site"><a class="brand" href="/"${path === '/' ? ' aria-current="page"' : ''}>Edge fleet control</a><nav aria-label="Documentation"><ul>${links.join('')}</ul></nav></header>
 <main id="content">${body}</main>
-<footer class="end">Edge fleet control ${escape(version)} · <a href="/api/openapi">OpenAPI</a> · <a href="/api/asyncapi">AsyncAPI</a> · <a href="/healthz">Health</a></footer>`, style);
+<footer class="end">Edge fleet control ${escape(version)} · <a href="/api/openapi">OpenAPI</a> · <a href="/api/asyncapi">AsyncAPI</a> · <a href="/healthz">Health</a></footer>`,
+    style,
+  );
 }
 
 /** A whole page. `body` and `style` are markup already. */

@@ -10,7 +10,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** The document: operations that have a REST route, and what monitoring systems read. */
 export function openApi(operations: readonly AnyOperation[], version: string): Json {
-  const offered = operations.flatMap((operation) => (operation.rest === null ? [] : [{ operation, rest: operation.rest }]));
+  const offered = operations.flatMap((operation) =>
+    operation.rest === null ? [] : [{ operation, rest: operation.rest }],
+  );
   const paths: Record<string, Record<string, Json>> = {};
   const resources: Record<string, JsonSchema> = {};
   for (const { operation, rest } of offered) {
@@ -23,14 +25,26 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
   for (const route of SCRAPE_ROUTES) (paths[route.path] ??= {})['get'] = scraped(route);
   return {
     openapi: '3.1.0',
-    info: { title: 'Edge fleet control', version, description: 'One place from which to reach, run, see and update machines that stand behind NAT and firewalls.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Edge fleet control',
+      version,
+      description: 'One place from which to reach, run, see and update machines that stand behind NAT and firewalls.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set([...offered.map(({ rest }) => tagOf(rest)), ...SCRAPE_ROUTES.map(({ tag }) => tag)])].map((name) => ({ name })),
+    tags: [...new Set([...offered.map(({ rest }) => tagOf(rest)), ...SCRAPE_ROUTES.map(({ tag }) => tag)])].map(
+      (name) => ({ name }),
+    ),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-      headers: { 'X-Request-Id': { description: 'Equal to meta.request_id. A valid incoming one is kept.', schema: { type: 'string' } } },
+      headers: {
+        'X-Request-Id': {
+          description: 'Equal to meta.request_id. A valid incoming one is kept.',
+          schema: { type: 'string' },
+        },
+      },
       schemas: { ...resources, ...ENVELOPE_PARTS, ...refused.schemas },
       responses: refused.responses,
     },
@@ -56,16 +70,32 @@ function described(operation: AnyOperation, rest: RestRoute): Json {
     tags: [tagOf(rest)],
     ...(scope === 'public' ? { security: [] } : {}),
     parameters: [
-      ...inPath.map((field) => ({ name: field, in: 'path', required: true, schema: properties[field] ?? { type: 'string' } })),
+      ...inPath.map((field) => ({
+        name: field,
+        in: 'path',
+        required: true,
+        schema: properties[field] ?? { type: 'string' },
+      })),
       ...(isQuery ? rests.map(([field, schema]) => queryParameter(field, schema, requiredRest.includes(field))) : []),
       ...(operation.creates ? [IDEMPOTENCY_HEADER] : []),
     ],
-    ...(isQuery || rests.length === 0 ? {} : {
-      requestBody: {
-        required: requiredRest.length > 0,
-        content: { 'application/json': { schema: { type: 'object', properties: Object.fromEntries(rests), required: requiredRest, additionalProperties: false } } },
-      },
-    }),
+    ...(isQuery || rests.length === 0
+      ? {}
+      : {
+          requestBody: {
+            required: requiredRest.length > 0,
+            content: {
+              'application/json': {
+                schema: {
+                  type: 'object',
+                  properties: Object.fromEntries(rests),
+                  required: requiredRest,
+                  additionalProperties: false,
+                },
+              },
+            },
+          },
+        }),
     responses: {
       ...Object.fromEntries(statusesOf(rest).map((status) => [status, success(operation, status, list)])),
       ...refusedResponses(refusedStatuses(operation, rest)),
@@ -83,32 +113,56 @@ function success(operation: AnyOperation, status: number, list: boolean): Json {
   const resource = name === null ? outputSchema(operation) : reference(name);
   const schema = {
     type: 'object',
-    properties: { data: list ? { type: 'array', items: resource } : resource, meta: reference(list ? 'ListMeta' : 'Meta') },
+    properties: {
+      data: list ? { type: 'array', items: resource } : resource,
+      meta: reference(list ? 'ListMeta' : 'Meta'),
+    },
     required: ['data', 'meta'],
   };
-  return { description: status === 202 ? 'Accepted, and under way.' : 'Done.', headers: REQUEST_ID, content: { 'application/json': { schema } } };
+  return {
+    description: status === 202 ? 'Accepted, and under way.' : 'Done.',
+    headers: REQUEST_ID,
+    content: { 'application/json': { schema } },
+  };
 }
 
 /** A route for monitoring systems: no envelope around what it answers. */
 function scraped({ operationId, summary, tag, pathFields, queryFields, type, schema }: ScrapeRoute): Json {
   return {
-    operationId, summary, tags: [tag],
+    operationId,
+    summary,
+    tags: [tag],
     parameters: [
       ...Object.entries(pathFields).map(([name, field]) => ({ name, in: 'path', required: true, schema: field })),
       ...Object.entries(queryFields).map(([name, field]) => queryParameter(name, field, false)),
     ],
-    responses: { 200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } }, ...refusedResponses(scrapeRefusedStatuses(Object.keys(pathFields).length > 0)) },
+    responses: {
+      200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } },
+      ...refusedResponses(scrapeRefusedStatuses(Object.keys(pathFields).length > 0)),
+    },
   };
 }
 
 /** Lists are written with commas, as the filters take them: no value has one. */
 function queryParameter(name: string, { description, ...schema }: JsonSchema, required: boolean): Json {
   const style = schema.type === 'array' ? { style: 'form', explode: false } : {};
-  return { name, in: 'query', required, ...(description === undefined ? {} : { description }), ...style, schema: { ...schema, ...commaFree(schema) } };
+  return {
+    name,
+    in: 'query',
+    required,
+    ...(description === undefined ? {} : { description }),
+    ...style,
+    schema: { ...schema, ...commaFree(schema) },
+  };
 }
 
 function commaFree({ items }: JsonSchema): Json {
-  const isText = typeof items === 'object' && 'type' in items && items.type === 'string' && items.enum === undefined && items.format === undefined;
+  const isText =
+    typeof items === 'object' &&
+    'type' in items &&
+    items.type === 'string' &&
+    items.enum === undefined &&
+    items.format === undefined;
   return isText ? { items: { ...items, not: { pattern: String.raw`[\u0000,]` } } } : {};
 }
 
@@ -122,7 +176,8 @@ const IDEMPOTENCY_HEADER: Json = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'The same key and body within 24 hours get the first answer; the same key with another body is a conflict.',
+  description:
+    'The same key and body within 24 hours get the first answer; the same key with another body is a conflict.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: IDEMPOTENCY_KEY.source },
 };
 
@@ -135,8 +190,21 @@ const ENVELOPE_PARTS: Json = {
   Meta: { type: 'object', properties: metaFields, required: ['request_id', 'timestamp'] },
   Pagination: {
     type: 'object',
-    properties: { page: pageNumber, page_size: pageNumber, total_count: pageNumber, total_pages: pageNumber, has_next: { type: 'boolean' }, has_prev: { type: 'boolean' }, next_page: maybePage, prev_page: maybePage },
+    properties: {
+      page: pageNumber,
+      page_size: pageNumber,
+      total_count: pageNumber,
+      total_pages: pageNumber,
+      has_next: { type: 'boolean' },
+      has_prev: { type: 'boolean' },
+      next_page: maybePage,
+      prev_page: maybePage,
+    },
     required: ['page', 'page_size', 'total_count', 'total_pages', 'has_next', 'has_prev', 'next_page', 'prev_page'],
   },
-  ListMeta: { type: 'object', properties: { ...metaFields, pagination: reference('Pagination') }, required: ['request_id', 'timestamp', 'pagination'] },
+  ListMeta: {
+    type: 'object',
+    properties: { ...metaFields, pagination: reference('Pagination') },
+    required: ['request_id', 'timestamp', 'pagination'],
+  },
 };

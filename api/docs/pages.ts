@@ -13,21 +13,36 @@ summary{display:grid;grid-template-columns:4.4rem minmax(0,26rem) minmax(0,1fr);
 
 /** Every operation with its route, fields and answer. */
 export function referencePage(operations: readonly AnyOperation[], version: string): string {
-  const offered = operations.flatMap((operation) => (operation.rest === null ? [] : [{ operation, rest: operation.rest }]));
+  const offered = operations.flatMap((operation) =>
+    operation.rest === null ? [] : [{ operation, rest: operation.rest }],
+  );
   const tags = [...new Set(offered.map(({ rest }) => tagOf(rest)))];
-  const sections = tags.map((tag) => `<h2 id="${tag}">${tag.replaceAll('_', ' ')}</h2>
-${offered.filter(({ rest }) => tagOf(rest) === tag).map(({ operation, rest }) => section(operation, rest)).join('\n')}`);
-  return documentationPage({ path: '/api/docs', title: 'API reference', version, style: STYLE, body: `<h1>API reference</h1>
+  const sections = tags.map(
+    (tag) => `<h2 id="${tag}">${tag.replaceAll('_', ' ')}</h2>
+${offered
+  .filter(({ rest }) => tagOf(rest) === tag)
+  .map(({ operation, rest }) => section(operation, rest))
+  .join('\n')}`,
+  );
+  return documentationPage({
+    path: '/api/docs',
+    title: 'API reference',
+    version,
+    style: STYLE,
+    body: `<h1>API reference</h1>
 <p class="lead">All ${offered.length} operations that have a route. The machine-readable form is the <a href="/api/openapi">OpenAPI document</a>. Send <code>Authorization: Bearer KEY</code> with every call that does not say otherwise. What happens in the fleet is told by <a href="/asyncdoc">events</a>.</p>
 <ul class="tags">${tags.map((tag) => `<li><a href="#${tag}">${tag.replaceAll('_', ' ')}</a></li>`).join('')}</ul>
-${sections.join('\n')}` });
+${sections.join('\n')}`,
+  });
 }
 
 function section(operation: AnyOperation, rest: RestRoute): string {
   const { properties = {}, required = [] } = inputSchema(operation);
   const inPath = pathParameters(rest.path);
-  const rows = Object.entries(properties as Record<string, JsonSchema>).map(([field, schema]) => `<tr><td><code>${escape(field)}</code></td>
-<td>${inPath.includes(field) ? 'path' : rest.method === 'GET' ? 'query' : 'body'}${required.includes(field) ? ', required' : ''}</td><td>${escape(kindOf(schema))}</td><td>${escape(schema.description ?? '')}</td></tr>`);
+  const rows = Object.entries(properties as Record<string, JsonSchema>).map(
+    ([field, schema]) => `<tr><td><code>${escape(field)}</code></td>
+<td>${inPath.includes(field) ? 'path' : rest.method === 'GET' ? 'query' : 'body'}${required.includes(field) ? ', required' : ''}</td><td>${escape(kindOf(schema))}</td><td>${escape(schema.description ?? '')}</td></tr>`,
+  );
   return `<details id="${operation.name}"><summary><span class="method ${rest.method.toLowerCase()}">${rest.method}</span> <code>${breakable(API_PREFIX + rest.path)}</code> <span>${escape(operation.summary)}</span></summary>
 <p>Name on tRPC and MCP: <code>${operation.name}</code>. Answers ${rest.status}${'acceptedWhen' in rest ? ' or 202' : ''}${operation.scope === 'public' ? '; needs no key' : ''}${operation.creates ? '; takes <code>Idempotency-Key</code>' : ''}.</p>
 ${rows.length === 0 ? '' : `<div class="scroll" role="region" aria-label="Fields of ${operation.name}" tabindex="0"><table><thead><tr><th scope="col">Field</th><th scope="col">In</th><th scope="col">Type</th><th scope="col">Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>`}

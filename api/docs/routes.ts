@@ -17,7 +17,8 @@ export const ASYNCAPI_PATH = '/api/asyncapi';
 export const EVENTS_PATH = '/asyncdoc';
 
 /** The pages run no script and load nothing from elsewhere. */
-const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** What documentation tells of besides the operations. `coreName` is that of example events. The URLs may be known only once the server listens. */
 export interface Documented {
@@ -33,9 +34,16 @@ export interface Documented {
 const DEFAULT_URL = 'http://127.0.0.1:44000';
 
 /** Offers the documentation routes. */
-export function offerDocumentation(app: FastifyInstance, operations: readonly AnyOperation[], documented: Documented): void {
+export function offerDocumentation(
+  app: FastifyInstance,
+  operations: readonly AnyOperation[],
+  documented: Documented,
+): void {
   const { version, coreName, adminUrls, domain, proxyPorts } = documented;
-  const documents: Readonly<Record<string, () => object>> = { [OPENAPI_PATH]: () => openApi(operations, version), [ASYNCAPI_PATH]: () => asyncApi(coreName) };
+  const documents: Readonly<Record<string, () => object>> = {
+    [OPENAPI_PATH]: () => openApi(operations, version),
+    [ASYNCAPI_PATH]: () => asyncApi(coreName),
+  };
   for (const [path, make] of Object.entries(documents)) {
     const text = once(() => JSON.stringify(make()));
     app.get(path, (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(text()));
@@ -60,7 +68,10 @@ export function offerDocumentation(app: FastifyInstance, operations: readonly An
 }
 
 function sendPage(reply: FastifyReply, html: string): FastifyReply {
-  return reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html);
+  return reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header('content-security-policy', PAGE_POLICY)
+    .send(html);
 }
 
 function once<T>(make: () => T): () => T {

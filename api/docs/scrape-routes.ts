@@ -17,7 +17,11 @@ export interface ScrapeRoute {
   readonly schema: JsonSchema;
 }
 
-const WHAT: Readonly<Record<MetricsSource, string>> = { host: 'its machine, under node_exporter\'s names', agent: 'its agent', wireguard: 'its WireGuard interfaces' };
+const WHAT: Readonly<Record<MetricsSource, string>> = {
+  host: "its machine, under node_exporter's names",
+  agent: 'its agent',
+  wireguard: 'its WireGuard interfaces',
+};
 
 const NODE_ID: JsonSchema = { type: 'string', format: 'uuid' };
 
@@ -32,7 +36,12 @@ const targets: JsonSchema = {
       targets: { type: 'array', items: { type: 'string' } },
       labels: {
         type: 'object',
-        properties: Object.fromEntries(['node_id', 'cluster', 'status', 'version', 'job', '__scheme__', '__metrics_path__'].map((label) => [label, { type: 'string' }])),
+        properties: Object.fromEntries(
+          ['node_id', 'cluster', 'status', 'version', 'job', '__scheme__', '__metrics_path__'].map((label) => [
+            label,
+            { type: 'string' },
+          ]),
+        ),
         required: ['node_id', 'cluster', 'status', 'version', 'job', '__metrics_path__'],
       },
     },
@@ -43,17 +52,34 @@ const targets: JsonSchema = {
 /** All of them. */
 export const SCRAPE_ROUTES: readonly ScrapeRoute[] = [
   ...METRICS_SOURCES.map((source): ScrapeRoute => ({
-    operationId: `scrape_${source}_metrics`, path: `${API_PREFIX}/nodes/{node_id}/metrics/${source}/raw`, tag: 'nodes',
-    summary: `Scrape the metrics of a node: of ${WHAT[source]}. Takes METRICS_KEY.`, pathFields: { node_id: NODE_ID }, queryFields: {}, type: 'text/plain', schema: text,
+    operationId: `scrape_${source}_metrics`,
+    path: `${API_PREFIX}/nodes/{node_id}/metrics/${source}/raw`,
+    tag: 'nodes',
+    summary: `Scrape the metrics of a node: of ${WHAT[source]}. Takes METRICS_KEY.`,
+    pathFields: { node_id: NODE_ID },
+    queryFields: {},
+    type: 'text/plain',
+    schema: text,
   })),
   ...METRICS_SOURCES.map((source): ScrapeRoute => ({
-    operationId: `discover_${source}_metrics`, path: `${API_PREFIX}/nodes/metrics/${source}/discovery`, tag: 'nodes',
+    operationId: `discover_${source}_metrics`,
+    path: `${API_PREFIX}/nodes/metrics/${source}/discovery`,
+    tag: 'nodes',
     summary: `List all nodes that match, as targets for Prometheus' HTTP service discovery (${source}). Complete, without pages. Takes METRICS_KEY.`,
-    pathFields: {}, queryFields: filterSchemas(), type: 'application/json', schema: targets,
+    pathFields: {},
+    queryFields: filterSchemas(),
+    type: 'application/json',
+    schema: targets,
   })),
   {
-    operationId: 'scrape_admin_metrics', path: `${API_PREFIX}/admins/me/metrics/raw`, tag: 'admins', summary: 'Scrape the metrics of the admin that answers. Takes METRICS_KEY.',
-    pathFields: {}, queryFields: {}, type: 'text/plain', schema: text,
+    operationId: 'scrape_admin_metrics',
+    path: `${API_PREFIX}/admins/me/metrics/raw`,
+    tag: 'admins',
+    summary: 'Scrape the metrics of the admin that answers. Takes METRICS_KEY.',
+    pathFields: {},
+    queryFields: {},
+    type: 'text/plain',
+    schema: text,
   },
 ];
 

@@ -15,7 +15,8 @@ export const VIEWER_FILES = [
 ] as const;
 
 /** The viewer's validator makes functions of text, also in its build without a parser, and it sets styles. It gets that here, on a page with no secret and no input, and nothing from elsewhere. */
-export const VIEWER_POLICY = "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+export const VIEWER_POLICY =
+  "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** A version names a file for good. */
 const FOREVER = 'public, max-age=31536000, immutable';
@@ -34,10 +35,15 @@ export async function isViewerInstalled(): Promise<boolean> {
 /** Offers the viewer, its files and its script. What is not installed is not found. `version` tells browsers when to ask again. */
 export function offerViewer(app: FastifyInstance, version: string): void {
   app.get(VIEWER_PATH, async (_request, reply) => {
-    if (!await isViewerInstalled()) return reply.callNotFound();
-    return reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', VIEWER_POLICY).send(page(version));
+    if (!(await isViewerInstalled())) return reply.callNotFound();
+    return reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', VIEWER_POLICY)
+      .send(page(version));
   });
-  app.get(`${VIEWER_PATH}/start.js`, (_request, reply) => reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', 'no-cache').send(SCRIPT));
+  app.get(`${VIEWER_PATH}/start.js`, (_request, reply) =>
+    reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', 'no-cache').send(SCRIPT),
+  );
   for (const { name, type, file } of VIEWER_FILES) {
     app.get(`${VIEWER_PATH}/${name}`, async (request, reply) => {
       const place = await located(file);
@@ -45,17 +51,23 @@ export function offerViewer(app: FastifyInstance, version: string): void {
       const tag = `"${place.stats.size.toString(36)}-${Math.trunc(place.stats.mtimeMs).toString(36)}"`;
       void reply.header('etag', tag).header('cache-control', FOREVER).header('x-content-type-options', 'nosniff');
       if (request.headers['if-none-match'] === tag) return reply.code(304).send();
-      return reply.header('content-type', type).header('content-length', place.stats.size).send(createReadStream(place.path));
+      return reply
+        .header('content-type', type)
+        .header('content-length', place.stats.size)
+        .send(createReadStream(place.path));
     });
   }
 }
 
 function page(version: string): string {
   const asked = `?v=${encodeURIComponent(version)}`;
-  return layout('Events in the AsyncAPI viewer', `<p class="back"><a href="/asyncdoc">Back to the plain page</a></p>
+  return layout(
+    'Events in the AsyncAPI viewer',
+    `<p class="back"><a href="/asyncdoc">Back to the plain page</a></p>
 <main id="viewer"><p>The viewer is loading. It needs JavaScript.</p></main>
-<script defer src="${VIEWER_PATH}/viewer.js${asked}"></script><script defer src="${VIEWER_PATH}/start.js"></script>`, STYLE)
-    .replace('</head>', `<link rel="stylesheet" href="${VIEWER_PATH}/viewer.css${asked}"></head>`);
+<script defer src="${VIEWER_PATH}/viewer.js${asked}"></script><script defer src="${VIEWER_PATH}/start.js"></script>`,
+    STYLE,
+  ).replace('</head>', `<link rel="stylesheet" href="${VIEWER_PATH}/viewer.css${asked}"></head>`);
 }
 
 async function located(file: string): Promise<{ readonly path: string; readonly stats: Stats } | null> {

@@ -37,8 +37,13 @@ interface Entry<V> {
 }
 
 /** A log that remembers at most `rememberedMax` changes. */
-export function createChangeLog<V extends { readonly id: string }>(initial: readonly V[], rememberedMax: number): ChangeLog<V> {
-  const entries = new Map<string, Entry<V>>(initial.map((value) => [value.id, { position: 0, since: 0, value, fields: new Set() }]));
+export function createChangeLog<V extends { readonly id: string }>(
+  initial: readonly V[],
+  rememberedMax: number,
+): ChangeLog<V> {
+  const entries = new Map<string, Entry<V>>(
+    initial.map((value) => [value.id, { position: 0, since: 0, value, fields: new Set() }]),
+  );
   let order: { readonly position: number; readonly id: string }[] = [];
   let head = 0;
   let floor = 0;
@@ -64,9 +69,13 @@ export function createChangeLog<V extends { readonly id: string }>(initial: read
   const knows = (position: number): boolean => Number.isSafeInteger(position) && position >= floor && position <= head;
 
   return {
-    get head() { return head; },
-    get size() { return size; },
-    values: () => [...entries.values()].flatMap((entry) => entry.value === null ? [] : [entry.value]),
+    get head() {
+      return head;
+    },
+    get size() {
+      return size;
+    },
+    values: () => [...entries.values()].flatMap((entry) => (entry.value === null ? [] : [entry.value])),
     get: (id) => entries.get(id)?.value ?? undefined,
     put(value) {
       const entry = entries.get(value.id);
@@ -117,7 +126,10 @@ function changedFields<V extends object>(before: V, after: V): (keyof V)[] {
 }
 
 function same(left: unknown, right: unknown): boolean {
-  return left === right || (typeof left === 'object' && typeof right === 'object' && JSON.stringify(left) === JSON.stringify(right));
+  return (
+    left === right ||
+    (typeof left === 'object' && typeof right === 'object' && JSON.stringify(left) === JSON.stringify(right))
+  );
 }
 
 function picked<V extends { readonly id: string }>(value: V, fields: ReadonlySet<keyof V>): Patch<V> {

@@ -26,7 +26,11 @@ export interface Channel<V extends { readonly id: string }, M> {
 }
 
 /** A channel over a loaded log. `left` is called when the last reader has gone. */
-export function createChannel<V extends { readonly id: string }, M>(log: ChangeLog<V>, wording: Wording<V, M>, left: () => void): Channel<V, M> {
+export function createChannel<V extends { readonly id: string }, M>(
+  log: ChangeLog<V>,
+  wording: Wording<V, M>,
+  left: () => void,
+): Channel<V, M> {
   const epoch = randomUUID();
   const waiters = createWaiters();
   let readers = 0;
@@ -57,7 +61,9 @@ export function createChannel<V extends { readonly id: string }, M>(log: ChangeL
 
   return {
     log,
-    get readers() { return readers; },
+    get readers() {
+      return readers;
+    },
     publish: () => waiters.wake(),
     finish(message) {
       last = message;
@@ -83,7 +89,7 @@ export function createChannel<V extends { readonly id: string }, M>(log: ChangeL
           } else if (last !== null) {
             yield { id: `${epoch}:${position}`, data: last };
             return;
-          } else if (!await waiters.wait(signal)) return;
+          } else if (!(await waiters.wait(signal))) return;
         }
       } finally {
         readers -= 1;

@@ -39,7 +39,13 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
   /** How often to look again before waiting for the next news. */
   let looks = 0;
   let stopListening: (() => void) | null = null;
-  const pacer = createPacer(clock, FEED_INTERVAL_MS, follow, (error) => log.warn({ error }, 'events could not be read; trying again'), FEED_RETRY_MS);
+  const pacer = createPacer(
+    clock,
+    FEED_INTERVAL_MS,
+    follow,
+    (error) => log.warn({ error }, 'events could not be read; trying again'),
+    FEED_RETRY_MS,
+  );
 
   async function follow(): Promise<void> {
     if (cursor === null) return;
@@ -69,14 +75,17 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
   let starting: Promise<string> | null = null;
   function start(): Promise<string> {
     if (starting !== null) return starting;
-    const asked: Promise<string> = reads.eventsAfter(null, EVENTS_PER_READ).then((read) => {
-      if (starting === asked) cursor = read.cursor;
-      pacer.poke();
-      return read.cursor;
-    }, (error: unknown) => {
-      if (starting === asked) starting = null;
-      throw error;
-    });
+    const asked: Promise<string> = reads.eventsAfter(null, EVENTS_PER_READ).then(
+      (read) => {
+        if (starting === asked) cursor = read.cursor;
+        pacer.poke();
+        return read.cursor;
+      },
+      (error: unknown) => {
+        if (starting === asked) starting = null;
+        throw error;
+      },
+    );
     starting = asked;
     return asked;
   }
@@ -120,14 +129,20 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     const read = await reads.eventsAfter(at, EVENTS_PER_READ);
     // Cut where the shared reader once stood: from there on this subscriber reads along with the others.
     const met = read.events.findLastIndex((event) => event.cursor === cursor || recent.has(event.cursor));
-    if (met >= 0) return { from: at, to: read.events[met]?.cursor ?? read.cursor, events: read.events.slice(0, met + 1) };
+    if (met >= 0)
+      return { from: at, to: read.events[met]?.cursor ?? read.cursor, events: read.events.slice(0, met + 1) };
     return read.cursor === at ? null : { from: at, to: read.cursor, events: read.events };
   }
 
   function worded(stretch: Stretch, types: readonly EventType[], key: string): EventsMessage {
     const known = messages.get(stretch) ?? new Map<string, EventsMessage>();
     messages.set(stretch, known);
-    const message = known.get(key) ?? { type: 'events', events: stretch.events.filter(({ type }) => types.length === 0 || types.includes(type)).map((event) => envelope(event, coreName)) };
+    const message = known.get(key) ?? {
+      type: 'events',
+      events: stretch.events
+        .filter(({ type }) => types.length === 0 || types.includes(type))
+        .map((event) => envelope(event, coreName)),
+    };
     known.set(key, message);
     return message;
   }
@@ -148,7 +163,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
           const stretch = await patiently(clock, signal, () => next(from));
           if (stretch === null) {
             // News that came while this one read would be slept through.
-            if (cursor === before && !await waiters.wait(signal)) return;
+            if (cursor === before && !(await waiters.wait(signal))) return;
             continue;
           }
           at = stretch.to;

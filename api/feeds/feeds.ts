@@ -18,7 +18,12 @@ export interface Feeds {
 
 /** All feeds. They cost nothing until someone watches. */
 export function createFeeds(ports: FeedPorts): Feeds {
-  const feeds = { nodes: createNodesFeed(ports), commands: createCommandsFeed(ports), executions: createTailFeed(ports), events: createEventsFeed(ports) };
+  const feeds = {
+    nodes: createNodesFeed(ports),
+    commands: createCommandsFeed(ports),
+    executions: createTailFeed(ports),
+    events: createEventsFeed(ports),
+  };
   return {
     ...feeds,
     *open() {

@@ -12,35 +12,55 @@ export function matchesNode(node: NodeResource, filters: readonly Filter[]): boo
 
 /** The same filters give the same key, in whatever order they came. */
 export function filtersKey(filters: readonly Filter[]): string {
-  return filters.map(({ field, op, value }) => JSON.stringify([field, op, typeof value === 'object' ? value.toSorted() : value])).sort().join();
+  return filters
+    .map(({ field, op, value }) => JSON.stringify([field, op, typeof value === 'object' ? value.toSorted() : value]))
+    .sort()
+    .join();
 }
 
 type Comparable = string | number | boolean;
 
 function fieldOf(node: NodeResource, field: string): Comparable | null | undefined {
   switch (field) {
-    case 'node_id': return node.id;
-    case 'has_enrollment_key': return node.enrollment_key_id !== null;
-    case 'enrollment_key_id': return node.enrollment_key_id;
-    case 'cluster_name': return node.cluster_name;
-    case 'status': return node.status;
-    case 'version': return node.version;
-    case 'id_type': return node.id_type;
-    case 'self_update_enabled': return node.self_update_enabled;
-    case 'last_seen_at': return node.last_seen_at === null ? null : Date.parse(node.last_seen_at);
-    case 'inserted_at': return Date.parse(node.inserted_at);
-    case 'updated_at': return Date.parse(node.updated_at);
-    default: return undefined;
+    case 'node_id':
+      return node.id;
+    case 'has_enrollment_key':
+      return node.enrollment_key_id !== null;
+    case 'enrollment_key_id':
+      return node.enrollment_key_id;
+    case 'cluster_name':
+      return node.cluster_name;
+    case 'status':
+      return node.status;
+    case 'version':
+      return node.version;
+    case 'id_type':
+      return node.id_type;
+    case 'self_update_enabled':
+      return node.self_update_enabled;
+    case 'last_seen_at':
+      return node.last_seen_at === null ? null : Date.parse(node.last_seen_at);
+    case 'inserted_at':
+      return Date.parse(node.inserted_at);
+    case 'updated_at':
+      return Date.parse(node.updated_at);
+    default:
+      return undefined;
   }
 }
 
 function holds(value: Comparable, { op, value: wanted }: Filter): boolean {
   switch (op) {
-    case 'eq': return equal(value, wanted as Comparable);
-    case 'in': return (wanted as readonly string[]).some((one) => equal(value, one));
-    case 'gte': return value >= (wanted as Comparable);
-    case 'lte': return value <= (wanted as Comparable);
-    default: return op satisfies never;
+    case 'eq':
+      return equal(value, wanted as Comparable);
+    case 'in':
+      return (wanted as readonly string[]).some((one) => equal(value, one));
+    case 'gte':
+      return value >= (wanted as Comparable);
+    case 'lte':
+      return value <= (wanted as Comparable);
+    default:
+      return op satisfies never;
   }
 }
 

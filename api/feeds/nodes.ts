@@ -4,7 +4,17 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources.ts';
 import { createChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
-import { CHANGES_PER_MESSAGE_MAX, CHANNELS_MAX, CHANNEL_LINGER_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_CHANGES_MAX, SNAPSHOT_PAGE_ROWS, WATCHED_NODES_MAX, WATCHED_NODES_TOTAL_MAX } from './limits.ts';
+import {
+  CHANGES_PER_MESSAGE_MAX,
+  CHANNELS_MAX,
+  CHANNEL_LINGER_MS,
+  FEED_INTERVAL_MS,
+  FEED_RETRY_MS,
+  REMEMBERED_CHANGES_MAX,
+  SNAPSHOT_PAGE_ROWS,
+  WATCHED_NODES_MAX,
+  WATCHED_NODES_TOTAL_MAX,
+} from './limits.ts';
 import { filtersKey, matchesNode } from './node-filter.ts';
 import { createPacer } from './pace.ts';
 import { paged } from './paged.ts';
@@ -16,7 +26,13 @@ import type { Subscriber, Tracked } from './subscription.ts';
  * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new.
  */
 export type NodesMessage =
-  | { readonly type: 'snapshot'; readonly page: number; readonly pages: number; readonly total: number; readonly nodes: readonly NodeResource[] }
+  | {
+      readonly type: 'snapshot';
+      readonly page: number;
+      readonly pages: number;
+      readonly total: number;
+      readonly nodes: readonly NodeResource[];
+    }
   | { readonly type: 'changed'; readonly nodes: readonly Patch<NodeResource>[]; readonly removed: readonly string[] };
 
 /** The feed behind `nodes.watch`. */
@@ -25,7 +41,10 @@ export interface NodesFeed {
    * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes nothing,
    * and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches.
    */
-  watch(filters: readonly Filter[], subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<NodesMessage>, void, undefined>>>;
+  watch(
+    filters: readonly Filter[],
+    subscriber: Subscriber,
+  ): Promise<Result<AsyncGenerator<Tracked<NodesMessage>, void, undefined>>>;
   close(): void;
 }
 
@@ -43,7 +62,13 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
   const watched = new Map<string, Watched>();
   const changed = new Set<string>();
   let unsubscribe: (() => void) | null = null;
-  const pacer = createPacer(clock, FEED_INTERVAL_MS, flush, (error) => log.warn({ error }, 'changed nodes could not be read; trying again'), FEED_RETRY_MS);
+  const pacer = createPacer(
+    clock,
+    FEED_INTERVAL_MS,
+    flush,
+    (error) => log.warn({ error }, 'changed nodes could not be read; trying again'),
+    FEED_RETRY_MS,
+  );
 
   async function flush(): Promise<void> {
     const ids = [...changed].slice(0, CHANGES_PER_MESSAGE_MAX);
@@ -58,11 +83,20 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
 
   async function readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
     if (ids.length === 0) return new Map();
-    const { rows } = await reads.list('nodes', { filters: [{ field: 'node_id', op: 'in', value: ids }], sort: [], page: 1, pageSize: ids.length });
+    const { rows } = await reads.list('nodes', {
+      filters: [{ field: 'node_id', op: 'in', value: ids }],
+      sort: [],
+      page: 1,
+      pageSize: ids.length,
+    });
     return new Map(rows.map((node) => [node.id, node]));
   }
 
-  function apply({ loaded, filters, missed }: Watched, ids: readonly string[], nodes: ReadonlyMap<string, NodeResource>): void {
+  function apply(
+    { loaded, filters, missed }: Watched,
+    ids: readonly string[],
+    nodes: ReadonlyMap<string, NodeResource>,
+  ): void {
     if (loaded === null) {
       for (const id of ids) missed.add(id);
       return;
@@ -92,28 +126,45 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
 
   async function load(key: string, filters: readonly Filter[]): Promise<Result<Channel<NodeResource, NodesMessage>>> {
     const { rows, totalCount } = await reads.list('nodes', { filters, sort: [], page: 1, pageSize: WATCHED_NODES_MAX });
-    if (totalCount > WATCHED_NODES_MAX) return refuse('bad_request', `${totalCount} nodes match, and at most ${WATCHED_NODES_MAX} can be watched. Narrow the filters, for example by cluster_name.`);
-    if (heldNodes() + rows.length > WATCHED_NODES_TOTAL_MAX) return refuse('service_unavailable', 'Too many nodes are watched already. Narrow the filters or try again later.');
-    const channel = createChannel<NodeResource, NodesMessage>(createChangeLog(rows, REMEMBERED_CHANGES_MAX), WORDING, () => forgetLater(key));
+    if (totalCount > WATCHED_NODES_MAX)
+      return refuse(
+        'bad_request',
+        `${totalCount} nodes match, and at most ${WATCHED_NODES_MAX} can be watched. Narrow the filters, for example by cluster_name.`,
+      );
+    if (heldNodes() + rows.length > WATCHED_NODES_TOTAL_MAX)
+      return refuse(
+        'service_unavailable',
+        'Too many nodes are watched already. Narrow the filters or try again later.',
+      );
+    const channel = createChannel<NodeResource, NodesMessage>(
+      createChangeLog(rows, REMEMBERED_CHANGES_MAX),
+      WORDING,
+      () => forgetLater(key),
+    );
     return ok(channel);
   }
 
   function start(key: string, filters: readonly Filter[]): Watched {
     listen();
     const one: Watched = {
-      filters, loaded: null, missed: new Set(),
-      loading: load(key, filters).then((result) => {
-        if (result.ok) {
-          one.loaded = result.value;
-          for (const id of one.missed) changed.add(id);
-          if (changed.size > 0) pacer.poke();
-          forgetLater(key);
-        } else forget(key);
-        return result;
-      }, (error: unknown) => {
-        forget(key);
-        throw error;
-      }),
+      filters,
+      loaded: null,
+      missed: new Set(),
+      loading: load(key, filters).then(
+        (result) => {
+          if (result.ok) {
+            one.loaded = result.value;
+            for (const id of one.missed) changed.add(id);
+            if (changed.size > 0) pacer.poke();
+            forgetLater(key);
+          } else forget(key);
+          return result;
+        },
+        (error: unknown) => {
+          forget(key);
+          throw error;
+        },
+      ),
     };
     watched.set(key, one);
     return one;
@@ -136,7 +187,8 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
   return {
     async watch(filters, subscriber) {
       const key = filtersKey(filters);
-      if (!watched.has(key) && watched.size >= CHANNELS_MAX) return refuse('service_unavailable', 'Too many different filters are watched already. Try again later.');
+      if (!watched.has(key) && watched.size >= CHANNELS_MAX)
+        return refuse('service_unavailable', 'Too many different filters are watched already. Try again later.');
       const loaded = await (watched.get(key) ?? start(key, filters)).loading;
       return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
     },
@@ -149,6 +201,19 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
 }
 
 const WORDING = {
-  snapshot: (nodes: readonly NodeResource[]): readonly NodesMessage[] => paged(nodes, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({ type: 'snapshot', page: index + 1, pages: all.length, total: nodes.length, nodes: page })),
-  changed: ({ patches, removed }: { readonly patches: readonly Patch<NodeResource>[]; readonly removed: readonly string[] }): NodesMessage => ({ type: 'changed', nodes: patches, removed }),
+  snapshot: (nodes: readonly NodeResource[]): readonly NodesMessage[] =>
+    paged(nodes, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({
+      type: 'snapshot',
+      page: index + 1,
+      pages: all.length,
+      total: nodes.length,
+      nodes: page,
+    })),
+  changed: ({
+    patches,
+    removed,
+  }: {
+    readonly patches: readonly Patch<NodeResource>[];
+    readonly removed: readonly string[];
+  }): NodesMessage => ({ type: 'changed', nodes: patches, removed }),
 };

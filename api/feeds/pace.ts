@@ -13,7 +13,13 @@ export interface Pacer {
  * A pacer of `run`. A run that rejects is reported to `failed` and asked for again after `retryMs`:
  * what it was about is still to be done.
  */
-export function createPacer(clock: Clock, intervalMs: number, run: () => Promise<void> | void, failed: (error: unknown) => void, retryMs: number): Pacer {
+export function createPacer(
+  clock: Clock,
+  intervalMs: number,
+  run: () => Promise<void> | void,
+  failed: (error: unknown) => void,
+  retryMs: number,
+): Pacer {
   let running = false;
   let again = false;
   let stopped = false;

@@ -57,7 +57,9 @@ export async function patiently<T>(clock: Clock, signal: AbortSignal, read: () =
       return await read();
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
-      await new Promise<void>((resolve) => { clock.after(FEED_RETRY_MS, resolve); });
+      await new Promise<void>((resolve) => {
+        clock.after(FEED_RETRY_MS, resolve);
+      });
     }
   }
   return null;

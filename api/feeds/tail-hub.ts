@@ -1,7 +1,13 @@
 /** One running execution and everyone who reads its live output: one stream from the agent, at whatever place the furthest behind needs. */
 import type { Clock, Tails } from '../../actors/kit/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX, TAIL_WAITING_TOTAL_BYTES_MAX } from './limits.ts';
+import {
+  TAIL_PIECE_BYTES,
+  TAIL_REST_MS_MAX,
+  TAIL_RETRY_MS,
+  TAIL_WAITING_BYTES_MAX,
+  TAIL_WAITING_TOTAL_BYTES_MAX,
+} from './limits.ts';
 
 /** One reader's place and what waits for it. */
 export interface TailReader {
@@ -45,7 +51,14 @@ export interface TailsWaiting {
 }
 
 /** A hub of an execution on a node. `left` is called when the last reader has gone. */
-export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, node: NodeId, execution: ExecutionId, left: () => void): TailHub {
+export function createTailHub(
+  tails: Tails,
+  clock: Clock,
+  all: TailsWaiting,
+  node: NodeId,
+  execution: ExecutionId,
+  left: () => void,
+): TailHub {
   const readings = new Set<Reading>();
   let running = false;
   let finished = false;
@@ -68,19 +81,34 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
     for (const reading of readings) reading.behind = false;
     endsAt = null;
     let current = true;
-    const close = tails.open(node, execution, from, (piece) => {
-      if (current) arrived(piece);
-    }, () => {
-      if (current) open();
-    });
+    const close = tails.open(
+      node,
+      execution,
+      from,
+      (piece) => {
+        if (current) arrived(piece);
+      },
+      () => {
+        if (current) open();
+      },
+    );
     if (close === null) cancelRetry = clock.after(TAIL_RETRY_MS, open);
-    else stop = () => {
-      current = false;
-      close();
-    };
+    else
+      stop = () => {
+        current = false;
+        close();
+      };
   };
 
-  const arrived = ({ offset, text, end }: { readonly offset: number; readonly text: string; readonly end: boolean }): void => {
+  const arrived = ({
+    offset,
+    text,
+    end,
+  }: {
+    readonly offset: number;
+    readonly text: string;
+    readonly end: boolean;
+  }): void => {
     const bytes = Buffer.from(text);
     if (end) endsAt = offset + bytes.length;
     for (const reading of readings) {
@@ -92,23 +120,31 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
   return {
     join(offset, signal) {
       let pending = Promise.withResolvers<void>();
-      const reading: Reading = { wanted: offset, waiting: [], waitingBytes: 0, behind: true, wake: () => {
-        pending.resolve();
-        pending = Promise.withResolvers();
-      } };
+      const reading: Reading = {
+        wanted: offset,
+        waiting: [],
+        waitingBytes: 0,
+        behind: true,
+        wake: () => {
+          pending.resolve();
+          pending = Promise.withResolvers();
+        },
+      };
       readings.add(reading);
       const aborted = (): void => reading.wake();
       signal.addEventListener('abort', aborted, { once: true });
       open();
       return {
-        get offset() { return reading.wanted - reading.waitingBytes; },
+        get offset() {
+          return reading.wanted - reading.waitingBytes;
+        },
         take() {
           const at = reading.wanted - reading.waitingBytes;
           const taken = takeFrom(reading, all);
           if (reading.behind && reading.waiting.length === 0 && stop !== null) open();
           return taken === null ? null : { offset: at, text: taken };
         },
-        news: () => signal.aborted ? Promise.resolve() : pending.promise,
+        news: () => (signal.aborted ? Promise.resolve() : pending.promise),
         isComplete: () => endsAt !== null && reading.waitingBytes === 0 && reading.wanted === endsAt,
         leave() {
           signal.removeEventListener('abort', aborted);
@@ -127,10 +163,11 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
     finished() {
       if (finished) return;
       finished = true;
-      if (stop !== null && endsAt === null) clock.after(TAIL_REST_MS_MAX, () => {
-        graceOver = true;
-        wakeAll();
-      });
+      if (stop !== null && endsAt === null)
+        clock.after(TAIL_REST_MS_MAX, () => {
+          graceOver = true;
+          wakeAll();
+        });
       else graceOver = true;
       wakeAll();
     },
@@ -138,8 +175,12 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
       if (stop === null || endsAt === null) open();
     },
     isOver: () => finished && (graceOver || endsAt !== null),
-    get isFinished() { return finished; },
-    get readers() { return readings.size; },
+    get isFinished() {
+      return finished;
+    },
+    get readers() {
+      return readings.size;
+    },
   };
 }
 
@@ -147,7 +188,9 @@ export function createTailHub(tails: Tails, clock: Clock, all: TailsWaiting, nod
 function hand(reading: Reading, all: TailsWaiting, offset: number, bytes: Buffer): void {
   const skipped = reading.wanted - offset;
   if (reading.behind || skipped >= bytes.length) return;
-  const isFull = reading.waitingBytes >= TAIL_WAITING_BYTES_MAX || (reading.waitingBytes > 0 && all.bytes >= TAIL_WAITING_TOTAL_BYTES_MAX);
+  const isFull =
+    reading.waitingBytes >= TAIL_WAITING_BYTES_MAX ||
+    (reading.waitingBytes > 0 && all.bytes >= TAIL_WAITING_TOTAL_BYTES_MAX);
   if (skipped < 0 || isFull) {
     reading.behind = true;
     return;
@@ -163,7 +206,10 @@ function takeFrom(reading: Reading, all: TailsWaiting): string | null {
   if (reading.waiting.length === 0) return null;
   let count = 0;
   let bytes = 0;
-  while (count < reading.waiting.length && (count === 0 || bytes + (reading.waiting[count]?.length ?? 0) <= TAIL_PIECE_BYTES)) {
+  while (
+    count < reading.waiting.length &&
+    (count === 0 || bytes + (reading.waiting[count]?.length ?? 0) <= TAIL_PIECE_BYTES)
+  ) {
     bytes += reading.waiting[count]?.length ?? 0;
     count += 1;
   }

@@ -12,14 +12,27 @@ import { createTailHub, type TailHub, type TailReader, type TailsWaiting } from 
  * text so far. `end` is last. The id of a message is the offset up to which the reader then has the output.
  */
 export type TailMessage =
-  | { readonly type: 'snapshot'; readonly offset: number; readonly status: ExecutionStatus; readonly exit_code: number | null }
+  | {
+      readonly type: 'snapshot';
+      readonly offset: number;
+      readonly status: ExecutionStatus;
+      readonly exit_code: number | null;
+    }
   | { readonly type: 'output'; readonly offset: number; readonly text: string }
-  | { readonly type: 'end'; readonly status: ExecutionStatus; readonly exit_code: number | null; readonly output_truncated: boolean };
+  | {
+      readonly type: 'end';
+      readonly status: ExecutionStatus;
+      readonly exit_code: number | null;
+      readonly output_truncated: boolean;
+    };
 
 /** The feed behind `executions.tail`. */
 export interface TailFeed {
   /** Refuses an unknown execution. */
-  tail(execution: ExecutionId, subscriber: Subscriber): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
+  tail(
+    execution: ExecutionId,
+    subscriber: Subscriber,
+  ): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
   /** Executions that are tailed and not finished. */
   open(): Iterable<OpenExecutionShown>;
   close(): void;
@@ -76,7 +89,10 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
     return fresh;
   }
 
-  async function* read(first: ExecutionResource, { lastEventId, signal }: Subscriber): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
+  async function* read(
+    first: ExecutionResource,
+    { lastEventId, signal }: Subscriber,
+  ): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
     const from = offsetOf(lastEventId);
     if (isTerminal(first.status)) {
       yield* stored(first, from, false);
@@ -102,12 +118,15 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
 
   return {
     async tail(execution, subscriber) {
-      if (!tailed.has(execution) && tailed.size >= TAILS_MAX) return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
+      if (!tailed.has(execution) && tailed.size >= TAILS_MAX)
+        return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
       const found = await reads.get('command_executions', execution);
       return found === null ? refuse('not_found', 'Resource not found') : ok(read(found, subscriber));
     },
     *open() {
-      for (const [id, { node, command, status }] of tailed) if (status === 'pending' || status === 'sent') yield { execution: ExecutionId.parse(id), command, node, status };
+      for (const [id, { node, command, status }] of tailed)
+        if (status === 'pending' || status === 'sent')
+          yield { execution: ExecutionId.parse(id), command, node, status };
     },
     close() {
       unsubscribe?.();
@@ -116,24 +135,37 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
   };
 }
 
-async function* live(hub: TailHub, reader: TailReader, signal: AbortSignal): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
+async function* live(
+  hub: TailHub,
+  reader: TailReader,
+  signal: AbortSignal,
+): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
   while (!signal.aborted) {
     const news = reader.news();
     const piece = reader.take();
-    if (piece !== null) yield { id: String(reader.offset), data: { type: 'output', offset: piece.offset, text: piece.text } };
+    if (piece !== null)
+      yield { id: String(reader.offset), data: { type: 'output', offset: piece.offset, text: piece.text } };
     else if (hub.isOver()) return;
     else await news;
   }
 }
 
 /** The stored output, for one who reads only after the end. */
-function* stored(execution: ExecutionResource, from: number, complete: boolean): Generator<Tracked<TailMessage>, void, undefined> {
+function* stored(
+  execution: ExecutionResource,
+  from: number,
+  complete: boolean,
+): Generator<Tracked<TailMessage>, void, undefined> {
   if (!execution.output_truncated || from === 0) yield snapshot(execution, from);
   yield* rest(execution, from, complete);
 }
 
 /** What of the stored output a reader at `from` has not had, and the end. */
-function* rest(execution: ExecutionResource, from: number, complete: boolean): Generator<Tracked<TailMessage>, void, undefined> {
+function* rest(
+  execution: ExecutionResource,
+  from: number,
+  complete: boolean,
+): Generator<Tracked<TailMessage>, void, undefined> {
   const bytes = Buffer.from(execution.output ?? '');
   let at = from;
   // The middle of a long output is cut out when it is stored, so its places are not those of the live stream.
@@ -148,11 +180,22 @@ function* rest(execution: ExecutionResource, from: number, complete: boolean): G
     yield { id: String(to), data: { type: 'output', offset: at, text } };
     at = to;
   }
-  yield { id: String(at), data: { type: 'end', status: execution.status, exit_code: execution.exit_code, output_truncated: execution.output_truncated } };
+  yield {
+    id: String(at),
+    data: {
+      type: 'end',
+      status: execution.status,
+      exit_code: execution.exit_code,
+      output_truncated: execution.output_truncated,
+    },
+  };
 }
 
 function snapshot(execution: ExecutionResource, offset: number): Tracked<TailMessage> {
-  return { id: String(offset), data: { type: 'snapshot', offset, status: execution.status, exit_code: execution.exit_code } };
+  return {
+    id: String(offset),
+    data: { type: 'snapshot', offset, status: execution.status, exit_code: execution.exit_code },
+  };
 }
 
 /** The last place at or before `at` where no character is cut. */

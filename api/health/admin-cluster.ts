@@ -15,7 +15,10 @@ export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'i
       name: 'admins',
       async check() {
         const { total, silent } = await rows.admins(ADMIN_SILENT_MS_MIN, ADMIN_GONE_MS);
-        if (silent > 0) throw new HealthProblem(`${silent} of ${total} admins have not checked in for over ${ADMIN_SILENT_MS_MIN / 1_000} s`);
+        if (silent > 0)
+          throw new HealthProblem(
+            `${silent} of ${total} admins have not checked in for over ${ADMIN_SILENT_MS_MIN / 1_000} s`,
+          );
       },
     },
     {

@@ -29,9 +29,10 @@ export class HealthNote extends Error {
 /** Checks as one call. Whoever asks while they run shares the run, so that nobody multiplies the work by asking more often. Never rejects. */
 export function sharedChecks(checks: readonly HealthCheck[]): () => Promise<readonly SubsystemCheck[]> {
   let running: Promise<readonly SubsystemCheck[]> | null = null;
-  return () => running ??= runChecks(checks).finally(() => {
-    running = null;
-  });
+  return () =>
+    (running ??= runChecks(checks).finally(() => {
+      running = null;
+    }));
 }
 
 /** Runs them in parallel. Never rejects: of what is neither a HealthProblem nor a database that is away nothing is told but that it failed. */
@@ -46,7 +47,9 @@ export function retried(check: () => Promise<void>, triesMax: number, waitMs: nu
       await check();
     } catch (error) {
       if (triesLeft <= 1) throw error;
-      await new Promise<void>((resolve) => { setTimeout(resolve, waitMs).unref(); });
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, waitMs).unref();
+      });
       await attempt(triesLeft - 1);
     }
   };
@@ -55,7 +58,12 @@ export function retried(check: () => Promise<void>, triesMax: number, waitMs: nu
 
 async function run({ name, check }: HealthCheck): Promise<SubsystemCheck> {
   const startedMs = performance.now();
-  const result = (healthy: boolean, error: string | null): SubsystemCheck => ({ name, healthy, duration_ms: Math.round(performance.now() - startedMs), error });
+  const result = (healthy: boolean, error: string | null): SubsystemCheck => ({
+    name,
+    healthy,
+    duration_ms: Math.round(performance.now() - startedMs),
+    error,
+  });
   try {
     await within(check());
     return result(true, null);
@@ -74,7 +82,10 @@ function problemOf(error: unknown): string {
 
 async function within(work: Promise<void>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new HealthProblem(`it did not answer within ${CHECK_MS_MAX / 1_000} s`)), CHECK_MS_MAX);
+  const timer = setTimeout(
+    () => reject(new HealthProblem(`it did not answer within ${CHECK_MS_MAX / 1_000} s`)),
+    CHECK_MS_MAX,
+  );
   try {
     await Promise.race([work, late]);
   } finally {

@@ -31,8 +31,17 @@ export interface HealthPorts {
   /** Whoever coordinates networks. */
   readonly vpnManager: Pick<VpnManager, 'status'> | null;
   /** This admin's own membership in the networks of its clusters. `isHere`: it has one. The problem is one sentence without addresses. */
-  readonly vpnClient: { state(): { readonly isHere: boolean; readonly problem: string | null; /** What is left out, while all else works. */ readonly note: string | null } };
+  readonly vpnClient: {
+    state(): {
+      readonly isHere: boolean;
+      readonly problem: string | null;
+      /** What is left out, while all else works. */ readonly note: string | null;
+    };
+  };
   /** Whether each listens. */
   readonly proxies: (() => { readonly http: boolean; readonly socks5: boolean }) | null;
-  readonly broker: { isReached(): boolean; /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number> } | null;
+  readonly broker: {
+    isReached(): boolean;
+    /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number>;
+  } | null;
 }

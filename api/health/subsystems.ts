@@ -14,27 +14,45 @@ export const VPN_MANAGER_RETRY_MS = 500;
 const BACKLOG_COUNTED_MAX = 100_000;
 
 /** All of them, in a fixed order. */
-export function subsystems({ rows, peers, clock, leasesQuietMs, vpnManager, vpnClient, proxies, broker }: HealthPorts): readonly HealthCheck[] {
+export function subsystems({
+  rows,
+  peers,
+  clock,
+  leasesQuietMs,
+  vpnManager,
+  vpnClient,
+  proxies,
+  broker,
+}: HealthPorts): readonly HealthCheck[] {
   return [
     {
       name: 'database',
       async check() {
         await takesWrites(rows);
-        if (await rows.eventsLieBehind()) throw new HealthProblem('events are stored behind what was published: start this admin again');
+        if (await rows.eventsLieBehind())
+          throw new HealthProblem('events are stored behind what was published: start this admin again');
       },
     },
     {
       name: 'database_clock',
-      check: problemFree(() => (clock.isSkewed() ? `the clock of this machine is ${Math.round(Math.abs(clock.skewMs()) / 1_000)} s ${clock.skewMs() > 0 ? 'ahead of' : 'behind'} the database's: nothing is pruned until they agree` : null)),
+      check: problemFree(() =>
+        clock.isSkewed()
+          ? `the clock of this machine is ${Math.round(Math.abs(clock.skewMs()) / 1_000)} s ${clock.skewMs() > 0 ? 'ahead of' : 'behind'} the database's: nothing is pruned until they agree`
+          : null,
+      ),
     },
     {
       name: 'peer_membership',
       async check() {
         const ageMs = await rows.registrationAgeMs();
         if (ageMs === null) throw new HealthProblem('this admin is not registered: its peers do not know of it');
-        if (ageMs > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
+        if (ageMs > OWNERSHIP_QUIET_MS_MAX)
+          throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
         const { total, unheard } = await peers.unheard();
-        if (unheard > 0) throw new HealthProblem(`${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`);
+        if (unheard > 0)
+          throw new HealthProblem(
+            `${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`,
+          );
       },
     },
     {
@@ -47,10 +65,17 @@ export function subsystems({ rows, peers, clock, leasesQuietMs, vpnManager, vpnC
     },
     {
       name: 'vpn_manager',
-      check: vpnManager === null ? notHere('there is no VPN manager') : retried(async () => {
-        const problem = await vpnManager.status(AbortSignal.timeout(VPN_MANAGER_TRY_MS_MAX));
-        if (problem !== null) throw new HealthProblem(problem);
-      }, VPN_MANAGER_TRIES_MAX, VPN_MANAGER_RETRY_MS),
+      check:
+        vpnManager === null
+          ? notHere('there is no VPN manager')
+          : retried(
+              async () => {
+                const problem = await vpnManager.status(AbortSignal.timeout(VPN_MANAGER_TRY_MS_MAX));
+                if (problem !== null) throw new HealthProblem(problem);
+              },
+              VPN_MANAGER_TRIES_MAX,
+              VPN_MANAGER_RETRY_MS,
+            ),
     },
     {
       name: 'vpn_client',
@@ -64,25 +89,36 @@ export function subsystems({ rows, peers, clock, leasesQuietMs, vpnManager, vpnC
     },
     {
       name: 'proxy_servers',
-      check: proxies === null ? notHere('the proxies are switched off') : problemFree(() => {
-        const { http, socks5 } = proxies();
-        return http && socks5 ? null : `${http ? 'the SOCKS5 proxy does' : socks5 ? 'the HTTP proxy does' : 'the proxies do'} not listen`;
-      }),
+      check:
+        proxies === null
+          ? notHere('the proxies are switched off')
+          : problemFree(() => {
+              const { http, socks5 } = proxies();
+              return http && socks5
+                ? null
+                : `${http ? 'the SOCKS5 proxy does' : socks5 ? 'the HTTP proxy does' : 'the proxies do'} not listen`;
+            }),
     },
     {
       name: 'event_broker',
-      check: broker === null ? notHere('no event broker is configured') : async () => {
-        if (broker.isReached()) return;
-        const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
-        throw new HealthProblem(`the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`);
-      },
+      check:
+        broker === null
+          ? notHere('no event broker is configured')
+          : async () => {
+              if (broker.isReached()) return;
+              const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
+              throw new HealthProblem(
+                `the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
+              );
+            },
     },
   ];
 }
 
 /** Passes when the database answers and takes a write. */
 export async function takesWrites(rows: Pick<HealthPorts['rows'], 'write'>): Promise<void> {
-  if (!await rows.write()) throw new HealthProblem('it answers, and takes no writes: its disk is full, or it is read-only');
+  if (!(await rows.write()))
+    throw new HealthProblem('it answers, and takes no writes: its disk is full, or it is read-only');
 }
 
 function notHere(why: string): () => Promise<void> {

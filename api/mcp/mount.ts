@@ -37,27 +37,37 @@ export function mountMcp({ offersPublicTools }: McpOptions): Mount {
       if (refusal !== null) return sendRefusal(reply, refusal);
       const caller = callerOf(request, 'mcp');
       const admitted = gate.admit('api', caller);
-      if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized')) return sendRefusal(reply, admitted.refusal);
+      if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized'))
+        return sendRefusal(reply, admitted.refusal);
       const asking: Asking = { caller, offersPublicTools, shows: admitted.ok ? 'all' : 'public' };
       return answer(request, reply, asking);
     });
-    app.route({ method: ['GET', 'DELETE', 'PUT', 'PATCH'], url: MCP_PATH, handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS) });
+    app.route({
+      method: ['GET', 'DELETE', 'PUT', 'PATCH'],
+      url: MCP_PATH,
+      handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS),
+    });
     app.addHook('preClose', () => handler.close());
 
     async function answer(request: FastifyRequest, reply: FastifyReply, asking: Asking): Promise<void> {
       reply.hijack();
-      for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (value !== undefined) reply.raw.setHeader(name, value);
       const auth = { token: asking.caller.credential ?? '', clientId: 'mcp', scopes: [], extra: { asking } };
       await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
     }
   };
 }
 
-const NO_SESSIONS = refuse('method_not_allowed', 'MCP here has no sessions and no streams: POST only.', { method: ['must be POST'] }).refusal;
+const NO_SESSIONS = refuse('method_not_allowed', 'MCP here has no sessions and no streams: POST only.', {
+  method: ['must be POST'],
+}).refusal;
 
 /** Pages of other origins were refused before, as the protocol asks servers to do. */
 function refusalOf(request: FastifyRequest): Refusal | null {
-  if (typeof request.body !== 'object' || request.body === null) return refuse('bad_request', 'The body must be a JSON-RPC message.').refusal;
-  if (Array.isArray(request.body) && request.body.length > BATCH_MESSAGES_MAX) return refuse('bad_request', `At most ${BATCH_MESSAGES_MAX} messages in one body.`).refusal;
+  if (typeof request.body !== 'object' || request.body === null)
+    return refuse('bad_request', 'The body must be a JSON-RPC message.').refusal;
+  if (Array.isArray(request.body) && request.body.length > BATCH_MESSAGES_MAX)
+    return refuse('bad_request', `At most ${BATCH_MESSAGES_MAX} messages in one body.`).refusal;
   return null;
 }

@@ -19,7 +19,9 @@ const INSTRUCTIONS = [
 const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map(Object.entries(catalogue));
 
 /** Tools never change while the program runs, so they are described once. */
-const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = Object.values(catalogue).map((operation: AnyOperation) => ({ tool: toolOf(operation), isPublic: operation.scope === 'public' }));
+const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = Object.values(catalogue).map(
+  (operation: AnyOperation) => ({ tool: toolOf(operation), isPublic: operation.scope === 'public' }),
+);
 
 /** Who asks, and which tools are shown. */
 export interface Asking {
@@ -31,14 +33,24 @@ export interface Asking {
 
 /** A server for one request of this caller. Calls take the one path of all surfaces, which decides again. */
 export function createMcpServer(call: CallOperation, { caller, shows, offersPublicTools }: Asking): Server {
-  const server = new Server({ name: 'edge-fleet-control', version: CATALOGUE_VERSION }, {
-    capabilities: { tools: {} }, instructions: INSTRUCTIONS,
-    cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' }, 'server/discover': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
-  });
-  server.setRequestHandler('tools/list', () => ({ tools: TOOLS.flatMap(({ tool, isPublic }) => (isPublic ? offersPublicTools : shows === 'all') ? [tool] : []) }));
+  const server = new Server(
+    { name: 'edge-fleet-control', version: CATALOGUE_VERSION },
+    {
+      capabilities: { tools: {} },
+      instructions: INSTRUCTIONS,
+      cacheHints: {
+        'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' },
+        'server/discover': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' },
+      },
+    },
+  );
+  server.setRequestHandler('tools/list', () => ({
+    tools: TOOLS.flatMap(({ tool, isPublic }) => ((isPublic ? offersPublicTools : shows === 'all') ? [tool] : [])),
+  }));
   server.setRequestHandler('tools/call', async ({ params }) => {
     const operation = OPERATIONS.get(params.name);
-    if (operation === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list has all names.');
+    if (operation === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list has all names.');
     return toolResult(operation, await call(operation, params.arguments, caller), caller.requestId);
   });
   return server;

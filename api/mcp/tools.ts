@@ -32,7 +32,13 @@ export function toolResult(operation: AnyOperation, result: Result<unknown>, req
 function refused(refusal: Refusal, requestId: string): CallToolResult {
   const { code, message, details } = refusal;
   const retryAfterSeconds = retryAfterSecondsOf(refusal);
-  const error = { code, message, details: details ?? null, request_id: requestId, ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
+  const error = {
+    code,
+    message,
+    details: details ?? null,
+    request_id: requestId,
+    ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }),
+  };
   const text = `${code}: ${message}${details === undefined ? '' : ` ${JSON.stringify(details)}`}`;
   return { isError: true, content: [{ type: 'text', text }], structuredContent: { error } };
 }
@@ -40,13 +46,27 @@ function refused(refusal: Refusal, requestId: string): CallToolResult {
 /** Structured content is an object. Null for an operation that answers nothing. */
 function structuredOutput(operation: AnyOperation): JsonSchema | null {
   const row = outputSchema(operation);
-  if (operation.list) return { type: 'object', properties: { data: { type: 'array', items: row }, pagination: PAGINATION }, required: ['data', 'pagination'] };
+  if (operation.list)
+    return {
+      type: 'object',
+      properties: { data: { type: 'array', items: row }, pagination: PAGINATION },
+      required: ['data', 'pagination'],
+    };
   return row.type === 'object' ? row : null;
 }
 
 const nullablePage: JsonSchema = { anyOf: [{ type: 'integer' }, { type: 'null' }] };
 const PAGINATION: JsonSchema = {
   type: 'object',
-  properties: { page: { type: 'integer' }, page_size: { type: 'integer' }, total_count: { type: 'integer' }, total_pages: { type: 'integer' }, has_next: { type: 'boolean' }, has_prev: { type: 'boolean' }, next_page: nullablePage, prev_page: nullablePage },
+  properties: {
+    page: { type: 'integer' },
+    page_size: { type: 'integer' },
+    total_count: { type: 'integer' },
+    total_pages: { type: 'integer' },
+    has_next: { type: 'boolean' },
+    has_prev: { type: 'boolean' },
+    next_page: nullablePage,
+    prev_page: nullablePage,
+  },
   required: ['page', 'page_size', 'total_count', 'total_pages', 'has_next', 'has_prev', 'next_page', 'prev_page'],
 };

@@ -26,7 +26,13 @@ export function createAdminMetrics(sources: MetricSources): AdminMetrics {
 
   async function read(): Promise<Readings> {
     const counted = await inTime(totals());
-    return { version: sources.version, name: sources.name, totals: counted, live: sources.live(), requests: requests.all() };
+    return {
+      version: sources.version,
+      name: sources.name,
+      totals: counted,
+      live: sources.live(),
+      requests: requests.all(),
+    };
   }
 
   return {
@@ -39,7 +45,10 @@ export function createAdminMetrics(sources: MetricSources): AdminMetrics {
 /** Whoever asks while an answer is being made gets that one. */
 function shared<T>(make: () => Promise<T>): () => Promise<T> {
   let under: Promise<T> | null = null;
-  return () => (under ??= make().finally(() => { under = null; }));
+  return () =>
+    (under ??= make().finally(() => {
+      under = null;
+    }));
 }
 
 /** Null: it failed, or took too long. It is not begun again before it is over. */

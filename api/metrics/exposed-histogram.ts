@@ -37,7 +37,10 @@ export class Exposed {
   }
 }
 
-function linesOf(name: string, { labels: sharedLabels, value: { bounds, counts, sum, count } }: Sample<Histogram>): Line[] {
+function linesOf(
+  name: string,
+  { labels: sharedLabels, value: { bounds, counts, sum, count } }: Sample<Histogram>,
+): Line[] {
   let upTo = 0;
   const buckets = bounds.map((bound, index): Line => {
     upTo += counts[index] ?? 0;

@@ -31,80 +31,281 @@ interface Named<Value> {
 }
 
 /** A metric. Counters only rise while the process lives. */
-export type Family = (Named<number> & { readonly type: 'counter' | 'gauge' }) | (Named<Histogram> & { readonly type: 'histogram' });
+export type Family =
+  | (Named<number> & { readonly type: 'counter' | 'gauge' })
+  | (Named<Histogram> & { readonly type: 'histogram' });
 
 /** Before each name. */
 const PREFIX = 'edge_admin_';
 
 /** All of them, in the order in which they are written. */
 export const FAMILIES: readonly Family[] = [
-  gauge('info', 'Version and name of this admin; always 1.', ['version', 'name'], ({ version, name }) => [{ labels: { version, name }, value: 1 }]),
+  gauge('info', 'Version and name of this admin; always 1.', ['version', 'name'], ({ version, name }) => [
+    { labels: { version, name }, value: 1 },
+  ]),
   gauge('nodes', 'Nodes by status, in the whole database.', ['status'], ({ totals }) => by('status', totals?.nodes)),
   gauge('sessions', 'Live control sessions of agents here.', [], ({ live }) => one(live.sessions.open)),
   counter('sessions_opened_total', 'Control sessions that were opened.', [], ({ live }) => one(live.sessions.opened)),
-  counter('sessions_cut_total', 'Control sessions that were cut: they broke the contract, flooded, or did not read.', [], ({ live }) => one(live.sessions.cut)),
-  counter('frames_total', 'Frames of control sessions by type; invalid ones are no frames and ended their session.', ['direction', 'type'], ({ live: { sessions: { frames } } }) => [
-    ...by('type', frames.in, { direction: 'in' }), ...by('type', frames.out, { direction: 'out' }),
-  ]),
+  counter(
+    'sessions_cut_total',
+    'Control sessions that were cut: they broke the contract, flooded, or did not read.',
+    [],
+    ({ live }) => one(live.sessions.cut),
+  ),
+  counter(
+    'frames_total',
+    'Frames of control sessions by type; invalid ones are no frames and ended their session.',
+    ['direction', 'type'],
+    ({
+      live: {
+        sessions: { frames },
+      },
+    }) => [...by('type', frames.in, { direction: 'in' }), ...by('type', frames.out, { direction: 'out' })],
+  ),
   gauge('actors', 'Actors that live here.', ['kind'], ({ live }) => byKind(live, ({ count }) => count)),
-  gauge('mailbox_messages', 'Messages that wait in all mailboxes of a kind.', ['kind'], ({ live }) => byKind(live, ({ messages }) => messages)),
-  gauge('mailbox_messages_max', 'Messages that wait in the fullest mailbox of a kind.', ['kind'], ({ live }) => byKind(live, ({ messagesMax }) => messagesMax)),
-  counter('dead_letters_total', 'Messages that found no actor, or a full mailbox; whoever asked was told.', [], ({ live }) => one(live.deadLetters)),
-  counter('actor_crashes_total', 'Crashes of actors: bugs. Each was started again from its rows.', [], ({ live }) => one(live.crashes)),
-  counter('actor_escalations_total', 'Crashes after which an actor rests for a minute, because there were too many.', [], ({ live }) => one(live.escalations)),
-  histogram('commit_duration_seconds', 'How long transactions of actors took that were stored.', [], ({ live }) => one(live.commits.durations)),
+  gauge('mailbox_messages', 'Messages that wait in all mailboxes of a kind.', ['kind'], ({ live }) =>
+    byKind(live, ({ messages }) => messages),
+  ),
+  gauge('mailbox_messages_max', 'Messages that wait in the fullest mailbox of a kind.', ['kind'], ({ live }) =>
+    byKind(live, ({ messagesMax }) => messagesMax),
+  ),
+  counter(
+    'dead_letters_total',
+    'Messages that found no actor, or a full mailbox; whoever asked was told.',
+    [],
+    ({ live }) => one(live.deadLetters),
+  ),
+  counter('actor_crashes_total', 'Crashes of actors: bugs. Each was started again from its rows.', [], ({ live }) =>
+    one(live.crashes),
+  ),
+  counter(
+    'actor_escalations_total',
+    'Crashes after which an actor rests for a minute, because there were too many.',
+    [],
+    ({ live }) => one(live.escalations),
+  ),
+  histogram('commit_duration_seconds', 'How long transactions of actors took that were stored.', [], ({ live }) =>
+    one(live.commits.durations),
+  ),
   histogram('commit_changes', 'Changes in one transaction of actors.', [], ({ live }) => one(live.commits.sizes)),
   gauge('commits_waiting', 'Steps of actors that wait to be stored.', [], ({ live }) => one(live.commits.waiting)),
-  counter('commits_refused_total', 'Changes that a guard or a constraint refused: another change came first.', [], ({ live }) => one(live.commits.refused)),
-  counter('commits_failed_total', 'Transactions of actors that failed: the database was away, or another transaction stood in the way.', [], ({ live }) => one(live.commits.failed)),
-  gauge('events_backlog', 'Stored events that a channel has not taken yet, up to 100000, in the whole database.', ['channel'], ({ totals }) => [
-    ...one(totals?.webhooksBacklog, { channel: 'webhooks' }), ...one(totals?.brokerBacklog, { channel: 'broker' }),
-  ]),
-  gauge('executions', 'Open executions by status, in the whole database.', ['status'], ({ totals }) => by('status', totals?.executions)),
-  counter('executions_finished_total', 'Executions whose end was stored here, by what they came to.', ['status'], ({ live }) => by('status', live.ended)),
-  histogram('request_duration_seconds', 'How long requests took that were answered. Other surfaces than rest, trpc and mcp are told by the pattern of their route.', ['surface', 'operation', 'code'], ({ requests }) => (
-    requests.map(({ surface, operation, code, durations }) => ({ labels: { surface, operation, code }, value: durations }))
-  )),
-  gauge('database_connections', 'Connections of the pool to the database; waiting are those who want one.', ['state'], ({ live: { database: { busy, idle, waiting } } }) => by('state', { busy, idle, waiting })),
-  counter('proxy_connections_total', 'Connections that came to a proxy.', ['proxy'], ({ live: { proxies } }) => proxies === null ? [] : by('proxy', { http: proxies.http.connections, socks5: proxies.socks5.connections })),
-  counter('proxy_blocked_total', 'Clients of a proxy that were turned away, by reason.', ['proxy', 'reason'], ({ live: { proxies } }) => proxies === null ? [] : [
-    ...by('reason', proxies.http.blocked, { proxy: 'http' }), ...by('reason', proxies.socks5.blocked, { proxy: 'socks5' }),
-  ]),
-  counter('proxy_bytes_total', 'Bytes through the proxies; up is to the target.', ['direction'], ({ live: { proxies } }) => by('direction', proxies?.bytes)),
-  gauge('proxy_tunnels', 'Open connections of clients through the proxies to their targets.', [], ({ live: { proxies } }) => one(proxies?.open)),
-  counter('proxy_tunnels_closed_total', 'Connections through the proxies that ended, by reason.', ['reason'], ({ live: { proxies } }) => by('reason', proxies?.closed)),
-  counter('reach_total', 'Targets that clients of the proxies asked for: nodes (forward), or what is behind one (chain).', ['mode', 'outcome'], ({ live: { proxies } }) => proxies === null ? [] : [
-    ...by('outcome', proxies.reach.forward, { mode: 'forward' }), ...by('outcome', proxies.reach.chain, { mode: 'chain' }),
-  ]),
+  counter(
+    'commits_refused_total',
+    'Changes that a guard or a constraint refused: another change came first.',
+    [],
+    ({ live }) => one(live.commits.refused),
+  ),
+  counter(
+    'commits_failed_total',
+    'Transactions of actors that failed: the database was away, or another transaction stood in the way.',
+    [],
+    ({ live }) => one(live.commits.failed),
+  ),
+  gauge(
+    'events_backlog',
+    'Stored events that a channel has not taken yet, up to 100000, in the whole database.',
+    ['channel'],
+    ({ totals }) => [
+      ...one(totals?.webhooksBacklog, { channel: 'webhooks' }),
+      ...one(totals?.brokerBacklog, { channel: 'broker' }),
+    ],
+  ),
+  gauge('executions', 'Open executions by status, in the whole database.', ['status'], ({ totals }) =>
+    by('status', totals?.executions),
+  ),
+  counter(
+    'executions_finished_total',
+    'Executions whose end was stored here, by what they came to.',
+    ['status'],
+    ({ live }) => by('status', live.ended),
+  ),
+  histogram(
+    'request_duration_seconds',
+    'How long requests took that were answered. Other surfaces than rest, trpc and mcp are told by the pattern of their route.',
+    ['surface', 'operation', 'code'],
+    ({ requests }) =>
+      requests.map(({ surface, operation, code, durations }) => ({
+        labels: { surface, operation, code },
+        value: durations,
+      })),
+  ),
+  gauge(
+    'database_connections',
+    'Connections of the pool to the database; waiting are those who want one.',
+    ['state'],
+    ({
+      live: {
+        database: { busy, idle, waiting },
+      },
+    }) => by('state', { busy, idle, waiting }),
+  ),
+  counter('proxy_connections_total', 'Connections that came to a proxy.', ['proxy'], ({ live: { proxies } }) =>
+    proxies === null ? [] : by('proxy', { http: proxies.http.connections, socks5: proxies.socks5.connections }),
+  ),
+  counter(
+    'proxy_blocked_total',
+    'Clients of a proxy that were turned away, by reason.',
+    ['proxy', 'reason'],
+    ({ live: { proxies } }) =>
+      proxies === null
+        ? []
+        : [
+            ...by('reason', proxies.http.blocked, { proxy: 'http' }),
+            ...by('reason', proxies.socks5.blocked, { proxy: 'socks5' }),
+          ],
+  ),
+  counter(
+    'proxy_bytes_total',
+    'Bytes through the proxies; up is to the target.',
+    ['direction'],
+    ({ live: { proxies } }) => by('direction', proxies?.bytes),
+  ),
+  gauge(
+    'proxy_tunnels',
+    'Open connections of clients through the proxies to their targets.',
+    [],
+    ({ live: { proxies } }) => one(proxies?.open),
+  ),
+  counter(
+    'proxy_tunnels_closed_total',
+    'Connections through the proxies that ended, by reason.',
+    ['reason'],
+    ({ live: { proxies } }) => by('reason', proxies?.closed),
+  ),
+  counter(
+    'reach_total',
+    'Targets that clients of the proxies asked for: nodes (forward), or what is behind one (chain).',
+    ['mode', 'outcome'],
+    ({ live: { proxies } }) =>
+      proxies === null
+        ? []
+        : [
+            ...by('outcome', proxies.reach.forward, { mode: 'forward' }),
+            ...by('outcome', proxies.reach.chain, { mode: 'chain' }),
+          ],
+  ),
   gauge('tunnels', 'Open tunnels to nodes.', [], ({ live }) => one(live.tunnels.open)),
-  counter('tunnels_opened_total', 'Tunnels that nodes opened when they were asked to, by path: through the mesh, or to a URL of this admin.', ['path'], ({ live }) => by('path', live.tunnels.opened)),
-  gauge('mesh_networks', 'Networks of owned clusters that this admin has joined, and those left out for want of room. Absent where it is in none.', ['state'], ({ live: { mesh } }) => mesh === null ? [] : by('state', { joined: mesh.joined, left_out: mesh.leftOut })),
-  gauge('mesh_peers', 'Members of the networks that this admin has joined, by how packets go to them.', ['path'], ({ live: { mesh } }) => by('path', mesh?.peers)),
-  gauge('observer_ports', 'UDP ports on which this admin sees where members are, and those that it could not have or that are closed for a moment by a flood. Absent, as the rest of the observer, where it is switched off.', ['state'], ({ live: { observer } }) => observer === null ? [] : by('state', observer.ports)),
-  gauge('observer_members', 'Members that the observer sees now.', [], ({ live: { observer } }) => one(observer?.members)),
-  counter('observer_packets_total', 'Packets that came to the observer, by what became of them.', ['outcome'], ({ live: { observer } }) => by('outcome', observer?.packets)),
-  counter('observer_told_total', 'Times that the observer told where a member is.', [], ({ live: { observer } }) => one(observer?.told)),
-  counter('observer_shut_total', 'Times that a port of the observer was closed for some seconds, because it was flooded.', [], ({ live: { observer } }) => one(observer?.shut)),
-  gauge('relay_clients', 'Members that are connected to the relay of this admin. Absent, as the rest of the relay, where it has none.', [], ({ live: { relay } }) => one(relay?.clients)),
-  counter('relay_clients_opened_total', 'Connections to the relay that were admitted.', [], ({ live: { relay } }) => one(relay?.opened)),
-  counter('relay_refused_total', 'Connections to the relay that were not, by reason: no proof of a key in time, no room, a key of nobody, or nobody could say.', ['reason'], ({ live: { relay } }) => by('reason', relay?.refused)),
+  counter(
+    'tunnels_opened_total',
+    'Tunnels that nodes opened when they were asked to, by path: through the mesh, or to a URL of this admin.',
+    ['path'],
+    ({ live }) => by('path', live.tunnels.opened),
+  ),
+  gauge(
+    'mesh_networks',
+    'Networks of owned clusters that this admin has joined, and those left out for want of room. Absent where it is in none.',
+    ['state'],
+    ({ live: { mesh } }) => (mesh === null ? [] : by('state', { joined: mesh.joined, left_out: mesh.leftOut })),
+  ),
+  gauge(
+    'mesh_peers',
+    'Members of the networks that this admin has joined, by how packets go to them.',
+    ['path'],
+    ({ live: { mesh } }) => by('path', mesh?.peers),
+  ),
+  gauge(
+    'observer_ports',
+    'UDP ports on which this admin sees where members are, and those that it could not have or that are closed for a moment by a flood. Absent, as the rest of the observer, where it is switched off.',
+    ['state'],
+    ({ live: { observer } }) => (observer === null ? [] : by('state', observer.ports)),
+  ),
+  gauge('observer_members', 'Members that the observer sees now.', [], ({ live: { observer } }) =>
+    one(observer?.members),
+  ),
+  counter(
+    'observer_packets_total',
+    'Packets that came to the observer, by what became of them.',
+    ['outcome'],
+    ({ live: { observer } }) => by('outcome', observer?.packets),
+  ),
+  counter('observer_told_total', 'Times that the observer told where a member is.', [], ({ live: { observer } }) =>
+    one(observer?.told),
+  ),
+  counter(
+    'observer_shut_total',
+    'Times that a port of the observer was closed for some seconds, because it was flooded.',
+    [],
+    ({ live: { observer } }) => one(observer?.shut),
+  ),
+  gauge(
+    'relay_clients',
+    'Members that are connected to the relay of this admin. Absent, as the rest of the relay, where it has none.',
+    [],
+    ({ live: { relay } }) => one(relay?.clients),
+  ),
+  counter('relay_clients_opened_total', 'Connections to the relay that were admitted.', [], ({ live: { relay } }) =>
+    one(relay?.opened),
+  ),
+  counter(
+    'relay_refused_total',
+    'Connections to the relay that were not, by reason: no proof of a key in time, no room, a key of nobody, or nobody could say.',
+    ['reason'],
+    ({ live: { relay } }) => by('reason', relay?.refused),
+  ),
   counter('relay_packets_total', 'Packets that the relay handed on.', [], ({ live: { relay } }) => one(relay?.packets)),
-  counter('relay_bytes_total', 'Bytes of these packets, which are ciphertext.', [], ({ live: { relay } }) => one(relay?.bytes)),
-  counter('relay_dropped_total', 'Packets that the relay dropped, by reason: their destination is absent, shares no cluster with their source, or reads too slowly.', ['reason'], ({ live: { relay } }) => by('reason', relay?.dropped)),
-  counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) => by('outcome', live.sshLogins)),
-  counter('webhook_deliveries_total', 'Tries to deliver an event to a webhook, by the status or the failure that it came to.', ['outcome'], ({ live }) => by('outcome', live.webhookDeliveries)),
-  gauge('webhook_deliveries_pending', 'Deliveries to webhooks that are not finished, up to 100000, in the whole database.', [], ({ totals }) => one(totals?.deliveriesPending)),
-  counter('broker_events_total', 'Events that the broker confirmed, or that had become too old for it.', ['outcome'], ({ live: { broker } }) => broker === null ? [] : by('outcome', { published: broker.published, too_old: broker.tooOld })),
-  counter('broker_failures_total', 'Connections to the broker and batches for it that failed.', [], ({ live: { broker } }) => one(broker?.failures)),
-  gauge('broker_up', 'Whether the broker is reached. Absent where another admin publishes.', [], ({ live: { broker } }) => one(broker?.isUp)),
-  counter('trace_spans_total', 'Spans that a collector took, or that were dropped.', ['outcome'], ({ live: { traces } }) => traces === null ? [] : by('outcome', { exported: traces.exported, dropped: traces.dropped })),
-  counter('scrapes_total', 'Reads of the metrics of nodes, by what they came to.', ['source', 'outcome'], ({ live }) => (
-    Object.entries(live.scrapes).flatMap(([source, { outcomes }]) => by('outcome', outcomes, { source }))
-  )),
-  histogram('scrape_duration_seconds', 'How long reads of the metrics of nodes took.', ['source'], ({ live }) => Object.entries(live.scrapes).flatMap(([source, { durations }]) => one(durations, { source }))),
+  counter('relay_bytes_total', 'Bytes of these packets, which are ciphertext.', [], ({ live: { relay } }) =>
+    one(relay?.bytes),
+  ),
+  counter(
+    'relay_dropped_total',
+    'Packets that the relay dropped, by reason: their destination is absent, shares no cluster with their source, or reads too slowly.',
+    ['reason'],
+    ({ live: { relay } }) => by('reason', relay?.dropped),
+  ),
+  counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) =>
+    by('outcome', live.sshLogins),
+  ),
+  counter(
+    'webhook_deliveries_total',
+    'Tries to deliver an event to a webhook, by the status or the failure that it came to.',
+    ['outcome'],
+    ({ live }) => by('outcome', live.webhookDeliveries),
+  ),
+  gauge(
+    'webhook_deliveries_pending',
+    'Deliveries to webhooks that are not finished, up to 100000, in the whole database.',
+    [],
+    ({ totals }) => one(totals?.deliveriesPending),
+  ),
+  counter(
+    'broker_events_total',
+    'Events that the broker confirmed, or that had become too old for it.',
+    ['outcome'],
+    ({ live: { broker } }) =>
+      broker === null ? [] : by('outcome', { published: broker.published, too_old: broker.tooOld }),
+  ),
+  counter(
+    'broker_failures_total',
+    'Connections to the broker and batches for it that failed.',
+    [],
+    ({ live: { broker } }) => one(broker?.failures),
+  ),
+  gauge(
+    'broker_up',
+    'Whether the broker is reached. Absent where another admin publishes.',
+    [],
+    ({ live: { broker } }) => one(broker?.isUp),
+  ),
+  counter(
+    'trace_spans_total',
+    'Spans that a collector took, or that were dropped.',
+    ['outcome'],
+    ({ live: { traces } }) =>
+      traces === null ? [] : by('outcome', { exported: traces.exported, dropped: traces.dropped }),
+  ),
+  counter('scrapes_total', 'Reads of the metrics of nodes, by what they came to.', ['source', 'outcome'], ({ live }) =>
+    Object.entries(live.scrapes).flatMap(([source, { outcomes }]) => by('outcome', outcomes, { source })),
+  ),
+  histogram('scrape_duration_seconds', 'How long reads of the metrics of nodes took.', ['source'], ({ live }) =>
+    Object.entries(live.scrapes).flatMap(([source, { durations }]) => one(durations, { source })),
+  ),
   gauge('owned_clusters', 'Clusters that this admin owns.', [], ({ live }) => one(live.ownership.clusters)),
-  gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) => one(live.ownership.leaseAgeMs / 1_000)),
-  gauge('degraded', 'Whether there are more nodes than the admins together have room for.', [], ({ live }) => one(live.ownership.isDegraded)),
+  gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) =>
+    one(live.ownership.leaseAgeMs / 1_000),
+  ),
+  gauge('degraded', 'Whether there are more nodes than the admins together have room for.', [], ({ live }) =>
+    one(live.ownership.isDegraded),
+  ),
 ];
 
 type Read<Value> = Named<Value>['read'];
@@ -123,7 +324,10 @@ function histogram(name: string, help: string, labels: readonly string[], read: 
 
 function one(value: number | boolean | null | undefined, labels?: Labels): readonly Sample<number>[];
 function one(value: Histogram, labels?: Labels): readonly Sample<Histogram>[];
-function one(value: number | boolean | Histogram | null | undefined, labels: Labels = {}): readonly Sample<number | Histogram>[] {
+function one(
+  value: number | boolean | Histogram | null | undefined,
+  labels: Labels = {},
+): readonly Sample<number | Histogram>[] {
   if (value === null || value === undefined) return [];
   return [{ labels, value: typeof value === 'boolean' ? Number(value) : value }];
 }
@@ -132,6 +336,9 @@ function by(label: string, counts: Counts | null | undefined, labels: Labels = {
   return Object.entries(counts ?? {}).map(([word, value]) => ({ labels: { ...labels, [label]: word }, value }));
 }
 
-function byKind({ actors }: LiveReadings, read: (of: LiveReadings['actors'][keyof LiveReadings['actors']]) => number): readonly Sample<number>[] {
+function byKind(
+  { actors }: LiveReadings,
+  read: (of: LiveReadings['actors'][keyof LiveReadings['actors']]) => number,
+): readonly Sample<number>[] {
   return Object.entries(actors).map(([kind, of]) => ({ labels: { kind }, value: read(of) }));
 }

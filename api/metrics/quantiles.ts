@@ -17,7 +17,7 @@ export function quantileOf({ bounds, counts, count }: Histogram, share: number):
   for (const [index, bound] of bounds.entries()) {
     const inside = counts[index] ?? 0;
     if (below + inside >= rank && inside > 0) {
-      const from = index === 0 ? 0 : bounds[index - 1] ?? 0;
+      const from = index === 0 ? 0 : (bounds[index - 1] ?? 0);
       return from + (bound - from) * Math.max(0, (rank - below) / inside);
     }
     below += inside;

@@ -11,58 +11,142 @@ import type { Counts, LiveReadings, ProxyReadings } from './sources.ts';
 export type AdminMetricsResource = z.output<typeof AdminMetricsView>;
 
 /** The object. `ofProcess` are the metrics of prom-client by name. */
-export function describe({ name, version, live, totals, requests }: Readings, ofProcess: Readonly<Record<string, number>>, nowMs: number): AdminMetricsResource {
+export function describe(
+  { name, version, live, totals, requests }: Readings,
+  ofProcess: Readonly<Record<string, number>>,
+  nowMs: number,
+): AdminMetricsResource {
   const { sessions, commits, ended, database, tunnels, mesh, observer, relay, broker, ownership } = live;
   const process = (metric: string): number | null => ofProcess[metric] ?? null;
   const startedSeconds = process('process_start_time_seconds');
   return {
-    name, version, timestamp: new Date(nowMs).toISOString(),
+    name,
+    version,
+    timestamp: new Date(nowMs).toISOString(),
     process: {
       uptime_seconds: startedSeconds === null ? null : Math.max(0, nowMs / 1_000 - startedSeconds),
-      cpu_seconds_total: process('process_cpu_seconds_total'), open_files: process('process_open_fds'), open_files_max: process('process_max_fds'),
+      cpu_seconds_total: process('process_cpu_seconds_total'),
+      open_files: process('process_open_fds'),
+      open_files_max: process('process_max_fds'),
     },
     event_loop: {
-      lag_mean_seconds: process('nodejs_eventloop_lag_mean_seconds'), lag_p50_seconds: process('nodejs_eventloop_lag_p50_seconds'),
-      lag_p99_seconds: process('nodejs_eventloop_lag_p99_seconds'), lag_max_seconds: process('nodejs_eventloop_lag_max_seconds'),
+      lag_mean_seconds: process('nodejs_eventloop_lag_mean_seconds'),
+      lag_p50_seconds: process('nodejs_eventloop_lag_p50_seconds'),
+      lag_p99_seconds: process('nodejs_eventloop_lag_p99_seconds'),
+      lag_max_seconds: process('nodejs_eventloop_lag_max_seconds'),
     },
     memory: {
-      resident_bytes: process('process_resident_memory_bytes'), heap_used_bytes: process('nodejs_heap_size_used_bytes'),
-      heap_total_bytes: process('nodejs_heap_size_total_bytes'), external_bytes: process('nodejs_external_memory_bytes'),
+      resident_bytes: process('process_resident_memory_bytes'),
+      heap_used_bytes: process('nodejs_heap_size_used_bytes'),
+      heap_total_bytes: process('nodejs_heap_size_total_bytes'),
+      external_bytes: process('nodejs_external_memory_bytes'),
     },
     actors: {
-      node: actorsOf(live.actors.node), cluster: actorsOf(live.actors.cluster), command: actorsOf(live.actors.command), webhook: actorsOf(live.actors.webhook),
-      dead_letters_total: live.deadLetters, crashes_total: live.crashes, escalations_total: live.escalations,
+      node: actorsOf(live.actors.node),
+      cluster: actorsOf(live.actors.cluster),
+      command: actorsOf(live.actors.command),
+      webhook: actorsOf(live.actors.webhook),
+      dead_letters_total: live.deadLetters,
+      crashes_total: live.crashes,
+      escalations_total: live.escalations,
     },
     commits: {
-      waiting: commits.waiting, batches_total: commits.sizes.count, changes_total: commits.sizes.sum, refused_total: commits.refused, failed_total: commits.failed,
-      changes_mean: meanOf(commits.sizes), ...durationsOf(commits.durations),
+      waiting: commits.waiting,
+      batches_total: commits.sizes.count,
+      changes_total: commits.sizes.sum,
+      refused_total: commits.refused,
+      failed_total: commits.failed,
+      changes_mean: meanOf(commits.sizes),
+      ...durationsOf(commits.durations),
     },
     events: { webhooks_backlog: totals?.webhooksBacklog ?? null, broker_backlog: totals?.brokerBacklog ?? null },
     sessions: {
-      open: sessions.open, opened_total: sessions.opened, cut_total: sessions.cut,
-      frames_in_total: sum(sessions.frames.in), frames_out_total: sum(sessions.frames.out), frames_in_by_type: { ...sessions.frames.in }, frames_out_by_type: { ...sessions.frames.out },
+      open: sessions.open,
+      opened_total: sessions.opened,
+      cut_total: sessions.cut,
+      frames_in_total: sum(sessions.frames.in),
+      frames_out_total: sum(sessions.frames.out),
+      frames_in_by_type: { ...sessions.frames.in },
+      frames_out_by_type: { ...sessions.frames.out },
     },
     executions: {
-      pending: totals?.executions?.pending ?? null, sent: totals?.executions?.sent ?? null,
-      completed_total: ended.completed, cancelled_total: ended.cancelled, expired_total: ended.expired, dropped_total: ended.dropped,
+      pending: totals?.executions?.pending ?? null,
+      sent: totals?.executions?.sent ?? null,
+      completed_total: ended.completed,
+      cancelled_total: ended.cancelled,
+      expired_total: ended.expired,
+      dropped_total: ended.dropped,
     },
-    nodes: { healthy: totals?.nodes?.healthy ?? null, unhealthy: totals?.nodes?.unhealthy ?? null, unreachable: totals?.nodes?.unreachable ?? null },
+    nodes: {
+      healthy: totals?.nodes?.healthy ?? null,
+      unhealthy: totals?.nodes?.unhealthy ?? null,
+      unreachable: totals?.nodes?.unreachable ?? null,
+    },
     requests: requestsOf(requests),
-    database: { available: totals !== null, connections_busy: database.busy, connections_idle: database.idle, connections_waiting: database.waiting },
+    database: {
+      available: totals !== null,
+      connections_busy: database.busy,
+      connections_idle: database.idle,
+      connections_waiting: database.waiting,
+    },
     tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
-    mesh: mesh === null ? null : { networks_joined: mesh.joined, networks_left_out: mesh.leftOut, peers_by_path: { ...mesh.peers } },
-    observer: observer === null ? null : { ports_by_state: { ...observer.ports }, members: observer.members, packets_by_outcome: { ...observer.packets }, told_total: observer.told, shut_total: observer.shut },
-    relay: relay === null ? null : { clients: relay.clients, opened_total: relay.opened, refused_by_reason: { ...relay.refused }, packets_total: relay.packets, bytes_total: relay.bytes, dropped_by_reason: { ...relay.dropped } },
+    mesh:
+      mesh === null
+        ? null
+        : { networks_joined: mesh.joined, networks_left_out: mesh.leftOut, peers_by_path: { ...mesh.peers } },
+    observer:
+      observer === null
+        ? null
+        : {
+            ports_by_state: { ...observer.ports },
+            members: observer.members,
+            packets_by_outcome: { ...observer.packets },
+            told_total: observer.told,
+            shut_total: observer.shut,
+          },
+    relay:
+      relay === null
+        ? null
+        : {
+            clients: relay.clients,
+            opened_total: relay.opened,
+            refused_by_reason: { ...relay.refused },
+            packets_total: relay.packets,
+            bytes_total: relay.bytes,
+            dropped_by_reason: { ...relay.dropped },
+          },
     proxies: live.proxies === null ? null : proxiesOf(live.proxies),
     ssh: { logins_total: sum(live.sshLogins), logins_by_outcome: { ...live.sshLogins } },
-    webhooks: { deliveries_pending: totals?.deliveriesPending ?? null, tries_total: sum(live.webhookDeliveries), tries_by_outcome: { ...live.webhookDeliveries } },
-    broker: broker === null ? null : { up: broker.isUp, published_total: broker.published, too_old_total: broker.tooOld, failures_total: broker.failures },
-    scrapes: Object.fromEntries(METRICS_SOURCES.map((source) => [source, scrapesOf(live.scrapes[source])])) as AdminMetricsResource['scrapes'],
-    ownership: { clusters: ownership.clusters, lease_age_seconds: ownership.leaseAgeMs / 1_000, degraded: ownership.isDegraded },
+    webhooks: {
+      deliveries_pending: totals?.deliveriesPending ?? null,
+      tries_total: sum(live.webhookDeliveries),
+      tries_by_outcome: { ...live.webhookDeliveries },
+    },
+    broker:
+      broker === null
+        ? null
+        : {
+            up: broker.isUp,
+            published_total: broker.published,
+            too_old_total: broker.tooOld,
+            failures_total: broker.failures,
+          },
+    scrapes: Object.fromEntries(
+      METRICS_SOURCES.map((source) => [source, scrapesOf(live.scrapes[source])]),
+    ) as AdminMetricsResource['scrapes'],
+    ownership: {
+      clusters: ownership.clusters,
+      lease_age_seconds: ownership.leaseAgeMs / 1_000,
+      degraded: ownership.isDegraded,
+    },
   };
 }
 
-function actorsOf({ count, messages, messagesMax }: LiveReadings['actors']['node']): AdminMetricsResource['actors']['node'] {
+function actorsOf({
+  count,
+  messages,
+  messagesMax,
+}: LiveReadings['actors']['node']): AdminMetricsResource['actors']['node'] {
   return { count, mailbox_messages: messages, mailbox_messages_max: messagesMax };
 }
 
@@ -70,15 +154,38 @@ function requestsOf(requests: Readings['requests']): AdminMetricsResource['reque
   return {
     total: requests.reduce((total, { durations }) => total + durations.count, 0),
     errors_total: requests.reduce((total, { code, durations }) => total + (code === '5xx' ? durations.count : 0), 0),
-    by_operation: requests.map(({ surface, operation, code, durations }) => ({ surface, operation, code, count: durations.count, ...durationsOf(durations) })),
+    by_operation: requests.map(({ surface, operation, code, durations }) => ({
+      surface,
+      operation,
+      code,
+      count: durations.count,
+      ...durationsOf(durations),
+    })),
   };
 }
 
-function proxiesOf({ http, socks5, bytes, open, closed, reach }: ProxyReadings): NonNullable<AdminMetricsResource['proxies']> {
-  const one = ({ connections, blocked }: ProxyReadings['http']) => ({ connections_total: connections, blocked_total: sum(blocked), blocked_by_reason: { ...blocked } });
+function proxiesOf({
+  http,
+  socks5,
+  bytes,
+  open,
+  closed,
+  reach,
+}: ProxyReadings): NonNullable<AdminMetricsResource['proxies']> {
+  const one = ({ connections, blocked }: ProxyReadings['http']) => ({
+    connections_total: connections,
+    blocked_total: sum(blocked),
+    blocked_by_reason: { ...blocked },
+  });
   return {
-    http: one(http), socks5: one(socks5), bytes_up_total: bytes.up, bytes_down_total: bytes.down,
-    tunnels_open: open, tunnels_closed_by_reason: { ...closed }, reach_forward_by_outcome: { ...reach.forward }, reach_chain_by_outcome: { ...reach.chain },
+    http: one(http),
+    socks5: one(socks5),
+    bytes_up_total: bytes.up,
+    bytes_down_total: bytes.down,
+    tunnels_open: open,
+    tunnels_closed_by_reason: { ...closed },
+    reach_forward_by_outcome: { ...reach.forward },
+    reach_chain_by_outcome: { ...reach.chain },
   };
 }
 
@@ -86,7 +193,10 @@ function scrapesOf({ outcomes, durations }: LiveReadings['scrapes']['host']): Ad
   return { by_outcome: { ...outcomes }, ...durationsOf(durations) };
 }
 
-function durationsOf(durations: Histogram): { readonly duration_mean_seconds: number | null; readonly duration_p99_seconds: number | null } {
+function durationsOf(durations: Histogram): {
+  readonly duration_mean_seconds: number | null;
+  readonly duration_p99_seconds: number | null;
+} {
   return { duration_mean_seconds: meanOf(durations), duration_p99_seconds: quantileOf(durations, 0.99) };
 }
 

@@ -20,14 +20,27 @@ export interface MetricSources {
 
 /** What this process knows by itself. Counts are since its start. */
 export interface LiveReadings {
-  readonly sessions: { readonly open: number; readonly opened: number; readonly cut: number; readonly frames: { readonly in: Counts; readonly out: Counts } };
+  readonly sessions: {
+    readonly open: number;
+    readonly opened: number;
+    readonly cut: number;
+    readonly frames: { readonly in: Counts; readonly out: Counts };
+  };
   /** Those that live here; `messages` wait in all mailboxes of a kind, `messagesMax` in the fullest. */
-  readonly actors: Readonly<Record<ActorKind, { readonly count: number; readonly messages: number; readonly messagesMax: number }>>;
+  readonly actors: Readonly<
+    Record<ActorKind, { readonly count: number; readonly messages: number; readonly messagesMax: number }>
+  >;
   readonly deadLetters: number;
   readonly crashes: number;
   readonly escalations: number;
   /** Durations in s, sizes in changes. */
-  readonly commits: { readonly durations: Histogram; readonly sizes: Histogram; readonly waiting: number; readonly refused: number; readonly failed: number };
+  readonly commits: {
+    readonly durations: Histogram;
+    readonly sizes: Histogram;
+    readonly waiting: number;
+    readonly refused: number;
+    readonly failed: number;
+  };
   readonly ended: Readonly<Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>>;
   readonly database: { readonly busy: number; readonly idle: number; readonly waiting: number };
   /** Opened by path. */

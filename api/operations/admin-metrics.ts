@@ -8,7 +8,8 @@ export const get_admin_metrics = operation({
   name: 'get_admin_metrics',
   kind: 'query',
   scope: 'metrics',
-  summary: 'Get what the admin that answers is doing: event loop, memory, actors, commits, events, sessions, requests, database, proxies and more.',
+  summary:
+    'Get what the admin that answers is doing: event loop, memory, actors, commits, events, sessions, requests, database, proxies and more.',
   rest: { method: 'GET', path: '/admins/me/metrics', status: 200 },
   input: nothing,
   output: AdminMetricsView,

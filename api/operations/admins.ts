@@ -3,7 +3,14 @@ import { ok } from '../../actors/refusal.ts';
 import { nothing } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
-import { AdminClusterView, AdminView, EdgeClustersView, HealthView, MyAdminClusterView, OrphanedClustersView } from '../views/admin.ts';
+import {
+  AdminClusterView,
+  AdminView,
+  EdgeClustersView,
+  HealthView,
+  MyAdminClusterView,
+  OrphanedClustersView,
+} from '../views/admin.ts';
 
 export const get_admin = operation({
   name: 'get_admin',
@@ -23,7 +30,8 @@ export const get_my_admin_cluster = operation({
   input: nothing,
   output: MyAdminClusterView,
   // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what would make it worse.
-  handle: async (_input, { ports }) => ok({ ...await ports.adminTopology.mine(), degraded: ports.isDegraded() || ports.orphans().length > 0 }),
+  handle: async (_input, { ports }) =>
+    ok({ ...(await ports.adminTopology.mine()), degraded: ports.isDegraded() || ports.orphans().length > 0 }),
 });
 
 export const list_admin_clusters = operation({
@@ -54,11 +62,13 @@ export const list_edge_clusters = operation({
 export const list_orphaned_clusters = operation({
   name: 'list_orphaned_clusters',
   kind: 'query',
-  summary: 'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for every cluster.',
+  summary:
+    'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for every cluster.',
   rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
   input: nothing,
   output: OrphanedClustersView,
-  handle: async (_input, { ports }) => ok(ports.orphans().length === 0 ? {} : await ports.adminTopology.ownerless(ports.orphans())),
+  handle: async (_input, { ports }) =>
+    ok(ports.orphans().length === 0 ? {} : await ports.adminTopology.ownerless(ports.orphans())),
 });
 
 export const check_admin_health = operation({

@@ -21,7 +21,13 @@ export const create_alias = operation({
   output: AliasView,
   handle: ({ node_id, name }, call) => {
     const id = call.ports.newId();
-    return askNode<AliasResource>(node_id, call, (asker) => ({ type: 'create-alias', asker, id, name, idempotency: call.idempotency }));
+    return askNode<AliasResource>(node_id, call, (asker) => ({
+      type: 'create-alias',
+      asker,
+      id,
+      name,
+      idempotency: call.idempotency,
+    }));
   },
 });
 
@@ -55,6 +61,8 @@ export const delete_alias = operation({
   output: z.null(),
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.aliasNode(id);
-    return node === null ? refuse('not_found', NOT_FOUND) : askNode<null>(node, call, (asker) => ({ type: 'delete-alias', asker, id }));
+    return node === null
+      ? refuse('not_found', NOT_FOUND)
+      : askNode<null>(node, call, (asker) => ({ type: 'delete-alias', asker, id }));
   },
 });

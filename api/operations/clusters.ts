@@ -51,14 +51,32 @@ async function createCluster(input: NewCluster, call: Call, attemptsLeft: number
   const free = isGenerated ? await ports.reads.freeRanges() : null;
   const ipv4Range = input.ipv4_range ?? free?.ipv4Range;
   const ipv6Range = input.ipv6_range ?? free?.ipv6Range;
-  if (ipv4Range === undefined || ipv6Range === undefined) return refuse('conflict', 'No address range is free for another cluster. Give one, or widen the configured ranges.');
+  if (ipv4Range === undefined || ipv6Range === undefined)
+    return refuse(
+      'conflict',
+      'No address range is free for another cluster. Give one, or widen the configured ranges.',
+    );
 
   const id = ClusterId.parse(ports.newId());
   const created = await ports.ask<ClusterResource>((asker) => ({
     to: { kind: 'cluster', id },
-    message: { type: 'create', asker, id, name: input.name, ipv4Range, ipv6Range, nodeLimit: input.node_limit ?? null, idempotency },
+    message: {
+      type: 'create',
+      asker,
+      id,
+      name: input.name,
+      ipv4Range,
+      ipv6Range,
+      nodeLimit: input.node_limit ?? null,
+      idempotency,
+    },
   }));
-  const lostRange = isGenerated && !created.ok && created.refusal.code === 'conflict' && attemptsLeft > 1 && await ports.reads.clusterId(input.name) === null;
+  const lostRange =
+    isGenerated &&
+    !created.ok &&
+    created.refusal.code === 'conflict' &&
+    attemptsLeft > 1 &&
+    (await ports.reads.clusterId(input.name)) === null;
   return lostRange ? createCluster(input, call, attemptsLeft - 1) : created;
 }
 
@@ -92,7 +110,8 @@ export const update_cluster = operation({
   conflicts: true,
   input: z.strictObject({ name: ClusterName, node_limit: NodeLimit }),
   output: ClusterView,
-  handle: ({ name, node_limit }, call) => askCluster<ClusterResource>(name, call, (asker) => ({ type: 'limit', asker, nodeLimit: node_limit })),
+  handle: ({ name, node_limit }, call) =>
+    askCluster<ClusterResource>(name, call, (asker) => ({ type: 'limit', asker, nodeLimit: node_limit })),
 });
 
 export const delete_cluster = operation({
@@ -107,11 +126,12 @@ export const delete_cluster = operation({
   handle: ({ name }, call) => askCluster<null>(name, call, (asker) => ({ type: 'delete', asker })),
 });
 
-
-
-
 /** Asks the cluster of this name; `not_found` when there is none. */
-export async function askCluster<T>(name: string, { ports }: Call, build: (asker: Asker) => ClusterMessage): Promise<Result<T>> {
+export async function askCluster<T>(
+  name: string,
+  { ports }: Call,
+  build: (asker: Asker) => ClusterMessage,
+): Promise<Result<T>> {
   const id = await ports.reads.clusterId(name);
   if (id === null) return refuse('not_found', NOT_FOUND);
   return ports.ask<T>((asker) => ({ to: { kind: 'cluster', id }, message: build(asker) }));

@@ -33,8 +33,14 @@ export const get_command_execution = operation({
 export const cancel_command_execution = operation({
   name: 'cancel_command_execution',
   kind: 'mutation',
-  summary: 'Cancel an execution. One that the agent has is cancelled once the agent confirms that its processes are gone; until then the answer is 202.',
-  rest: { method: 'POST', path: '/command_executions/:id/cancel', status: 200, acceptedWhen: ({ status }) => !isTerminal(status) },
+  summary:
+    'Cancel an execution. One that the agent has is cancelled once the agent confirms that its processes are gone; until then the answer is 202.',
+  rest: {
+    method: 'POST',
+    path: '/command_executions/:id/cancel',
+    status: 200,
+    acceptedWhen: ({ status }) => !isTerminal(status),
+  },
   conflicts: true,
   hints: { destructive: true, idempotent: false },
   input: z.strictObject({ id: ExecutionIdInput }),

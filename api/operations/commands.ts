@@ -16,29 +16,48 @@ import { CommandView } from '../views/command.ts';
 export const create_command = operation({
   name: 'create_command',
   kind: 'mutation',
-  summary: 'Run a shell script on nodes: one execution for every node that the targeting reaches now. Answers once all are stored.',
+  summary:
+    'Run a shell script on nodes: one execution for every node that the targeting reaches now. Answers once all are stored.',
   rest: { method: 'POST', path: '/commands', status: 201 },
   hints: { destructive: true, idempotent: false, openWorld: true },
   creates: true,
   input: z.strictObject({
-    command_text: storableText(COMMAND_TEXT_BYTES_MAX).min(1)
-      .refine((text) => Buffer.byteLength(text) <= COMMAND_TEXT_BYTES_MAX, `must be at most ${COMMAND_TEXT_BYTES_MAX} bytes`)
+    command_text: storableText(COMMAND_TEXT_BYTES_MAX)
+      .min(1)
+      .refine(
+        (text) => Buffer.byteLength(text) <= COMMAND_TEXT_BYTES_MAX,
+        `must be at most ${COMMAND_TEXT_BYTES_MAX} bytes`,
+      )
       .describe('The script, run by /bin/sh or the interpreter of its #! line.'),
     targeting: targetingInput,
     timeout: positiveInteger.nullish().describe('ms; null: none.'),
-    expired_at: instantMs.nullish().describe('Executions that have not started by then never do. Must be in the future.'),
+    expired_at: instantMs
+      .nullish()
+      .describe('Executions that have not started by then never do. Must be in the future.'),
   }),
   output: CommandView,
   handle: async (input, { ports, trace, idempotency }) => {
     const nowMs = ports.clock.nowMs();
     const expiredAtMs = input.expired_at ?? null;
-    if (expiredAtMs !== null && expiredAtMs <= nowMs) return refuse('validation_failed', 'Validation failed', { expired_at: ['must be in the future'] });
+    if (expiredAtMs !== null && expiredAtMs <= nowMs)
+      return refuse('validation_failed', 'Validation failed', { expired_at: ['must be in the future'] });
 
     const targets = await ports.reads.targets(input.targeting);
     const id = ports.newId() as CommandId;
     const executionIds = targets.map(() => ports.newId() as ExecutionId);
-    const command = { id, text: input.command_text, targeting: input.targeting, timeoutMs: input.timeout ?? null, expiredAtMs, insertedAtMs: nowMs, ...(trace !== null && { trace }) };
-    return ports.ask<CommandResource>((asker) => ({ to: { kind: 'command', id }, message: { type: 'create', asker, command, targets, executionIds, idempotency } }));
+    const command = {
+      id,
+      text: input.command_text,
+      targeting: input.targeting,
+      timeoutMs: input.timeout ?? null,
+      expiredAtMs,
+      insertedAtMs: nowMs,
+      ...(trace !== null && { trace }),
+    };
+    return ports.ask<CommandResource>((asker) => ({
+      to: { kind: 'command', id },
+      message: { type: 'create', asker, command, targets, executionIds, idempotency },
+    }));
   },
 });
 

@@ -33,7 +33,8 @@ export const create_enrollment_key = operation({
   name: 'create_enrollment_key',
   kind: 'mutation',
   needsCapacity: true,
-  summary: 'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster name default means the configured default cluster.',
+  summary:
+    'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster name default means the configured default cluster.',
   rest: { method: 'POST', path: '/clusters/:cluster_name/enrollment_keys', status: 201 },
   creates: true,
   input: z.strictObject({ cluster_name: ClusterName, ...body }),
@@ -42,11 +43,15 @@ export const create_enrollment_key = operation({
     const name = input.cluster_name === RESERVED_NAME ? call.ports.settings.defaultClusterName : input.cluster_name;
     const cluster = name === null ? null : await call.ports.reads.clusterId(name);
     if (name === null || cluster === null) return refuse('not_found', NOT_FOUND);
-    return createKey({ id: cluster, name }, {
-      name: input.name ?? null,
-      expiredAtMs: input.expired_at ?? null,
-      usesRemaining: input.uses_remaining === undefined ? 1 : input.uses_remaining,
-    }, call);
+    return createKey(
+      { id: cluster, name },
+      {
+        name: input.name ?? null,
+        expiredAtMs: input.expired_at ?? null,
+        usesRemaining: input.uses_remaining === undefined ? 1 : input.uses_remaining,
+      },
+      call,
+    );
   },
 });
 
@@ -55,7 +60,8 @@ export const create_public_enrollment_key = operation({
   kind: 'mutation',
   needsCapacity: true,
   scope: 'public',
-  summary: 'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
+  summary:
+    'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
   fromOneAddressPerMinuteMax: PUBLIC_KEYS_PER_MINUTE_MAX,
   mayBeForbidden: true,
@@ -66,10 +72,15 @@ export const create_public_enrollment_key = operation({
   handle: async (_input, call) => {
     const { settings, clock, reads } = call.ports;
     const name = settings.defaultClusterName;
-    if (!settings.publicEnrollmentKeyEnabled || name === null) return refuse('forbidden', 'Public enrolment keys are not enabled here.');
+    if (!settings.publicEnrollmentKeyEnabled || name === null)
+      return refuse('forbidden', 'Public enrolment keys are not enabled here.');
     const cluster = await reads.clusterId(name);
     if (cluster === null) return refuse('not_found', NOT_FOUND);
-    return createKey({ id: cluster, name }, { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1, isPublic: true }, call);
+    return createKey(
+      { id: cluster, name },
+      { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1, isPublic: true },
+      call,
+    );
   },
 });
 
@@ -109,7 +120,15 @@ export const update_enrollment_key = operation({
     if (name === undefined && expired_at === undefined && uses_remaining === undefined) return ok(resource);
     return ports.ask<EnrollmentKeyResource>((asker) => ({
       to: { kind: 'cluster', id: key.cluster },
-      message: { type: 'update-key', asker, key, blob: resource.key, name, expiredAtMs: expired_at, usesRemaining: uses_remaining },
+      message: {
+        type: 'update-key',
+        asker,
+        key,
+        blob: resource.key,
+        name,
+        expiredAtMs: expired_at,
+        usesRemaining: uses_remaining,
+      },
     }));
   },
 });
@@ -125,7 +144,10 @@ export const delete_enrollment_key = operation({
   handle: async ({ id }, { ports }) => {
     const key = await ports.reads.enrollmentKey(id);
     if (key === null) return refuse('not_found', NOT_FOUND);
-    return ports.ask<null>((asker) => ({ to: { kind: 'cluster', id: key.cluster }, message: { type: 'delete-key', asker, id } }));
+    return ports.ask<null>((asker) => ({
+      to: { kind: 'cluster', id: key.cluster },
+      message: { type: 'delete-key', asker, id },
+    }));
   },
 });
 
@@ -137,12 +159,25 @@ interface NewKey {
 }
 
 /** The nonce is the secret: its hash finds the key again, and the whole blob is stored sealed (E3). */
-function createKey(cluster: { readonly id: ClusterId; readonly name: string }, key: NewKey, { ports, idempotency }: Call): Promise<Result<EnrollmentKeyResource>> {
+function createKey(
+  cluster: { readonly id: ClusterId; readonly name: string },
+  key: NewKey,
+  { ports, idempotency }: Call,
+): Promise<Result<EnrollmentKeyResource>> {
   const id = ports.newId();
   const nonce = ports.vault.newSecret();
   const blob = encodeEnrollmentBlob({ admin_urls: [...ports.settings.adminUrls], cluster_name: cluster.name, nonce });
   return ports.ask<EnrollmentKeyResource>((asker) => ({
     to: { kind: 'cluster', id: cluster.id },
-    message: { type: 'create-key', asker, id, ...key, key: blob, nonceHash: ports.vault.sha256(nonce), sealedKey: ports.vault.seal(blob, enrollmentKeyBlob(id)), idempotency },
+    message: {
+      type: 'create-key',
+      asker,
+      id,
+      ...key,
+      key: blob,
+      nonceHash: ports.vault.sha256(nonce),
+      sealedKey: ports.vault.seal(blob, enrollmentKeyBlob(id)),
+      idempotency,
+    },
   }));
 }

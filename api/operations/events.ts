@@ -33,7 +33,8 @@ export const explain_event_type = operation({
   rest: { method: 'GET', path: '/event_types/:type', status: 200 },
   input: z.strictObject({ type: storableText(128) }),
   output: EventTypeView,
-  handle: async ({ type }, { ports }) => isEventType(type) ? ok(explainEventType(type, ports.settings.coreName)) : refuse('not_found', NOT_FOUND),
+  handle: async ({ type }, { ports }) =>
+    isEventType(type) ? ok(explainEventType(type, ports.settings.coreName)) : refuse('not_found', NOT_FOUND),
 });
 
 export const publish_test_event = operation({
@@ -45,7 +46,12 @@ export const publish_test_event = operation({
   output: EnvelopeView,
   handle: async (_input, { ports }) => {
     const atMs = ports.clock.nowMs();
-    const stored = await ports.records.publish({ type: 'edge.core.test', subject: ports.newId(), atMs, data: { message: TEST_MESSAGE, requested_at: instant(atMs) } });
+    const stored = await ports.records.publish({
+      type: 'edge.core.test',
+      subject: ports.newId(),
+      atMs,
+      data: { message: TEST_MESSAGE, requested_at: instant(atMs) },
+    });
     return ok(envelope(stored, ports.settings.coreName));
   },
 });

@@ -23,7 +23,11 @@ export const get_node_metrics = operation({
     if (!measured.ok) return measured;
     const { nodeMetrics } = call.ports;
     const [host, agent] = await Promise.all([nodeMetrics.host(node_id), nodeMetrics.agent(node_id)]);
-    return ok({ ...measured.value, host: host.ok ? { available: true, ...host.value } : NO_HOST, agent: agent.ok ? { available: true, ...agent.value } : NO_AGENT });
+    return ok({
+      ...measured.value,
+      host: host.ok ? { available: true, ...host.value } : NO_HOST,
+      agent: agent.ok ? { available: true, ...agent.value } : NO_AGENT,
+    });
   },
 });
 
@@ -31,7 +35,7 @@ export const get_host_metrics = operation({
   name: 'get_host_metrics',
   kind: 'query',
   scope: 'metrics',
-  summary: 'Get the metrics of a node\'s machine: processors, memory, root filesystem and uptime.',
+  summary: "Get the metrics of a node's machine: processors, memory, root filesystem and uptime.",
   rest: { method: 'GET', path: '/nodes/:node_id/metrics/host', status: 200 },
   input,
   output: HostMetricsView,
@@ -42,7 +46,7 @@ export const get_agent_metrics = operation({
   name: 'get_agent_metrics',
   kind: 'query',
   scope: 'metrics',
-  summary: 'Get the metrics of a node\'s agent: its memory, executions, proxies and SSH server.',
+  summary: "Get the metrics of a node's agent: its memory, executions, proxies and SSH server.",
   rest: { method: 'GET', path: '/nodes/:node_id/metrics/agent', status: 200 },
   input,
   output: AgentMetricsView,
@@ -51,9 +55,23 @@ export const get_agent_metrics = operation({
 
 /** What could not be read is null, and not zero. */
 const NO_HOST: Attempted<HostMetrics> = { available: false, cpu: null, memory: null, disk: null, uptime: null };
-const NO_AGENT: Attempted<AgentMetrics> = { available: false, application: null, commands: null, discovery: null, health_check: null, oban_queues: null, proxy: null, ssh: null, vpn: null };
+const NO_AGENT: Attempted<AgentMetrics> = {
+  available: false,
+  application: null,
+  commands: null,
+  discovery: null,
+  health_check: null,
+  oban_queues: null,
+  proxy: null,
+  ssh: null,
+  vpn: null,
+};
 
-async function one<Metrics>(node: NodeId, call: Call, read: () => Promise<Result<Metrics>>): Promise<Result<MeasuredNode & Metrics>> {
+async function one<Metrics>(
+  node: NodeId,
+  call: Call,
+  read: () => Promise<Result<Metrics>>,
+): Promise<Result<MeasuredNode & Metrics>> {
   const measured = await measure(node, call);
   if (!measured.ok) return measured;
   const metrics = await read();
@@ -63,5 +81,7 @@ async function one<Metrics>(node: NodeId, call: Call, read: () => Promise<Result
 /** Of which node, and from when. */
 async function measure(node: NodeId, { ports }: Call): Promise<Result<MeasuredNode>> {
   const row = await ports.reads.get('nodes', node);
-  return row === null ? refuse('not_found', NOT_FOUND) : ok({ node_id: row.id, cluster_name: row.cluster_name, timestamp: new Date(ports.clock.nowMs()).toISOString() });
+  return row === null
+    ? refuse('not_found', NOT_FOUND)
+    : ok({ node_id: row.id, cluster_name: row.cluster_name, timestamp: new Date(ports.clock.nowMs()).toISOString() });
 }

@@ -71,8 +71,13 @@ export const create_node_recovery_key = operation({
   output: RecoveryKeyView,
   handle: ({ id }, call) => {
     const key = call.ports.vault.newSecret();
-    return askNode<{ readonly recovery_key: string }>(id, call, (asker) =>
-      ({ type: 'set-recovery-key', asker, key, keyHash: call.ports.vault.sha256(key), idempotency: call.idempotency }));
+    return askNode<{ readonly recovery_key: string }>(id, call, (asker) => ({
+      type: 'set-recovery-key',
+      asker,
+      key,
+      keyHash: call.ports.vault.sha256(key),
+      idempotency: call.idempotency,
+    }));
   },
 });
 

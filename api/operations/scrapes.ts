@@ -10,22 +10,37 @@ import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin, targetOf, TargetView }
 /** Entries in one answer: some 20,000 tokens of a model. The discovery routes have no such bound. */
 export const TARGETS_MAX = 200;
 
-const TargetsView = z.object({
-  targets: z.array(TargetView).describe(`Entries of Prometheus' HTTP service discovery, at most ${TARGETS_MAX}.`),
-  truncated: z.boolean().describe('More nodes match: narrow the filters, or read the discovery route over HTTP.'),
-}).meta({ id: 'DiscoveredTargets', description: 'Nodes as targets of a Prometheus.' });
+const TargetsView = z
+  .object({
+    targets: z.array(TargetView).describe(`Entries of Prometheus' HTTP service discovery, at most ${TARGETS_MAX}.`),
+    truncated: z.boolean().describe('More nodes match: narrow the filters, or read the discovery route over HTTP.'),
+  })
+  .meta({ id: 'DiscoveredTargets', description: 'Nodes as targets of a Prometheus.' });
 
 const ofNode = z.strictObject({ node_id: NodeIdInput });
 
-export const scrape_host_metrics = scrapeOf('host', 'scrape_host_metrics', 'Scrape the metrics of a node\'s machine as text, under node_exporter\'s names. Long ones are cut: get_host_metrics has the main ones as a record.');
-export const scrape_agent_metrics = scrapeOf('agent', 'scrape_agent_metrics', 'Scrape the metrics of a node\'s agent as text. Long ones are cut: get_agent_metrics has the main ones as a record.');
-export const scrape_wireguard_metrics = scrapeOf('wireguard', 'scrape_wireguard_metrics', 'Scrape the metrics of a node\'s WireGuard interfaces as text. Long ones are cut.');
+export const scrape_host_metrics = scrapeOf(
+  'host',
+  'scrape_host_metrics',
+  "Scrape the metrics of a node's machine as text, under node_exporter's names. Long ones are cut: get_host_metrics has the main ones as a record.",
+);
+export const scrape_agent_metrics = scrapeOf(
+  'agent',
+  'scrape_agent_metrics',
+  "Scrape the metrics of a node's agent as text. Long ones are cut: get_agent_metrics has the main ones as a record.",
+);
+export const scrape_wireguard_metrics = scrapeOf(
+  'wireguard',
+  'scrape_wireguard_metrics',
+  "Scrape the metrics of a node's WireGuard interfaces as text. Long ones are cut.",
+);
 
 export const scrape_admin_metrics = operation({
   name: 'scrape_admin_metrics',
   kind: 'query',
   scope: 'metrics',
-  summary: 'Scrape the metrics of the admin that answers as text. Long ones are cut: get_admin_metrics has them as a record.',
+  summary:
+    'Scrape the metrics of the admin that answers as text. Long ones are cut: get_admin_metrics has them as a record.',
   rest: null,
   input: nothing,
   output: ExpositionView,
@@ -65,11 +80,15 @@ function discoveryOf<const Name extends string>(source: MetricsSource, name: Nam
     handle: async (input, { ports: { discovery, settings } }) => {
       const admin = scrapedAdmin(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '');
       const lines: string[] = [];
-      for await (const piece of discovery.pieces(discoveryFilters(input))) { // leaving the loop early returns the generator
+      for await (const piece of discovery.pieces(discoveryFilters(input))) {
+        // leaving the loop early returns the generator
         lines.push(...piece.split('\n').slice(0, -1));
         if (lines.length > TARGETS_MAX) break;
       }
-      return ok({ targets: lines.slice(0, TARGETS_MAX).map((line) => targetOf(line, source, admin)), truncated: lines.length > TARGETS_MAX });
+      return ok({
+        targets: lines.slice(0, TARGETS_MAX).map((line) => targetOf(line, source, admin)),
+        truncated: lines.length > TARGETS_MAX,
+      });
     },
   });
 }

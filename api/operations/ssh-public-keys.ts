@@ -22,7 +22,13 @@ export const create_ssh_public_key = operation({
     const node = await call.ports.reads.sshUsernameNode(sshUsername);
     if (node === null) return refuse('not_found', NOT_FOUND);
     const key = publicKeyRecord(call.ports.newId(), given);
-    return askNode<SshPublicKeyResource>(node, call, (asker) => ({ type: 'create-ssh-public-key', asker, sshUsername, key, idempotency: call.idempotency }));
+    return askNode<SshPublicKeyResource>(node, call, (asker) => ({
+      type: 'create-ssh-public-key',
+      asker,
+      sshUsername,
+      key,
+      idempotency: call.idempotency,
+    }));
   },
 });
 
@@ -56,6 +62,8 @@ export const delete_ssh_public_key = operation({
   output: z.null(),
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.sshPublicKeyNode(id);
-    return node === null ? refuse('not_found', NOT_FOUND) : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-public-key', asker, id }));
+    return node === null
+      ? refuse('not_found', NOT_FOUND)
+      : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-public-key', asker, id }));
   },
 });

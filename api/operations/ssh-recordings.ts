@@ -20,7 +20,8 @@ export const list_ssh_recordings = operation({
 export const get_ssh_recording = operation({
   name: 'get_ssh_recording',
   kind: 'query',
-  summary: 'Get a recording of an SSH session with what it shows, as asciicast (version 2). It may be large: SSH_RECORDING_MAX_BYTES at most.',
+  summary:
+    'Get a recording of an SSH session with what it shows, as asciicast (version 2). It may be large: SSH_RECORDING_MAX_BYTES at most.',
   rest: { method: 'GET', path: '/ssh_recordings/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
   output: SshRecordingView,

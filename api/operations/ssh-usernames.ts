@@ -21,7 +21,11 @@ const PASSWORD_CHARS_MAX = 128;
 /** Keys that may come with a username. It can have no more later either. */
 const PUBLIC_KEYS_MAX = 64;
 
-const TOO_MANY_PASSWORDS: Refusal = { code: 'service_unavailable', message: 'Too many passwords are being checked. Try again shortly.', retryAfterSeconds: 2 };
+const TOO_MANY_PASSWORDS: Refusal = {
+  code: 'service_unavailable',
+  message: 'Too many passwords are being checked. Try again shortly.',
+  retryAfterSeconds: 2,
+};
 
 export const create_ssh_username = operation({
   name: 'create_ssh_username',
@@ -31,8 +35,13 @@ export const create_ssh_username = operation({
   creates: true,
   input: z.strictObject({
     node_id: NodeIdInput,
-    username: storableText(USERNAME_CHARS_MAX).min(USERNAME_CHARS_MIN).regex(USERNAME, 'must begin with a-z or _, and have only a-z, 0-9, _ and - then'),
-    password: storableText(PASSWORD_CHARS_MAX).min(PASSWORD_CHARS_MIN).nullish().describe('Without one only keys open it.'),
+    username: storableText(USERNAME_CHARS_MAX)
+      .min(USERNAME_CHARS_MIN)
+      .regex(USERNAME, 'must begin with a-z or _, and have only a-z, 0-9, _ and - then'),
+    password: storableText(PASSWORD_CHARS_MAX)
+      .min(PASSWORD_CHARS_MIN)
+      .nullish()
+      .describe('Without one only keys open it.'),
     public_keys: publicKeys(PUBLIC_KEYS_MAX).nullish().describe('Keys can be added later as well.'),
   }),
   output: SshUsernameView,
@@ -43,7 +52,12 @@ export const create_ssh_username = operation({
     if (hasPassword && passwordHash === null) return { ok: false, refusal: TOO_MANY_PASSWORDS };
     const id = ports.newId();
     const keys = (given ?? []).map((key) => publicKeyRecord(ports.newId(), key));
-    return askNode<SshUsernameResource>(node_id, call, (asker) => ({ type: 'create-ssh-username', asker, username: { id, username, passwordHash, keys }, idempotency }));
+    return askNode<SshUsernameResource>(node_id, call, (asker) => ({
+      type: 'create-ssh-username',
+      asker,
+      username: { id, username, passwordHash, keys },
+      idempotency,
+    }));
   },
 });
 
@@ -77,6 +91,8 @@ export const delete_ssh_username = operation({
   output: z.null(),
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.sshUsernameNode(id);
-    return node === null ? refuse('not_found', NOT_FOUND) : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-username', asker, id }));
+    return node === null
+      ? refuse('not_found', NOT_FOUND)
+      : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-username', asker, id }));
   },
 });

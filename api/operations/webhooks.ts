@@ -4,7 +4,12 @@ import { EVENT_TYPES } from '../../actors/events.ts';
 import { refuse } from '../../actors/refusal.ts';
 import type { WebhookResource } from '../../actors/resources.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
-import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN, headerProblem, isHeaderName } from '../../actors/webhook/headers.ts';
+import {
+  HEADER_NAME_PATTERN,
+  HEADER_VALUE_PATTERN,
+  headerProblem,
+  isHeaderName,
+} from '../../actors/webhook/headers.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
@@ -19,16 +24,26 @@ const SUBSCRIBED_EVENTS_MAX = 20;
 const HEADERS_MAX = 20;
 const HEADER_CHARS_MAX = 4_096;
 
-const headers = z.record(storableText(HEADER_CHARS_MAX), storableText(HEADER_CHARS_MAX)).superRefine((given, context) => {
-  const names = Object.keys(given);
-  if (names.length > HEADERS_MAX) context.addIssue({ code: 'custom', message: `must be at most ${HEADERS_MAX} headers` });
-  if (new Set(names.map((name) => name.toLowerCase())).size < names.length) context.addIssue({ code: 'custom', message: 'must not name a header twice' });
-  for (const [name, value] of Object.entries(given)) {
-    const problem = headerProblem(name, value);
-    // What is no name may be a value given in its place: it is not told (E4).
-    if (problem !== null) context.addIssue({ code: 'custom', path: isHeaderName(name) ? [name] : [], message: problem });
-  }
-}).meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: HEADER_NAME_PATTERN }, additionalProperties: { type: 'string', maxLength: HEADER_CHARS_MAX, pattern: HEADER_VALUE_PATTERN } });
+const headers = z
+  .record(storableText(HEADER_CHARS_MAX), storableText(HEADER_CHARS_MAX))
+  .superRefine((given, context) => {
+    const names = Object.keys(given);
+    if (names.length > HEADERS_MAX)
+      context.addIssue({ code: 'custom', message: `must be at most ${HEADERS_MAX} headers` });
+    if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
+      context.addIssue({ code: 'custom', message: 'must not name a header twice' });
+    for (const [name, value] of Object.entries(given)) {
+      const problem = headerProblem(name, value);
+      // What is no name may be a value given in its place: it is not told (E4).
+      if (problem !== null)
+        context.addIssue({ code: 'custom', path: isHeaderName(name) ? [name] : [], message: problem });
+    }
+  })
+  .meta({
+    maxProperties: HEADERS_MAX,
+    propertyNames: { pattern: HEADER_NAME_PATTERN },
+    additionalProperties: { type: 'string', maxLength: HEADER_CHARS_MAX, pattern: HEADER_VALUE_PATTERN },
+  });
 
 export const create_webhook = operation({
   name: 'create_webhook',
@@ -38,9 +53,20 @@ export const create_webhook = operation({
   hints: { destructive: false, idempotent: false, openWorld: true },
   creates: true,
   input: z.strictObject({
-    url: storableText(URL_CHARS_MAX).min(1).meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' }).describe('http or https. Private, loopback and metadata addresses are refused unless the operator allows them.'),
-    secret: storableText(SECRET_CHARS_MAX).min(1).describe('Signs every delivery. 32 or more random characters are advised.'),
-    subscribed_events: z.array(z.enum(EVENT_TYPES)).min(1).max(SUBSCRIBED_EVENTS_MAX).refine((types) => new Set(types).size === types.length, 'must not name a type twice').meta({ uniqueItems: true }).describe('Types of events, no wildcards.'),
+    url: storableText(URL_CHARS_MAX)
+      .min(1)
+      .meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' })
+      .describe('http or https. Private, loopback and metadata addresses are refused unless the operator allows them.'),
+    secret: storableText(SECRET_CHARS_MAX)
+      .min(1)
+      .describe('Signs every delivery. 32 or more random characters are advised.'),
+    subscribed_events: z
+      .array(z.enum(EVENT_TYPES))
+      .min(1)
+      .max(SUBSCRIBED_EVENTS_MAX)
+      .refine((types) => new Set(types).size === types.length, 'must not name a type twice')
+      .meta({ uniqueItems: true })
+      .describe('Types of events, no wildcards.'),
     headers: headers.nullish().describe('Sent with every delivery.'),
   }),
   output: WebhookView,
@@ -50,7 +76,10 @@ export const create_webhook = operation({
     const id = ports.newId();
     const sealedSecret = ports.vault.seal(secret, webhookSecret(id));
     const sealedHeaders = ports.vault.seal(JSON.stringify(given ?? {}), webhookHeaders(id));
-    return ports.ask<WebhookResource>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'create', asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } }));
+    return ports.ask<WebhookResource>((asker) => ({
+      to: { kind: 'webhook', id },
+      message: { type: 'create', asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency },
+    }));
   },
 });
 
@@ -82,7 +111,8 @@ export const delete_webhook = operation({
   rest: { method: 'DELETE', path: '/webhooks/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
-  handle: ({ id }, { ports }) => ports.ask<null>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', asker } })),
+  handle: ({ id }, { ports }) =>
+    ports.ask<null>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', asker } })),
 });
 
 export const list_webhook_deliveries = operation({
@@ -118,8 +148,19 @@ export const redeliver_webhook_delivery = operation({
   handle: async ({ id }, { ports }) => {
     const delivery = await ports.reads.delivery(id);
     if (delivery === null) return refuse('not_found', NOT_FOUND);
-    if (!ports.deliversWebhooks()) return { ok: false, refusal: { code: 'service_unavailable', message: 'Another admin delivers webhooks now. Ask that one, or try again shortly.', retryAfterSeconds: 5 } };
-    const asked = await ports.ask<null>((asker) => ({ to: { kind: 'webhook', id: delivery.webhook }, message: { type: 'redeliver', asker, delivery: delivery.ref } }));
+    if (!ports.deliversWebhooks())
+      return {
+        ok: false,
+        refusal: {
+          code: 'service_unavailable',
+          message: 'Another admin delivers webhooks now. Ask that one, or try again shortly.',
+          retryAfterSeconds: 5,
+        },
+      };
+    const asked = await ports.ask<null>((asker) => ({
+      to: { kind: 'webhook', id: delivery.webhook },
+      message: { type: 'redeliver', asker, delivery: delivery.ref },
+    }));
     return asked.ok ? found(ports.reads.get('webhook_deliveries', id)) : asked;
   },
 });

@@ -20,7 +20,11 @@ export function offerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetri
     const admitted = gate.admit('metrics', callerOf(request, 'rest'));
     if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
     const query = nothing.safeParse(request.query, IN_WORDS);
-    if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
+    if (!query.success)
+      return sendRefusal(
+        reply,
+        refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal,
+      );
     return reply.header('content-type', EXPOSITION_TYPE).send(await metrics.text());
   });
 }

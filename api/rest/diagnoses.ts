@@ -18,13 +18,28 @@ const NODE_REPORTS_PER_HOUR_MAX = 12;
 const NODES_REMEMBERED_MAX = 20_000;
 const HOUR_MS = 3_600_000;
 
-const BUSY: Refusal = { code: 'service_unavailable', message: 'Other reports are being stored. Try again shortly.', retryAfterSeconds: RETRY_SECONDS };
+const BUSY: Refusal = {
+  code: 'service_unavailable',
+  message: 'Other reports are being stored. Try again shortly.',
+  retryAfterSeconds: RETRY_SECONDS,
+};
 const TOO_MANY = refuse('rate_limited', 'This node has brought as many reports as it may within an hour.').refusal;
 
 /** Offers the route. */
-export function offerDiagnoses(app: FastifyInstance, ports: Pick<OperationPorts, 'reads' | 'vault' | 'clock' | 'nodeDiagnoses'>): void {
-  const brought = createTally({ perWindowMax: NODE_REPORTS_PER_HOUR_MAX, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX }, ports.clock);
-  const entrance = createNodeEntrance(ports, { insideMax: REPORTS_MAX, busy: BUSY, wait: (node) => brought.wait(node), tooMuch: TOO_MANY });
+export function offerDiagnoses(
+  app: FastifyInstance,
+  ports: Pick<OperationPorts, 'reads' | 'vault' | 'clock' | 'nodeDiagnoses'>,
+): void {
+  const brought = createTally(
+    { perWindowMax: NODE_REPORTS_PER_HOUR_MAX, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX },
+    ports.clock,
+  );
+  const entrance = createNodeEntrance(ports, {
+    insideMax: REPORTS_MAX,
+    busy: BUSY,
+    wait: (node) => brought.wait(node),
+    tooMuch: TOO_MANY,
+  });
 
   app.route({
     method: 'POST',
@@ -38,7 +53,9 @@ export function offerDiagnoses(app: FastifyInstance, ports: Pick<OperationPorts,
     handler: async (request, reply) => {
       const node = entrance.nodeOf(request);
       if (node === null) return sendRefusal(reply, NO_TOKEN);
-      const taken = await ports.nodeDiagnoses.take(node, request.body).catch((error: unknown) => ({ ok: false as const, refusal: unavailable(error) }));
+      const taken = await ports.nodeDiagnoses
+        .take(node, request.body)
+        .catch((error: unknown) => ({ ok: false as const, refusal: unavailable(error) }));
       return taken.ok ? reply.code(204).send() : sendRefusal(reply, taken.refusal);
     },
   });

@@ -18,14 +18,25 @@ export function discoveryPath(source: MetricsSource): string {
 }
 
 /** Offers the discovery routes, to METRICS_KEY and MASTER_KEY. */
-export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>, gate: Gate, log: Log): void {
+export function offerDiscovery(
+  app: FastifyInstance,
+  { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>,
+  gate: Gate,
+  log: Log,
+): void {
   for (const source of METRICS_SOURCES) {
     app.get(discoveryPath(source), { exposeHeadRoute: false }, async (request, reply) => {
       const admitted = gate.admit('metrics', callerOf(request, 'rest'));
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
       const parsed = DISCOVERY_INPUT.safeParse(request.query, IN_WORDS);
-      if (!parsed.success) return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
-      return sendTargets(reply, log, discovery.pieces(discoveryFilters(parsed.data)), entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source));
+      if (!parsed.success)
+        return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
+      return sendTargets(
+        reply,
+        log,
+        discovery.pieces(discoveryFilters(parsed.data)),
+        entryOf(settings.metricsBaseUrl ?? settings.adminUrls[0] ?? '', source),
+      );
     });
   }
 }
@@ -34,11 +45,19 @@ export function offerDiscovery(app: FastifyInstance, { discovery, settings }: Pi
  * The first piece is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
  * is cut: a list that ends early would make Prometheus forget nodes.
  */
-async function sendTargets(reply: FastifyReply, log: Log, pieces: AsyncGenerator<string, void, void>, entry: Entry): Promise<FastifyReply> {
+async function sendTargets(
+  reply: FastifyReply,
+  log: Log,
+  pieces: AsyncGenerator<string, void, void>,
+  entry: Entry,
+): Promise<FastifyReply> {
   const first = await pieces.next();
   reply.hijack(); // what is written below is used again, so it must be known when it has left
   const { raw } = reply;
-  raw.writeHead(200, { ...reply.getHeaders() as Record<string, string>, 'content-type': 'application/json; charset=utf-8' });
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-type': 'application/json; charset=utf-8',
+  });
   const writer = createTargetWriter(raw, entry);
   try {
     for (let piece = first; piece.done !== true; piece = await pieces.next()) await writer.take(piece.value);
@@ -59,8 +78,12 @@ function entryOf(baseUrl: string, source: MetricsSource): Entry {
   const { address, isHttps, nodesPath } = scrapedAdmin(baseUrl);
   const path = JSON.stringify(nodesPath).slice(0, -1);
   return [
-    `,{"targets":[${JSON.stringify(address)}],"labels":{"node_id":"`, '","cluster":', ',"status":"', '","version":',
-    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`, `/metrics/${source}/raw"}}`,
+    `,{"targets":[${JSON.stringify(address)}],"labels":{"node_id":"`,
+    '","cluster":',
+    ',"status":"',
+    '","version":',
+    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`,
+    `/metrics/${source}/raw"}}`,
   ].map((part) => Buffer.from(part)) as unknown as Entry;
 }
 
@@ -70,7 +93,10 @@ const CHUNK_BYTES = 65_536;
 const [TAB, LINE_FEED] = [9, 10];
 
 /** Writes entries out of lines of nodes into one chunk, which is filled again once it has left: 25 MB of entries as strings would be garbage four times over. */
-function createTargetWriter(raw: ServerResponse, entry: Entry): { take(piece: string): Promise<void>; end(): Promise<void> } {
+function createTargetWriter(
+  raw: ServerResponse,
+  entry: Entry,
+): { take(piece: string): Promise<void>; end(): Promise<void> } {
   const [beforeId, beforeCluster, beforeStatus, beforeVersion, beforePath, after] = entry;
   const entryBytes = entry.reduce((sum, part) => sum + part.length, 0);
   let lines = Buffer.allocUnsafe(CHUNK_BYTES);
@@ -78,8 +104,12 @@ function createTargetWriter(raw: ServerResponse, entry: Entry): { take(piece: st
   let filled = 0;
   let entries = 0;
 
-  const put = (part: Buffer): void => { filled += part.copy(chunk, filled); };
-  const field = (from: number, to: number): void => { filled += lines.copy(chunk, filled, from, to); };
+  const put = (part: Buffer): void => {
+    filled += part.copy(chunk, filled);
+  };
+  const field = (from: number, to: number): void => {
+    filled += lines.copy(chunk, filled, from, to);
+  };
 
   async function flush(): Promise<void> {
     await written(raw, chunk.subarray(0, filled));
@@ -128,7 +158,11 @@ const OPEN = 91;
 const TAKEN_MS_MAX = 10_000;
 
 /** Resolves when the bytes have left this process; rejects when the client is gone, or does not take them within `msMax`. */
-export function written(raw: Pick<ServerResponse, 'destroyed' | 'once' | 'off' | 'write'>, bytes: Buffer, msMax = TAKEN_MS_MAX): Promise<void> {
+export function written(
+  raw: Pick<ServerResponse, 'destroyed' | 'once' | 'off' | 'write'>,
+  bytes: Buffer,
+  msMax = TAKEN_MS_MAX,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const gone = (): void => reject(new Error('the client is gone'));
     if (raw.destroyed) return gone();

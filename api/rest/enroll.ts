@@ -5,7 +5,12 @@ import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
-import { decodeEnrollmentBlob, recoveryKeySecret, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import {
+  decodeEnrollmentBlob,
+  recoveryKeySecret,
+  EnrollRequest,
+  type EnrollAnswer,
+} from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -27,20 +32,37 @@ const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** Refusals that tell a guesser something. */
-const COUNTED: ReadonlySet<string> = new Set(['invalid_key', 'key_expired', 'key_spent', 'forbidden', 'conflict', 'validation_failed']);
+const COUNTED: ReadonlySet<string> = new Set([
+  'invalid_key',
+  'key_expired',
+  'key_spent',
+  'forbidden',
+  'conflict',
+  'validation_failed',
+]);
 
 /** What enrolment needs of the outside. */
 export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
 
 /** Offers the enrolment route. */
 export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
-  const failures = createTally({ perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
+  const failures = createTally(
+    { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+    ports.clock,
+  );
   const throttled = createTally({ perWindowMax: 1, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
-  const told = createTally({ perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: 1 }, ports.clock);
+  const told = createTally(
+    { perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: 1 },
+    ports.clock,
+  );
 
   app.post(ENROLL_PATH, async (request, reply) => {
     const address = addressOf(request.raw);
-    const result = await enroll(request.body, ports, { waitMs: failures.wait(address), tell: () => tellRefused(ports), isFirst: () => throttled.add(address) === 0 });
+    const result = await enroll(request.body, ports, {
+      waitMs: failures.wait(address),
+      tell: () => tellRefused(ports),
+      isFirst: () => throttled.add(address) === 0,
+    });
     if (result.ok) return sendData(reply, 201, result.value);
     if (COUNTED.has(result.refusal.code)) failures.add(address);
     return sendRefusal(reply, result.refusal);
@@ -64,7 +86,11 @@ interface Treatment {
 }
 
 /** One attempt. */
-async function enroll(body: unknown, ports: EnrollPorts, { waitMs, tell, isFirst }: Treatment): Promise<Result<EnrollAnswer>> {
+async function enroll(
+  body: unknown,
+  ports: EnrollPorts,
+  { waitMs, tell, isFirst }: Treatment,
+): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
   const request = parsed.data;
@@ -87,13 +113,28 @@ async function enroll(body: unknown, ports: EnrollPorts, { waitMs, tell, isFirst
 
     const apiToken = vault.newSecret();
     const proxyPassword = vault.newSecret();
-    const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword, sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)) };
+    const credentials = {
+      apiToken,
+      tokenHash: vault.sha256(apiToken),
+      proxyPassword,
+      sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)),
+    };
     const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
     const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
     const result = await ports.ask<EnrollAnswer>((asker) => ({
       to: { kind: 'cluster', id: key.cluster },
-      message: { type: 'enroll', asker, request, key, existing, recoveryKeyHash, machineSecretHash, credentials, aliasIds },
+      message: {
+        type: 'enroll',
+        asker,
+        request,
+        key,
+        existing,
+        recoveryKeyHash,
+        machineSecretHash,
+        credentials,
+        aliasIds,
+      },
     }));
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();

@@ -26,7 +26,8 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
 /** One failure as the error body. What is no fault of the client is logged, and not explained to it. */
 export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
   const refusal = refusalOf(error);
-  if (refusal === INTERNAL_ERROR) log.error({ error, request_id: request.id, trace_id: recordOf(request)?.context.traceId }, 'a request failed');
+  if (refusal === INTERNAL_ERROR)
+    log.error({ error, request_id: request.id, trace_id: recordOf(request)?.context.traceId }, 'a request failed');
   return sendRefusal(reply, refusal);
 }
 
@@ -34,11 +35,17 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof BodyRefused) return error.refusal;
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
   switch ((error as { readonly statusCode?: unknown } | null)?.statusCode) {
-    case 400: return MALFORMED;
-    case 404: case 414: return LONG_PARAMETER; // 414: a path parameter longer than is matched
-    case 413: return TOO_LARGE;
-    case 415: return NOT_JSON;
-    default: return INTERNAL_ERROR;
+    case 400:
+      return MALFORMED;
+    case 404:
+    case 414:
+      return LONG_PARAMETER; // 414: a path parameter longer than is matched
+    case 413:
+      return TOO_LARGE;
+    case 415:
+      return NOT_JSON;
+    default:
+      return INTERNAL_ERROR;
   }
 }
 
@@ -47,11 +54,17 @@ export const HEADER_BYTES_MAX = 65_536;
 
 /** What Node's parser gave up on, by its code, and what a client can do about it. A slow one may try again, as agents on bad lines do; all others are 400. */
 const UNREADABLE: Readonly<Record<string, Refusal>> = {
-  HPE_HEADER_OVERFLOW: refuse('bad_request', 'The headers of the request, with its path and query, are too large.', { headers: [`must be at most ${HEADER_BYTES_MAX} bytes in all`] }).refusal,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: refuse('bad_request', 'The request is malformed.', { body: ['must not have so many chunk extensions'] }).refusal,
+  HPE_HEADER_OVERFLOW: refuse('bad_request', 'The headers of the request, with its path and query, are too large.', {
+    headers: [`must be at most ${HEADER_BYTES_MAX} bytes in all`],
+  }).refusal,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: refuse('bad_request', 'The request is malformed.', {
+    body: ['must not have so many chunk extensions'],
+  }).refusal,
   ERR_HTTP_REQUEST_TIMEOUT: refuse('service_unavailable', 'The request did not arrive in time. Send it again.').refusal,
 };
-const NO_HTTP = refuse('bad_request', 'This is no HTTP/1.1 request that can be read.', { request: ['must be HTTP/1.1'] }).refusal;
+const NO_HTTP = refuse('bad_request', 'This is no HTTP/1.1 request that can be read.', {
+  request: ['must be HTTP/1.1'],
+}).refusal;
 
 /** Answers what is not HTTP, came too slowly or has too many headers, and closes the connection. */
 export function answerBrokenHttp(error: Error & { readonly code?: string }, socket: Socket): void {
@@ -60,18 +73,28 @@ export function answerBrokenHttp(error: Error & { readonly code?: string }, sock
     return;
   }
   const refusal = UNREADABLE[error.code ?? ''] ?? NO_HTTP;
-  const status = refusal.code === 'service_unavailable' ? `503 Service Unavailable\r\nretry-after: ${RETRY_AFTER_SECONDS}` : '400 Bad Request';
+  const status =
+    refusal.code === 'service_unavailable'
+      ? `503 Service Unavailable\r\nretry-after: ${RETRY_AFTER_SECONDS}`
+      : '400 Bad Request';
   endLingering(socket, rawAnswer(status, refusal));
 }
 
-const NO_PROXY = refuse('method_not_allowed', 'This is no proxy: CONNECT goes to ADMIN_HTTP_PROXY_PORT.', { method: ['must not be CONNECT'] }).refusal;
-const NO_EXPECTATION = refuse('bad_request', 'This expectation is not known.', { Expect: ['must be 100-continue'] }).refusal;
+const NO_PROXY = refuse('method_not_allowed', 'This is no proxy: CONNECT goes to ADMIN_HTTP_PROXY_PORT.', {
+  method: ['must not be CONNECT'],
+}).refusal;
+const NO_EXPECTATION = refuse('bad_request', 'This expectation is not known.', {
+  Expect: ['must be 100-continue'],
+}).refusal;
 
 /** Answers what Node hands over apart from requests: CONNECT, which it would hang up on, and strange expectations, for which it has no words. */
 export function answerStrangers(server: Server): void {
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());
-    endLingering(socket, rawAnswer('405 Method Not Allowed\r\nallow: GET, HEAD, POST, PATCH, PUT, DELETE, OPTIONS', NO_PROXY));
+    endLingering(
+      socket,
+      rawAnswer('405 Method Not Allowed\r\nallow: GET, HEAD, POST, PATCH, PUT, DELETE, OPTIONS', NO_PROXY),
+    );
   });
   server.on('checkExpectation', ({ socket }) => endLingering(socket, rawAnswer('400 Bad Request', NO_EXPECTATION)));
 }

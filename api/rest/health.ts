@@ -32,5 +32,7 @@ export function offerHealth(app: FastifyInstance, routes: HealthRoutes): void {
 
   for (const path of CHECK_PATHS) offer(path, () => routes.checkHealth());
   offer(CLUSTER_PATH, () => routes.checkClusterHealth());
-  app.get(LIVE_PATH, (_request, reply) => sendJson(reply, 200, [{ name: 'process', healthy: true, duration_ms: 0, error: null } satisfies SubsystemCheck]));
+  app.get(LIVE_PATH, (_request, reply) =>
+    sendJson(reply, 200, [{ name: 'process', healthy: true, duration_ms: 0, error: null } satisfies SubsystemCheck]),
+  );
 }

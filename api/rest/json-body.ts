@@ -19,7 +19,10 @@ export class BodyRefused extends Error {
 
 const MALFORMED = refuse('bad_request', 'The body is not valid JSON.').refusal;
 const TOO_DEEP = refuse('bad_request', `The body is nested deeper than ${BODY_DEPTH_MAX} levels.`).refusal;
-const POISONED = refuse('bad_request', 'The body has a key that is not allowed: __proto__ or constructor.prototype.').refusal;
+const POISONED = refuse(
+  'bad_request',
+  'The body has a key that is not allowed: __proto__ or constructor.prototype.',
+).refusal;
 
 /** Makes JSON the one body type. An empty body is none. */
 export function readJsonBodies(app: FastifyInstance): void {
@@ -34,8 +37,12 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
-const NOT_UTF8 = refuse('unsupported_media_type', 'The body must be UTF-8, the one charset of JSON (RFC 8259).', { 'Content-Type': ['must be application/json'] }).refusal;
-const ENCODED = refuse('unsupported_media_type', 'The body must not be compressed.', { 'Content-Encoding': ['must be left out'] }).refusal;
+const NOT_UTF8 = refuse('unsupported_media_type', 'The body must be UTF-8, the one charset of JSON (RFC 8259).', {
+  'Content-Type': ['must be application/json'],
+}).refusal;
+const ENCODED = refuse('unsupported_media_type', 'The body must not be compressed.', {
+  'Content-Encoding': ['must be left out'],
+}).refusal;
 
 /** Throws BodyRefused for a body that says of itself that it is no plain UTF-8. */
 export function refuseEncoded(headers: IncomingHttpHeaders): void {
@@ -62,7 +69,11 @@ export function parseJson(body: Buffer): unknown {
 /** Where it stopped being JSON. Nothing of the body itself is told: it may hold secrets (E4). */
 function malformed(error: unknown): Refusal {
   const place = /\(line (?<line>\d+) column (?<column>\d+)\)$/u.exec((error as Error).message)?.groups;
-  return place === undefined ? MALFORMED : refuse('bad_request', MALFORMED.message, { body: [`is not JSON at line ${place['line']}, column ${place['column']}`] }).refusal;
+  return place === undefined
+    ? MALFORMED
+    : refuse('bad_request', MALFORMED.message, {
+        body: [`is not JSON at line ${place['line']}, column ${place['column']}`],
+      }).refusal;
 }
 
 /** Cheap signs that a poisonous key may be there: as written, or spelled with escapes. */
@@ -92,7 +103,7 @@ function depthOf(body: Buffer): number {
       if (byte === BACKSLASH) at += 1;
       else if (byte === QUOTE) inString = false;
     } else if (byte === QUOTE) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, depth += 1);
+    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, (depth += 1));
     else if (byte === 0x7d || byte === 0x5d) depth -= 1;
   }
   return deepest;

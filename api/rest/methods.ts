@@ -16,7 +16,9 @@ export function answerUnrouted(app: FastifyInstance): void {
 
   const methodsOf = (path: string): readonly string[] => {
     const segments = path.split('/');
-    return [...new Set([...routes.values()].flatMap((route) => (fits(route.segments, segments) ? [...route.methods] : [])))].toSorted();
+    return [
+      ...new Set([...routes.values()].flatMap((route) => (fits(route.segments, segments) ? [...route.methods] : []))),
+    ].toSorted();
   };
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const methods = methodsOf(request.url.split('?', 1)[0] ?? '');
@@ -32,7 +34,10 @@ export function answerUnrouted(app: FastifyInstance): void {
 
 /** Whether a path is one of a route: a parameter stands for any segment but an empty one. */
 function fits(route: readonly string[], path: readonly string[]): boolean {
-  return route.length === path.length && route.every((segment, index) => (segment.startsWith(':') ? path[index] !== '' : segment === path[index]));
+  return (
+    route.length === path.length &&
+    route.every((segment, index) => (segment.startsWith(':') ? path[index] !== '' : segment === path[index]))
+  );
 }
 
 /** OPTIONS is answered for every known path, with nothing but what it takes: no other page's scripts are let in (no CORS). */
@@ -43,5 +48,7 @@ function answerKnown({ method }: FastifyRequest, reply: FastifyReply, allowed: r
 
 /** The refusal of a method, naming those that there are. */
 export function methodNotAllowed(allowed: readonly string[]): Refusal {
-  return refuse('method_not_allowed', 'This route does not take this method.', { method: [`must be ${allowed.join(' or ')}`] }).refusal;
+  return refuse('method_not_allowed', 'This route does not take this method.', {
+    method: [`must be ${allowed.join(' or ')}`],
+  }).refusal;
 }

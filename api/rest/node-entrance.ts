@@ -46,7 +46,10 @@ export interface NodeEntrance {
 }
 
 /** An entrance with nobody inside. */
-export function createNodeEntrance({ reads, vault }: Pick<OperationPorts, 'reads' | 'vault'>, { insideMax, busy, wait, tooMuch, slowAfterMs = SLOW_AFTER_MS }: EntranceRules): NodeEntrance {
+export function createNodeEntrance(
+  { reads, vault }: Pick<OperationPorts, 'reads' | 'vault'>,
+  { insideMax, busy, wait, tooMuch, slowAfterMs = SLOW_AFTER_MS }: EntranceRules,
+): NodeEntrance {
   const inside = new Map<FastifyRequest, Inside>();
 
   /** False: all of them are quick enough, or came just now. */
@@ -55,7 +58,8 @@ export function createNodeEntrance({ reads, vault }: Pick<OperationPorts, 'reads
     const nowMs = performance.now();
     for (const [request, { sinceMs, bytesBefore }] of inside) {
       const ms = nowMs - sinceMs;
-      if (ms < slowAfterMs || (request.socket.bytesRead - bytesBefore) * 1_000 >= SLOW_BYTES_PER_SECOND_MAX * ms) continue;
+      if (ms < slowAfterMs || (request.socket.bytesRead - bytesBefore) * 1_000 >= SLOW_BYTES_PER_SECOND_MAX * ms)
+        continue;
       inside.delete(request);
       request.raw.destroy();
       return true;

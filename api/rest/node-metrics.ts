@@ -21,34 +21,52 @@ const NO_UUID = refuse('bad_request', 'Malformed parameter', { node_id: ['must b
 /** Expositions that clients have not taken yet hold at most so many bytes, and those that are read from nodes just then. Some two thousand of the usual size. */
 const UNTAKEN_BYTES_MAX = 134_217_728;
 
-const UNTAKEN: Refusal = { code: 'service_unavailable', message: 'Other clients are too slow to take what they asked for: try again shortly.', retryAfterSeconds: 1 };
+const UNTAKEN: Refusal = {
+  code: 'service_unavailable',
+  message: 'Other clients are too slow to take what they asked for: try again shortly.',
+  retryAfterSeconds: 1,
+};
 
 /** Offers the raw routes, to METRICS_KEY and MASTER_KEY. A client that goes away ends its scrape. */
-export function offerNodeMetrics(app: FastifyInstance, { nodeMetrics }: Pick<OperationPorts, 'nodeMetrics'>, gate: Gate): void {
+export function offerNodeMetrics(
+  app: FastifyInstance,
+  { nodeMetrics }: Pick<OperationPorts, 'nodeMetrics'>,
+  gate: Gate,
+): void {
   let untakenBytes = 0;
   for (const source of METRICS_SOURCES) {
-    app.get(`${API_PREFIX}/nodes/:node_id/metrics/${source}/raw`, { exposeHeadRoute: false }, async (request, reply) => {
-      const admitted = gate.admit('metrics', callerOf(request, 'rest'));
-      if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
-      const query = nothing.safeParse(request.query, IN_WORDS);
-      if (!query.success) return sendRefusal(reply, refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal);
-      const id = Uuid.safeParse((request.params as { readonly node_id?: unknown }).node_id);
-      if (!id.success) return sendRefusal(reply, NO_UUID);
-      if (untakenBytes >= UNTAKEN_BYTES_MAX) return sendRefusal(reply, UNTAKEN);
-      const gone = new AbortController();
-      const abort = (): void => gone.abort();
-      reply.raw.once('close', abort);
-      const scraped = await nodeMetrics.raw(id.data as NodeId, source, gone.signal).catch((error: unknown) => {
-        if (error instanceof DatabaseUnavailable) return { ok: false as const, refusal: UNAVAILABLE };
-        throw error;
-      });
-      reply.raw.off('close', abort); // every answer closes; to abort for nothing costs a tenth of a millisecond
-      if (!scraped.ok) return sendRefusal(reply, scraped.refusal);
-      const [first, ...more] = scraped.value;
-      const body = first === undefined || more.length > 0 ? Buffer.concat(scraped.value) : first;
-      untakenBytes += body.length;
-      finished(reply.raw, () => { untakenBytes -= body.length; }); // also of one that is gone already
-      return reply.header('content-type', EXPOSITION_TYPE).send(body);
-    });
+    app.get(
+      `${API_PREFIX}/nodes/:node_id/metrics/${source}/raw`,
+      { exposeHeadRoute: false },
+      async (request, reply) => {
+        const admitted = gate.admit('metrics', callerOf(request, 'rest'));
+        if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
+        const query = nothing.safeParse(request.query, IN_WORDS);
+        if (!query.success)
+          return sendRefusal(
+            reply,
+            refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal,
+          );
+        const id = Uuid.safeParse((request.params as { readonly node_id?: unknown }).node_id);
+        if (!id.success) return sendRefusal(reply, NO_UUID);
+        if (untakenBytes >= UNTAKEN_BYTES_MAX) return sendRefusal(reply, UNTAKEN);
+        const gone = new AbortController();
+        const abort = (): void => gone.abort();
+        reply.raw.once('close', abort);
+        const scraped = await nodeMetrics.raw(id.data as NodeId, source, gone.signal).catch((error: unknown) => {
+          if (error instanceof DatabaseUnavailable) return { ok: false as const, refusal: UNAVAILABLE };
+          throw error;
+        });
+        reply.raw.off('close', abort); // every answer closes; to abort for nothing costs a tenth of a millisecond
+        if (!scraped.ok) return sendRefusal(reply, scraped.refusal);
+        const [first, ...more] = scraped.value;
+        const body = first === undefined || more.length > 0 ? Buffer.concat(scraped.value) : first;
+        untakenBytes += body.length;
+        finished(reply.raw, () => {
+          untakenBytes -= body.length;
+        }); // also of one that is gone already
+        return reply.header('content-type', EXPOSITION_TYPE).send(body);
+      },
+    );
   }
 }

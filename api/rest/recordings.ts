@@ -2,7 +2,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
-import { decodeRecordingDescription, RECORDING_HEADER, RECORDING_SLACK_BYTES, RECORDING_TYPE } from '../../transport/protocol/recording.ts';
+import {
+  decodeRecordingDescription,
+  RECORDING_HEADER,
+  RECORDING_SLACK_BYTES,
+  RECORDING_TYPE,
+} from '../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
 import { inspectCast } from '../asciicast.ts';
 import type { OperationPorts } from '../operation.ts';
@@ -28,13 +33,24 @@ const HOUR_MS = 3_600_000;
 /** What uploads need of the outside. */
 export type RecordingPorts = Pick<OperationPorts, 'reads' | 'records' | 'vault' | 'clock'>;
 
-const BUSY: Refusal = { code: 'service_unavailable', message: 'Other recordings are being stored. Try again shortly.', retryAfterSeconds: RETRY_SECONDS };
+const BUSY: Refusal = {
+  code: 'service_unavailable',
+  message: 'Other recordings are being stored. Try again shortly.',
+  retryAfterSeconds: RETRY_SECONDS,
+};
 const TOO_MUCH = refuse('rate_limited', 'This node has stored as many recordings as it may within an hour.').refusal;
-const NOT_GZIP_TYPE = refuse('unsupported_media_type', `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`).refusal;
+const NOT_GZIP_TYPE = refuse(
+  'unsupported_media_type',
+  `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`,
+).refusal;
 const TOO_LARGE = refuse('payload_too_large', 'The recording unpacks to more than SSH_RECORDING_MAX_BYTES.').refusal;
 const TAKEN = refuse('conflict', 'There is another recording of this id.').refusal;
 const FOREIGN_USER = invalid(RECORDING_HEADER, 'ssh_username_id: is a user of another node');
-const PROBLEMS = { too_large: TOO_LARGE, not_gzip: invalid('body', 'must be gzip'), not_asciicast: invalid('body', 'must be an asciicast, version 2, in UTF-8') } as const;
+const PROBLEMS = {
+  too_large: TOO_LARGE,
+  not_gzip: invalid('body', 'must be gzip'),
+  not_asciicast: invalid('body', 'must be an asciicast, version 2, in UTF-8'),
+} as const;
 
 /** How much is taken, in bytes. */
 export interface RecordingLimits {
@@ -45,14 +61,28 @@ export interface RecordingLimits {
 }
 
 /** Offers the upload route. */
-export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits): void {
+export function offerRecordings(
+  app: FastifyInstance,
+  ports: RecordingPorts,
+  { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits,
+): void {
   const limit = bytesMax + RECORDING_SLACK_BYTES;
-  const storedBytes = createTally({ perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX }, ports.clock);
-  const entrance = createNodeEntrance(ports, { insideMax: UPLOADS_MAX, busy: BUSY, wait: (node) => storedBytes.wait(node), tooMuch: TOO_MUCH });
+  const storedBytes = createTally(
+    { perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX },
+    ports.clock,
+  );
+  const entrance = createNodeEntrance(ports, {
+    insideMax: UPLOADS_MAX,
+    busy: BUSY,
+    wait: (node) => storedBytes.wait(node),
+    tooMuch: TOO_MUCH,
+  });
 
   app.register((scope, _options, registered) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(RECORDING_TYPE, { parseAs: 'buffer', bodyLimit: limit }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser(RECORDING_TYPE, { parseAs: 'buffer', bodyLimit: limit }, (_request, body, done) =>
+      done(null, body),
+    );
     scope.addContentTypeParser('*', (_request, _body, done) => done(new BodyRefused(NOT_GZIP_TYPE)));
     scope.route({
       method: 'PUT',
@@ -77,15 +107,28 @@ export function offerRecordings(app: FastifyInstance, ports: RecordingPorts, { b
     const inspected = await inspectCast(request.body, limit);
     if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
 
-    const outcome = await ports.records.storeRecording({ id: id.data, node, description, content: request.body, sizeBytes: inspected.sizeBytes, atMs: ports.clock.nowMs() });
+    const outcome = await ports.records.storeRecording({
+      id: id.data,
+      node,
+      description,
+      content: request.body,
+      sizeBytes: inspected.sizeBytes,
+      atMs: ports.clock.nowMs(),
+    });
     if (outcome === 'stored') storedBytes.add(node, request.body.length);
     switch (outcome) {
-      case 'stored': return sendData(reply, 201, { id: id.data });
-      case 'known': return sendData(reply, 200, { id: id.data });
-      case 'taken': return sendRefusal(reply, TAKEN);
-      case 'foreign_user': return sendRefusal(reply, FOREIGN_USER);
-      case 'no_node': return sendRefusal(reply, NO_TOKEN);
-      default: return outcome satisfies never;
+      case 'stored':
+        return sendData(reply, 201, { id: id.data });
+      case 'known':
+        return sendData(reply, 200, { id: id.data });
+      case 'taken':
+        return sendRefusal(reply, TAKEN);
+      case 'foreign_user':
+        return sendRefusal(reply, FOREIGN_USER);
+      case 'no_node':
+        return sendRefusal(reply, NO_TOKEN);
+      default:
+        return outcome satisfies never;
     }
   }
 }

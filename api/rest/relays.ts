@@ -18,7 +18,10 @@ const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** What is asked. Source: tailcfg.DERPAdmitClientRequest. */
-const AdmissionRequest = z.object({ NodePublic: z.string().regex(/^nodekey:[\da-f]{64}$/u, 'must be nodekey: and 64 hexadecimal digits'), Source: z.string().max(64).optional() });
+const AdmissionRequest = z.object({
+  NodePublic: z.string().regex(/^nodekey:[\da-f]{64}$/u, 'must be nodekey: and 64 hexadecimal digits'),
+  Source: z.string().max(64).optional(),
+});
 
 /** What these routes need. */
 export interface RelayPorts {
@@ -36,16 +39,25 @@ export function mountRelays(ports: RelayPorts): Mount {
 
 /** Who asks must have a whole key of 256 bits, which only those know who are told of that member: so the answer tells nobody anything new. */
 function offerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
-  const strangers = createTally({ perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
+  const strangers = createTally(
+    { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+    clock,
+  );
 
   app.get(RELAY_MAP_PATH, (_request, reply) => {
     const own = map();
-    return own === null ? sendRefusal(reply, refuse('not_found', 'This admin has no relay of its own.').refusal) : reply.send(own);
+    return own === null
+      ? sendRefusal(reply, refuse('not_found', 'This admin has no relay of its own.').refusal)
+      : reply.send(own);
   });
 
   app.post(RELAY_ADMISSION_PATH, async (request, reply) => {
     const asked = AdmissionRequest.safeParse(request.body, IN_WORDS);
-    if (!asked.success) return sendRefusal(reply, refuse('validation_failed', 'Validation failed', detailsOf(asked.error.issues)).refusal);
+    if (!asked.success)
+      return sendRefusal(
+        reply,
+        refuse('validation_failed', 'Validation failed', detailsOf(asked.error.issues)).refusal,
+      );
     const address = addressOf(request.raw);
     const key = Buffer.from(asked.data.NodePublic.slice('nodekey:'.length), 'hex').toString('base64');
     try {

@@ -41,8 +41,15 @@ export function tellRequests(app: FastifyInstance, requests: RequestRecords): vo
       const { url, config } = request.routeOptions;
       const route = url ?? UNKNOWN_ROUTE;
       requests.ended(record, {
-        requestId: request.id, operation: config.operation ?? route, surface: config.operation === undefined ? 'other' : 'rest', code: reply.statusCode,
-        attributes: { 'http.request.method': request.method, 'http.route': route, 'http.response.status_code': reply.statusCode },
+        requestId: request.id,
+        operation: config.operation ?? route,
+        surface: config.operation === undefined ? 'other' : 'rest',
+        code: reply.statusCode,
+        attributes: {
+          'http.request.method': request.method,
+          'http.route': route,
+          'http.response.status_code': reply.statusCode,
+        },
       });
     }
     done();

@@ -8,13 +8,27 @@ import { API_PREFIX } from './routes.ts';
 const UNKNOWN_ROUTE = 'unknown';
 
 /** Times all requests but those to these beginnings: surfaces whose calls are timed one by one, and whose streams last for hours. Before routes are added. */
-export function timeRequests(app: FastifyInstance, operations: readonly AnyOperation[], times: Pick<RequestTimes, 'observe'>, timedElsewhere: readonly string[]): void {
-  const names = new Map(operations.flatMap(({ rest, name }): [string, string][] => (rest === null ? [] : [[`${rest.method} ${API_PREFIX}${rest.path}`, name]])));
+export function timeRequests(
+  app: FastifyInstance,
+  operations: readonly AnyOperation[],
+  times: Pick<RequestTimes, 'observe'>,
+  timedElsewhere: readonly string[],
+): void {
+  const names = new Map(
+    operations.flatMap(({ rest, name }): [string, string][] =>
+      rest === null ? [] : [[`${rest.method} ${API_PREFIX}${rest.path}`, name]],
+    ),
+  );
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? UNKNOWN_ROUTE;
     if (!timedElsewhere.some((beginning) => route.startsWith(beginning))) {
       const operation = names.get(`${request.method} ${route}`);
-      times.observe(operation === undefined ? 'other' : 'rest', operation ?? route, codeOf(reply.statusCode), reply.elapsedTime);
+      times.observe(
+        operation === undefined ? 'other' : 'rest',
+        operation ?? route,
+        codeOf(reply.statusCode),
+        reply.elapsedTime,
+      );
     }
     done();
   });

@@ -12,7 +12,12 @@ import { callerOf } from './requests.ts';
 export const API_PREFIX = '/api/v1';
 
 /** Offers every operation that has a route. Callers are let in before their body is read, so that strangers cost little. */
-export function offerOperations(app: FastifyInstance, operations: readonly AnyOperation[], call: CallOperation, gate: Gate): void {
+export function offerOperations(
+  app: FastifyInstance,
+  operations: readonly AnyOperation[],
+  call: CallOperation,
+  gate: Gate,
+): void {
   const admittedCallers = new WeakMap<FastifyRequest, Caller>();
   for (const operation of operations) {
     const { rest, scope } = operation;
@@ -41,7 +46,12 @@ export function offerOperations(app: FastifyInstance, operations: readonly AnyOp
   }
 }
 
-function sendAnswer(reply: FastifyReply, { list }: AnyOperation, rest: RestRoute<unknown>, answer: unknown): FastifyReply {
+function sendAnswer(
+  reply: FastifyReply,
+  { list }: AnyOperation,
+  rest: RestRoute<unknown>,
+  answer: unknown,
+): FastifyReply {
   if (rest.status === 204) return reply.code(204).send();
   if (!list) return sendData(reply, rest.acceptedWhen?.(answer) === true ? 202 : rest.status, answer);
   const { data, pagination } = answer as Listing<unknown>;
@@ -50,7 +60,7 @@ function sendAnswer(reply: FastifyReply, { list }: AnyOperation, rest: RestRoute
 
 /** A GET takes its input from the path and the query. A query parameter cannot stand in for one of the path. */
 function queryInput({ query, params }: FastifyRequest): unknown {
-  return { ...query as object, ...params as object };
+  return { ...(query as object), ...(params as object) };
 }
 
 /** Other methods take theirs from the path and the body, and no query. */
@@ -59,9 +69,14 @@ function bodyInput(pathFields: readonly string[]): (request: FastifyRequest) => 
     const stray = Object.keys(query as object);
     if (stray.length > 0) return malformed('bad_request', 'This route takes no query parameters.', stray);
     if (body === undefined) return params;
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) return new Malformed(refuse('validation_failed', 'Validation failed', { input: ['must be a JSON object'] }).refusal);
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      return new Malformed(
+        refuse('validation_failed', 'Validation failed', { input: ['must be a JSON object'] }).refusal,
+      );
     const doubled = pathFields.filter((field) => Object.hasOwn(body, field));
-    return doubled.length > 0 ? malformed('validation_failed', 'Validation failed', doubled) : { ...body, ...params as object };
+    return doubled.length > 0
+      ? malformed('validation_failed', 'Validation failed', doubled)
+      : { ...body, ...(params as object) };
   };
 }
 
@@ -70,6 +85,10 @@ const NAMES_MAX = 20;
 const NAME_CHARACTERS_MAX = 128;
 
 function malformed(code: 'bad_request' | 'validation_failed', message: string, fields: readonly string[]): Malformed {
-  const details = Object.fromEntries(fields.slice(0, NAMES_MAX).map((field) => [field.slice(0, NAME_CHARACTERS_MAX).toWellFormed(), ['is not known here']]));
+  const details = Object.fromEntries(
+    fields
+      .slice(0, NAMES_MAX)
+      .map((field) => [field.slice(0, NAME_CHARACTERS_MAX).toWellFormed(), ['is not known here']]),
+  );
   return new Malformed(refuse(code, message, details).refusal);
 }

@@ -147,8 +147,16 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   offerDiscovery(app, ports, gate, log);
   offerAdminMetrics(app, ports.adminMetrics, gate);
   offerOperations(app, Object.values(catalogue), call, gate);
-  if (settings.docsEnabled) offerDocumentation(app, Object.values(catalogue), { version: settings.version, coreName: ports.settings.coreName, adminUrls: ports.settings.adminUrls, domain: ports.settings.vpnDomain, proxyPorts: settings.proxyPorts ?? (() => null) });
-  for (const mount of mounts) mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
+  if (settings.docsEnabled)
+    offerDocumentation(app, Object.values(catalogue), {
+      version: settings.version,
+      coreName: ports.settings.coreName,
+      adminUrls: ports.settings.adminUrls,
+      domain: ports.settings.vpnDomain,
+      proxyPorts: settings.proxyPorts ?? (() => null),
+    });
+  for (const mount of mounts)
+    mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
   return {
     server: app.server,
@@ -175,17 +183,30 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
 const TIMED_BY_CALL = ['/api/trpc', '/mcp'];
 
 /** The URLs stay those of the ports: they are learnt when the admin listens. */
-function namesOf({ adminUrls }: Pick<OperationPorts['settings'], 'adminUrls'>, own: OwnNames = { urls: [], hosts: [] }): OwnNames {
-  return { hosts: own.hosts, get urls() { return [...adminUrls, ...own.urls]; } };
+function namesOf(
+  { adminUrls }: Pick<OperationPorts['settings'], 'adminUrls'>,
+  own: OwnNames = { urls: [], hosts: [] },
+): OwnNames {
+  return {
+    hosts: own.hosts,
+    get urls() {
+      return [...adminUrls, ...own.urls];
+    },
+  };
 }
 
 /** Headers of every answer. */
 function mark(request: FastifyRequest, reply: FastifyReply, records: RequestRecords): void {
   beginRecord(request, reply, records);
-  reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+  reply
+    .header('x-request-id', request.id)
+    .header('x-content-type-options', 'nosniff')
+    .header('cache-control', 'no-store');
 }
 
-const TOO_MANY_HEADERS = refuse('bad_request', 'The request has too many headers.', { headers: [`must be fewer than ${HEADERS_MAX}`] }).refusal;
+const TOO_MANY_HEADERS = refuse('bad_request', 'The request has too many headers.', {
+  headers: [`must be fewer than ${HEADERS_MAX}`],
+}).refusal;
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
 
 function createApp(settings: ApiSettings, log: Log, records: RequestRecords): FastifyInstance {
@@ -201,7 +222,12 @@ function createApp(settings: ApiSettings, log: Log, records: RequestRecords): Fa
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request as never),
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
-    http: { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: requestMsMax, requestTimeout: requestMsMax, connectionsCheckingInterval: LATE_LOOK_MS },
+    http: {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: requestMsMax,
+      requestTimeout: requestMsMax,
+      connectionsCheckingInterval: LATE_LOOK_MS,
+    },
     clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
     frameworkErrors: (error, request, reply) => {
       mark(request, reply, records); // hooks do not run for these

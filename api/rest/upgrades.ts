@@ -44,7 +44,14 @@ export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrig
       const destroy = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);
-      await Promise.all([...sockets].map((socket) => new Promise((resolve) => { socket.once('close', resolve); })));
+      await Promise.all(
+        [...sockets].map(
+          (socket) =>
+            new Promise((resolve) => {
+              socket.once('close', resolve);
+            }),
+        ),
+      );
       clearTimeout(destroy);
     },
   };
@@ -54,5 +61,7 @@ function refuseUpgrade(socket: Duplex, status: string, refusal: Refusal): void {
   const requestId = randomUUID();
   const body = JSON.stringify(errorBody(refusal, requestId));
   socket.once('finish', () => socket.destroy());
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }

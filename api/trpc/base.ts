@@ -26,4 +26,7 @@ export const trpc = initTRPC.context<TrpcContext>().create({
 });
 
 /** One connection asked for too much at a time. */
-export const TOO_MANY_CALLS: Refusal = { ...refuse('rate_limited', 'Too many calls at a time on this connection. Wait for answers.').refusal, retryAfterSeconds: 1 };
+export const TOO_MANY_CALLS: Refusal = {
+  ...refuse('rate_limited', 'Too many calls at a time on this connection. Wait for answers.').refusal,
+  retryAfterSeconds: 1,
+};

@@ -5,7 +5,11 @@ import { parseJson } from '../rest/json-body.ts';
 /** The part of a message that a feed shares between its subscribers. */
 interface Told {
   readonly id: number | string | null;
-  readonly result: { readonly type: 'data'; readonly id: string; readonly data: { readonly id: string; readonly data: object } };
+  readonly result: {
+    readonly type: 'data';
+    readonly id: string;
+    readonly data: { readonly id: string; readonly data: object };
+  };
 }
 
 /** An encoder that remembers the JSON of shared messages for as long as they live. */
@@ -33,5 +37,10 @@ export function createEncoder(): Encoder {
 
 function isTold(message: unknown): message is Told {
   const { result } = message as Partial<Told>;
-  return result?.type === 'data' && typeof result.id === 'string' && typeof result.data?.data === 'object' && result.data.data !== null;
+  return (
+    result?.type === 'data' &&
+    typeof result.id === 'string' &&
+    typeof result.data?.data === 'object' &&
+    result.data.data !== null
+  );
 }

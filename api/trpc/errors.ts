@@ -28,8 +28,16 @@ export const TRPC_CODES = {
 
 /** What tRPC itself refuses, in our codes. */
 const REFUSAL_CODES: Partial<Record<TRPC_ERROR_CODE_KEY, RefusalCode>> = {
-  PARSE_ERROR: 'bad_request', BAD_REQUEST: 'bad_request', METHOD_NOT_SUPPORTED: 'method_not_allowed', NOT_FOUND: 'not_found', UNAUTHORIZED: 'unauthorized', FORBIDDEN: 'forbidden',
-  PAYLOAD_TOO_LARGE: 'payload_too_large', UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type', UNPROCESSABLE_CONTENT: 'validation_failed', TOO_MANY_REQUESTS: 'rate_limited',
+  PARSE_ERROR: 'bad_request',
+  BAD_REQUEST: 'bad_request',
+  METHOD_NOT_SUPPORTED: 'method_not_allowed',
+  NOT_FOUND: 'not_found',
+  UNAUTHORIZED: 'unauthorized',
+  FORBIDDEN: 'forbidden',
+  PAYLOAD_TOO_LARGE: 'payload_too_large',
+  UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type',
+  UNPROCESSABLE_CONTENT: 'validation_failed',
+  TOO_MANY_REQUESTS: 'rate_limited',
 };
 
 /** A refusal on its way through tRPC. */
@@ -47,7 +55,11 @@ export class Refused extends Error {
 
 /** Throws a refusal as tRPC wants it. */
 export function throwRefusal(refusal: Refusal, requestId: string): never {
-  throw new TRPCError({ code: TRPC_CODES[refusal.code], message: refusal.message, cause: new Refused(refusal, requestId) });
+  throw new TRPCError({
+    code: TRPC_CODES[refusal.code],
+    message: refusal.message,
+    cause: new Refused(refusal, requestId),
+  });
 }
 
 /** `data` of an error, beside tRPC's own `message` and numeric `code`. */
@@ -61,7 +73,11 @@ export interface ErrorData {
 }
 
 /** The error shape of the router. */
-export function errorShape(error: TRPCError, path: string | undefined, numericCode: number): { readonly message: string; readonly code: number; readonly data: ErrorData } {
+export function errorShape(
+  error: TRPCError,
+  path: string | undefined,
+  numericCode: number,
+): { readonly message: string; readonly code: number; readonly data: ErrorData } {
   const refused = error.cause instanceof Refused ? error.cause : null;
   const refusal = refused?.refusal ?? refusalOf(error);
   return {
@@ -80,5 +96,7 @@ export function errorShape(error: TRPCError, path: string | undefined, numericCo
 
 function refusalOf(error: TRPCError): Refusal {
   const code = REFUSAL_CODES[error.code];
-  return code === undefined ? INTERNAL_ERROR : { code, message: error.code === 'PARSE_ERROR' ? 'The request is not what tRPC can read.' : error.message };
+  return code === undefined
+    ? INTERNAL_ERROR
+    : { code, message: error.code === 'PARSE_ERROR' ? 'The request is not what tRPC can read.' : error.message };
 }

@@ -44,11 +44,19 @@ export function offerHttp(app: FastifyInstance, router: AppRouter, log: Log): vo
           reply.raw.once('close', () => streams.delete(reply.raw));
         }
         return fastifyRequestHandler({
-          router, req: request, res: reply, path: (request.params as { readonly path: string }).path,
+          router,
+          req: request,
+          res: reply,
+          path: (request.params as { readonly path: string }).path,
           createContext: ({ info }) => contextOf(request, info.connectionParams?.['authorization']),
           maxBatchSize: BATCH_CALLS_MAX,
           onError: ({ error }) => logBug(log, error, request.id),
-          responseMeta: ({ errors }) => ({ headers: headersOf(request.id, errors.map(({ cause }) => cause)) }),
+          responseMeta: ({ errors }) => ({
+            headers: headersOf(
+              request.id,
+              errors.map(({ cause }) => cause),
+            ),
+          }),
         });
       },
     });
@@ -56,8 +64,13 @@ export function offerHttp(app: FastifyInstance, router: AppRouter, log: Log): vo
 }
 
 /** Failures that are not refusals are bugs. */
-export function logBug(log: Log, error: { readonly code: string; readonly cause?: unknown }, requestId: string | null): void {
-  if (error.code === 'INTERNAL_SERVER_ERROR' && !(error.cause instanceof Refused)) log.error({ error, request_id: requestId }, 'a tRPC call failed');
+export function logBug(
+  log: Log,
+  error: { readonly code: string; readonly cause?: unknown },
+  requestId: string | null,
+): void {
+  if (error.code === 'INTERNAL_SERVER_ERROR' && !(error.cause instanceof Refused))
+    log.error({ error, request_id: requestId }, 'a tRPC call failed');
 }
 
 function contextOf(request: FastifyRequest, authorization: string | undefined): TrpcContext {
@@ -78,7 +91,7 @@ function readable(request: FastifyRequest): void {
 }
 
 function headersOf(requestId: string, causes: readonly unknown[]): Record<string, string> {
-  const refusals = causes.flatMap((cause) => cause instanceof Refused ? [cause.refusal] : []);
+  const refusals = causes.flatMap((cause) => (cause instanceof Refused ? [cause.refusal] : []));
   const wait = Math.max(0, ...refusals.map((refusal) => retryAfterSecondsOf(refusal) ?? 0));
   return {
     'x-request-id': requestId,

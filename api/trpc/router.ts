@@ -28,13 +28,19 @@ function proceduresOf(call: CallOperation): Procedures {
   const procedures = Object.values(catalogue).map((operation: AnyOperation) => {
     // Input is parsed on the one path that all surfaces share, so that all refuse alike.
     const procedure = trpc.procedure.input((raw: unknown) => raw);
-    const answer = ({ input, ctx }: { readonly input: unknown; readonly ctx: TrpcContext }) => answered(call, operation, input, ctx);
+    const answer = ({ input, ctx }: { readonly input: unknown; readonly ctx: TrpcContext }) =>
+      answered(call, operation, input, ctx);
     return [operation.name, operation.kind === 'query' ? procedure.query(answer) : procedure.mutation(answer)] as const;
   });
   return Object.fromEntries(procedures) as unknown as Procedures;
 }
 
-async function answered(call: CallOperation, operation: AnyOperation, input: unknown, ctx: TrpcContext): Promise<unknown> {
+async function answered(
+  call: CallOperation,
+  operation: AnyOperation,
+  input: unknown,
+  ctx: TrpcContext,
+): Promise<unknown> {
   const caller = ctx.caller();
   if (!ctx.begin()) return throwRefusal(TOO_MANY_CALLS, caller.requestId);
   try {

@@ -23,7 +23,11 @@ import { createWaitingRoom } from './waiting-room.ts';
  * and pings that wait for our pong. `ws` itself would accept 100 MiB. Its types do not know the last one yet.
  */
 const SOCKET_LIMITS: ServerOptions & { readonly maxPendingAutoPongs: number } = {
-  maxPayload: 1_048_576, maxFragments: 64, maxBufferedChunks: 1_024, maxPendingAutoPongs: 16, perMessageDeflate: false,
+  maxPayload: 1_048_576,
+  maxFragments: 64,
+  maxBufferedChunks: 1_024,
+  maxPendingAutoPongs: 16,
+  perMessageDeflate: false,
 };
 
 /** Connections that showed a key, at a time, and of these with one key and from one address: none takes the places of all others. */
@@ -64,11 +68,24 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
   const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
   const connected = getWSConnectionHandler<AppRouter>({
-    wss: server, router,
-    createContext: ({ req, res, info }) => contextOf(req, res, { authorization: info.connectionParams?.['authorization'], traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent }, { clock, records, admitted: admitted.get(res) }),
+    wss: server,
+    router,
+    createContext: ({ req, res, info }) =>
+      contextOf(
+        req,
+        res,
+        {
+          authorization: info.connectionParams?.['authorization'],
+          traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent,
+        },
+        { clock, records, admitted: admitted.get(res) },
+      ),
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
-    onError: ({ error, type }) => (type === 'unknown' && isOfPeer(error.cause) ? log.debug({ error: error.message }, 'a client sent what is no WebSocket') : logBug(log, error, null)),
+    onError: ({ error, type }) =>
+      type === 'unknown' && isOfPeer(error.cause)
+        ? log.debug({ error: error.message }, 'a client sent what is no WebSocket')
+        : logBug(log, error, null),
   });
 
   return {
@@ -115,7 +132,13 @@ const SIGN_IN_CLOSE = 1008;
 /** Time for the other side to say goodbye, in ms. */
 const CLOSE_GRACE_MS = 1_000;
 
-const NO_PLACE: Refusal = { ...refuse('service_unavailable', 'There are too many live connections with this key or from this address. Close some, or try again later.').refusal, retryAfterSeconds: 1 };
+const NO_PLACE: Refusal = {
+  ...refuse(
+    'service_unavailable',
+    'There are too many live connections with this key or from this address. Close some, or try again later.',
+  ).refusal,
+  retryAfterSeconds: 1,
+};
 
 /** Whether it is what `ws` and sockets say of what the other side sent or did. Such is no fault of ours. */
 function isOfPeer(cause: unknown): boolean {
@@ -129,11 +152,33 @@ interface Said {
   readonly traceparent: unknown;
 }
 
-function contextOf(request: IncomingMessage, socket: WebSocket, { authorization, traceparent }: Said, { clock, records, admitted }: { readonly clock: Clock; readonly records: RequestRecords; readonly admitted: ((caller: Caller) => void) | undefined }): TrpcContext {
-  const caller: Omit<Caller, 'requestId'> = { surface: 'trpc', credential: bearerOf(authorization ?? request.headers.authorization), address: addressOf(request), host: request.headers.host, idempotencyKey: null };
+function contextOf(
+  request: IncomingMessage,
+  socket: WebSocket,
+  { authorization, traceparent }: Said,
+  {
+    clock,
+    records,
+    admitted,
+  }: {
+    readonly clock: Clock;
+    readonly records: RequestRecords;
+    readonly admitted: ((caller: Caller) => void) | undefined;
+  },
+): TrpcContext {
+  const caller: Omit<Caller, 'requestId'> = {
+    surface: 'trpc',
+    credential: bearerOf(authorization ?? request.headers.authorization),
+    address: addressOf(request),
+    host: request.headers.host,
+    idempotencyKey: null,
+  };
   const isFull = (): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFERED_BYTES_MAX;
   const drained = async (): Promise<void> => {
-    while (isFull()) await new Promise<void>((resolve) => { clock.after(ROOM_POLL_MS, resolve); });
+    while (isFull())
+      await new Promise<void>((resolve) => {
+        clock.after(ROOM_POLL_MS, resolve);
+      });
   };
   admitted?.({ ...caller, requestId: randomUUID() });
   let calls = 0;
@@ -148,6 +193,6 @@ function contextOf(request: IncomingMessage, socket: WebSocket, { authorization,
     done() {
       calls -= 1;
     },
-    room: () => isFull() ? drained() : null,
+    room: () => (isFull() ? drained() : null),
   };
 }

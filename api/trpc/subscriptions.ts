@@ -30,7 +30,10 @@ type NodesInput = (Omit<z.input<typeof nodeFilters>, 'page' | 'page_size' | 'sor
 
 const CommandInput = z.strictObject({ id: CommandIdInput, ...Resumable.shape });
 const TailInput = z.strictObject({ id: ExecutionIdInput, ...Resumable.shape });
-const EventsInput = z.strictObject({ types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(), ...Resumable.shape });
+const EventsInput = z.strictObject({
+  types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
+  ...Resumable.shape,
+});
 
 /** Subscriptions at a time over all connections and server-sent events, and of these with one key and from one address. */
 export const SUBSCRIPTIONS: ShareLimits = { placesMax: 20_000, ofOneKeyMax: 16_000, ofOneAddressMax: 8_000 };
@@ -41,10 +44,18 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
 
   type Start<M> = (subscriber: Subscriber) => Promise<Result<AsyncGenerator<Tracked<M>, void, undefined>>>;
 
-  async function subscribe<M>(ctx: TrpcContext, signal: AbortSignal | undefined, resume: Resume, start: Start<M>): Promise<AsyncIterable<TrackedEnvelope<M>>> {
+  async function subscribe<M>(
+    ctx: TrpcContext,
+    signal: AbortSignal | undefined,
+    resume: Resume,
+    start: Start<M>,
+  ): Promise<AsyncIterable<TrackedEnvelope<M>>> {
     const caller = ctx.caller();
     const { requestId } = caller;
-    const started = await start({ lastEventId: resume.lastEventId ?? undefined, signal: signal ?? new AbortController().signal }).catch(failed);
+    const started = await start({
+      lastEventId: resume.lastEventId ?? undefined,
+      signal: signal ?? new AbortController().signal,
+    }).catch(failed);
     const take = (): (() => void) | null => shares.take(gate.identify(caller) ?? 'anonymous', caller.address);
     return started.ok ? told(started.value, ctx, requestId, take) : throwRefusal(started.refusal, requestId);
   }
@@ -54,40 +65,60 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
     const admitted = gate.admit('api', caller);
     if (!admitted.ok) return throwRefusal(admitted.refusal, caller.requestId);
     const parsed = schema.safeParse(raw ?? {});
-    return parsed.success ? parsed.data : throwRefusal(refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal, caller.requestId);
+    return parsed.success
+      ? parsed.data
+      : throwRefusal(
+          refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal,
+          caller.requestId,
+        );
   }
 
   return {
     nodes: trpc.router({
-      watch: trpc.procedure.input((raw: unknown) => raw as NodesInput).subscription(({ input, ctx, signal }) => {
-        const { lastEventId, ...filters } = admit(Resumable.loose(), input, ctx);
-        const query = admit(nodeFilters, withoutPages(filters, ctx), ctx);
-        return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.nodes.watch(query.filters, subscriber));
-      }),
+      watch: trpc.procedure
+        .input((raw: unknown) => raw as NodesInput)
+        .subscription(({ input, ctx, signal }) => {
+          const { lastEventId, ...filters } = admit(Resumable.loose(), input, ctx);
+          const query = admit(nodeFilters, withoutPages(filters, ctx), ctx);
+          return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.nodes.watch(query.filters, subscriber));
+        }),
     }),
     commands: trpc.router({
-      watch: trpc.procedure.input((raw: unknown) => raw as z.input<typeof CommandInput>).subscription(({ input, ctx, signal }) => {
-        const { id, lastEventId } = admit(CommandInput, input, ctx);
-        return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.commands.watch(id, subscriber));
-      }),
+      watch: trpc.procedure
+        .input((raw: unknown) => raw as z.input<typeof CommandInput>)
+        .subscription(({ input, ctx, signal }) => {
+          const { id, lastEventId } = admit(CommandInput, input, ctx);
+          return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.commands.watch(id, subscriber));
+        }),
     }),
     executions: trpc.router({
-      tail: trpc.procedure.input((raw: unknown) => raw as z.input<typeof TailInput>).subscription(({ input, ctx, signal }) => {
-        const { id, lastEventId } = admit(TailInput, input, ctx);
-        return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.executions.tail(id, subscriber));
-      }),
+      tail: trpc.procedure
+        .input((raw: unknown) => raw as z.input<typeof TailInput>)
+        .subscription(({ input, ctx, signal }) => {
+          const { id, lastEventId } = admit(TailInput, input, ctx);
+          return subscribe(ctx, signal, { lastEventId }, (subscriber) => feeds.executions.tail(id, subscriber));
+        }),
     }),
     events: trpc.router({
-      watch: trpc.procedure.input((raw: unknown) => raw as z.input<typeof EventsInput> | void).subscription(({ input, ctx, signal }) => {
-        const { types, lastEventId } = admit(EventsInput, input, ctx);
-        return subscribe(ctx, signal, { lastEventId }, (subscriber) => Promise.resolve({ ok: true, value: feeds.events.watch(types ?? [], subscriber) }));
-      }),
+      watch: trpc.procedure
+        .input((raw: unknown) => raw as z.input<typeof EventsInput> | void)
+        .subscription(({ input, ctx, signal }) => {
+          const { types, lastEventId } = admit(EventsInput, input, ctx);
+          return subscribe(ctx, signal, { lastEventId }, (subscriber) =>
+            Promise.resolve({ ok: true, value: feeds.events.watch(types ?? [], subscriber) }),
+          );
+        }),
     }),
   };
 }
 
 /** Passes messages on as fast as the connection takes them. A failure ends the subscription; the client comes back by itself. */
-async function* told<M>(messages: AsyncGenerator<Tracked<M>, void, undefined>, ctx: TrpcContext, requestId: string, take: () => (() => void) | null): AsyncGenerator<TrackedEnvelope<M>, void, undefined> {
+async function* told<M>(
+  messages: AsyncGenerator<Tracked<M>, void, undefined>,
+  ctx: TrpcContext,
+  requestId: string,
+  take: () => (() => void) | null,
+): AsyncGenerator<TrackedEnvelope<M>, void, undefined> {
   if (!ctx.begin()) throwRefusal(TOO_MANY_CALLS, requestId);
   const leave = take();
   try {
@@ -106,7 +137,13 @@ async function* told<M>(messages: AsyncGenerator<Tracked<M>, void, undefined>, c
   }
 }
 
-const TOO_MANY_SUBSCRIPTIONS: Refusal = { ...refuse('service_unavailable', 'Too many live feeds are open with this key or from this address. Close some, or try again later.').refusal, retryAfterSeconds: 1 };
+const TOO_MANY_SUBSCRIPTIONS: Refusal = {
+  ...refuse(
+    'service_unavailable',
+    'Too many live feeds are open with this key or from this address. Close some, or try again later.',
+  ).refusal,
+  retryAfterSeconds: 1,
+};
 
 function failed(error: unknown): { readonly ok: false; readonly refusal: typeof UNAVAILABLE } {
   if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
@@ -115,5 +152,11 @@ function failed(error: unknown): { readonly ok: false; readonly refusal: typeof 
 
 function withoutPages(filters: Readonly<Record<string, unknown>>, ctx: TrpcContext): Readonly<Record<string, unknown>> {
   const paging = ['page', 'page_size', 'sort'].filter((name) => name in filters);
-  return paging.length === 0 ? filters : throwRefusal(refuse('bad_request', 'Malformed parameter', Object.fromEntries(paging.map((name) => [name, ['is not known']]))).refusal, ctx.caller().requestId);
+  return paging.length === 0
+    ? filters
+    : throwRefusal(
+        refuse('bad_request', 'Malformed parameter', Object.fromEntries(paging.map((name) => [name, ['is not known']])))
+          .refusal,
+        ctx.caller().requestId,
+      );
 }

@@ -34,7 +34,9 @@ export function boundUnreadBytes(clients: () => Iterable<CountedClient>, clock: 
 
 /** Cuts the fullest socket of the network that holds most, until all together are within bounds. */
 export function cutGreedy(clients: readonly CountedClient[]): void {
-  const held = clients.flatMap(({ socket, address }) => (socket.bufferedAmount === 0 ? [] : [{ socket, network: sourceNetwork(address), bytes: socket.bufferedAmount }]));
+  const held = clients.flatMap(({ socket, address }) =>
+    socket.bufferedAmount === 0 ? [] : [{ socket, network: sourceNetwork(address), bytes: socket.bufferedAmount }],
+  );
   const byNetwork = new Map<string, number>();
   let total = 0;
   for (const { network, bytes } of held) {

@@ -1,27 +1,47 @@
 /** This admin and its health as clients see them. */
 import { z } from 'zod';
-import type { AdminClusterResource, AdminResource, AdminTopologyEntry, ClusterHostNames, MyAdminClusterResource } from '../../actors/resources.ts';
+import type {
+  AdminClusterResource,
+  AdminResource,
+  AdminTopologyEntry,
+  ClusterHostNames,
+  MyAdminClusterResource,
+} from '../../actors/resources.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
-const erlangName = z.string().describe('<name>@<host>, the host being that of the URL under which agents reach this admin. No Erlang node listens there.');
-const HOST_ID = 'Id of this admin, by which it is known in the networks of the clusters that it owns. It stays over restarts.';
-const vpnHostname = z.string().nullable().describe('Null: an admin has no name of its own in the VPN. In the network of each cluster that it owns it is gateway.<cluster>.<domain>.');
+const erlangName = z
+  .string()
+  .describe(
+    '<name>@<host>, the host being that of the URL under which agents reach this admin. No Erlang node listens there.',
+  );
+const HOST_ID =
+  'Id of this admin, by which it is known in the networks of the clusters that it owns. It stays over restarts.';
+const vpnHostname = z
+  .string()
+  .nullable()
+  .describe(
+    'Null: an admin has no name of its own in the VPN. In the network of each cluster that it owns it is gateway.<cluster>.<domain>.',
+  );
 
 /** An admin: the fields of `AdminResource`. */
-export const AdminView: z.ZodType<AdminResource> = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  version: z.string(),
-  role: z.literal('admin').describe('All admins are equal: there is no other role.'),
-  admin_cluster_name: z.string().describe('ADMIN_CLUSTER_NAME: the same for all admins that share a database.'),
-  erlang_node_name: erlangName,
-  vpn_host_id: z.string().nullable().describe(HOST_ID),
-  vpn_hostname: vpnHostname,
-  max_wireguard_peers: z.int().describe('ADMIN_MAX_WIREGUARD_PEERS.'),
-  admin_peer_count: z.int().describe('Other admins that are alive.'),
-  edge_node_capacity: z.int().describe('max_wireguard_peers minus admin_peer_count.'),
-  last_computed_at: z.iso.datetime().describe('When this was computed, by the clock of the database: with each answer.'),
-}).meta({ id: 'Admin', description: 'The admin that answers.' });
+export const AdminView: z.ZodType<AdminResource> = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    version: z.string(),
+    role: z.literal('admin').describe('All admins are equal: there is no other role.'),
+    admin_cluster_name: z.string().describe('ADMIN_CLUSTER_NAME: the same for all admins that share a database.'),
+    erlang_node_name: erlangName,
+    vpn_host_id: z.string().nullable().describe(HOST_ID),
+    vpn_hostname: vpnHostname,
+    max_wireguard_peers: z.int().describe('ADMIN_MAX_WIREGUARD_PEERS.'),
+    admin_peer_count: z.int().describe('Other admins that are alive.'),
+    edge_node_capacity: z.int().describe('max_wireguard_peers minus admin_peer_count.'),
+    last_computed_at: z.iso
+      .datetime()
+      .describe('When this was computed, by the clock of the database: with each answer.'),
+  })
+  .meta({ id: 'Admin', description: 'The admin that answers.' });
 
 const TopologyEntryView: z.ZodType<AdminTopologyEntry> = z.object({
   name: z.string(),
@@ -34,38 +54,59 @@ const TopologyEntryView: z.ZodType<AdminTopologyEntry> = z.object({
 });
 
 /** The group of the admin that answers: the fields of `MyAdminClusterResource`. */
-export const MyAdminClusterView: z.ZodType<MyAdminClusterResource> = z.object({
-  name: z.string(),
-  degraded: z.boolean().describe('Whether there are more nodes than the admins have room for.'),
-  total_admins: z.int(),
-  total_edge_capacity: z.int(),
-  total_nodes: z.int().describe('In the whole database.'),
-  topology: z.array(TopologyEntryView),
-  edge_clusters: z.record(z.string(), z.string()).describe('Name of each cluster to the name of the admin that owns it.'),
-}).meta({ id: 'MyAdminCluster', description: 'The admins of one group that are alive.' });
+export const MyAdminClusterView: z.ZodType<MyAdminClusterResource> = z
+  .object({
+    name: z.string(),
+    degraded: z.boolean().describe('Whether there are more nodes than the admins have room for.'),
+    total_admins: z.int(),
+    total_edge_capacity: z.int(),
+    total_nodes: z.int().describe('In the whole database.'),
+    topology: z.array(TopologyEntryView),
+    edge_clusters: z
+      .record(z.string(), z.string())
+      .describe('Name of each cluster to the name of the admin that owns it.'),
+  })
+  .meta({ id: 'MyAdminCluster', description: 'The admins of one group that are alive.' });
 
 /** A group of admins: the fields of `AdminClusterResource`. */
-export const AdminClusterView: z.ZodType<AdminClusterResource> = z.object({
-  name: z.string(),
-  admin_count: z.int(),
-  ipv4_range: z.string().nullable().describe('Null: admins have no network of their own; each is in those of the clusters that it owns.'),
-  ipv6_range: z.string().nullable().describe('Null, as ipv4_range.'),
-  admins: z.array(z.object({
+export const AdminClusterView: z.ZodType<AdminClusterResource> = z
+  .object({
     name: z.string(),
-    vpn_host_id: z.uuid().describe(HOST_ID),
-    vpn_hostname: vpnHostname,
-    status: z.enum(['healthy', 'unreachable', 'gone']).describe('Whether it has checked in lately; gone: not for five minutes. It is removed after ADMIN_FORGET_AFTER_MS.'),
-    last_checked_in: z.iso.datetime(),
-  })),
-}).meta({ id: 'AdminCluster', description: 'A group of admins that share this database.' });
+    admin_count: z.int(),
+    ipv4_range: z
+      .string()
+      .nullable()
+      .describe('Null: admins have no network of their own; each is in those of the clusters that it owns.'),
+    ipv6_range: z.string().nullable().describe('Null, as ipv4_range.'),
+    admins: z.array(
+      z.object({
+        name: z.string(),
+        vpn_host_id: z.uuid().describe(HOST_ID),
+        vpn_hostname: vpnHostname,
+        status: z
+          .enum(['healthy', 'unreachable', 'gone'])
+          .describe(
+            'Whether it has checked in lately; gone: not for five minutes. It is removed after ADMIN_FORGET_AFTER_MS.',
+          ),
+        last_checked_in: z.iso.datetime(),
+      }),
+    ),
+  })
+  .meta({ id: 'AdminCluster', description: 'A group of admins that share this database.' });
 
 /** Name of an admin to names of its clusters, each with the host names of its nodes. */
-export const EdgeClustersView: z.ZodType<Readonly<Record<string, ClusterHostNames>>> = z.record(z.string(), z.record(z.string(), z.array(z.string())))
-  .meta({ id: 'EdgeClusters', description: 'Name of each admin to the names of its clusters, and of each to the host names of its nodes.' });
+export const EdgeClustersView: z.ZodType<Readonly<Record<string, ClusterHostNames>>> = z
+  .record(z.string(), z.record(z.string(), z.array(z.string())))
+  .meta({
+    id: 'EdgeClusters',
+    description: 'Name of each admin to the names of its clusters, and of each to the host names of its nodes.',
+  });
 
 /** Name of a cluster to the host names of its nodes. */
-export const OrphanedClustersView: z.ZodType<ClusterHostNames> = z.record(z.string(), z.array(z.string()))
-  .meta({ id: 'OrphanedClusters', description: 'Name of each cluster without an owner to the host names of its nodes.' });
+export const OrphanedClustersView: z.ZodType<ClusterHostNames> = z.record(z.string(), z.array(z.string())).meta({
+  id: 'OrphanedClusters',
+  description: 'Name of each cluster without an owner to the host names of its nodes.',
+});
 
 const CheckView: z.ZodType<SubsystemCheck> = z.object({
   name: z.string(),
@@ -75,7 +116,9 @@ const CheckView: z.ZodType<SubsystemCheck> = z.object({
 });
 
 /** The subsystem checks and their sum. */
-export const HealthView: z.ZodType<{ readonly healthy: boolean; readonly checks: readonly SubsystemCheck[] }> = z.object({
-  healthy: z.boolean(),
-  checks: z.array(CheckView),
-}).meta({ id: 'AdminHealth', description: 'Every subsystem check, and whether all passed.' });
+export const HealthView: z.ZodType<{ readonly healthy: boolean; readonly checks: readonly SubsystemCheck[] }> = z
+  .object({
+    healthy: z.boolean(),
+    checks: z.array(CheckView),
+  })
+  .meta({ id: 'AdminHealth', description: 'Every subsystem check, and whether all passed.' });

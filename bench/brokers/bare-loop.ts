@@ -41,17 +41,37 @@ const CLIENTS: Readonly<Record<string, (env: Readonly<Record<string, string>>) =
   async jetstream(env) {
     const connection = await connectNats({ servers: env['EVENT_BROKER_NATS_URLS'] ?? '' });
     const client = jetstream(connection);
-    return { batch: (texts) => Promise.all(texts.map((text) => client.publish(TYPE, text, { msgID: crypto.randomUUID() }))), close: () => connection.close() };
+    return {
+      batch: (texts) => Promise.all(texts.map((text) => client.publish(TYPE, text, { msgID: crypto.randomUUID() }))),
+      close: () => connection.close(),
+    };
   },
   async kafka(env) {
-    const producer = new Producer({ clientId: 'bare', bootstrapBrokers: (env['EVENT_BROKER_KAFKA_URLS'] ?? '').split(','), serializers: stringSerializers });
-    return { batch: (texts) => producer.send({ messages: texts.map((value, index) => ({ topic: TOPIC, key: String(index % 100), value })), acks: -1 }), close: () => producer.close() };
+    const producer = new Producer({
+      clientId: 'bare',
+      bootstrapBrokers: (env['EVENT_BROKER_KAFKA_URLS'] ?? '').split(','),
+      serializers: stringSerializers,
+    });
+    return {
+      batch: (texts) =>
+        producer.send({
+          messages: texts.map((value, index) => ({ topic: TOPIC, key: String(index % 100), value })),
+          acks: -1,
+        }),
+      close: () => producer.close(),
+    };
   },
   async amqp091(env) {
     const connection = new RabbitConnection(env['EVENT_BROKER_RABBITMQ_URL'] ?? '');
-    const publisher = connection.createPublisher({ confirm: true, exchanges: [{ exchange: 'edge.events', type: 'topic', durable: true }] });
+    const publisher = connection.createPublisher({
+      confirm: true,
+      exchanges: [{ exchange: 'edge.events', type: 'topic', durable: true }],
+    });
     return {
-      batch: (texts) => Promise.all(texts.map((text) => publisher.send({ exchange: 'edge.events', routingKey: TYPE, durable: true }, text))),
+      batch: (texts) =>
+        Promise.all(
+          texts.map((text) => publisher.send({ exchange: 'edge.events', routingKey: TYPE, durable: true }, text)),
+        ),
       close: async () => {
         await publisher.close();
         await connection.close();
@@ -71,15 +91,30 @@ const CLIENTS: Readonly<Record<string, (env: Readonly<Record<string, string>>) =
   },
   async mqtt(env) {
     const client = await connectMqtt(env['EVENT_BROKER_MQTT_URLS'] ?? '', { protocolVersion: 4 });
-    return { batch: (texts) => Promise.all(texts.map((text) => client.publishAsync(TYPE.replaceAll('.', '/'), text, { qos: 1 }))), close: () => client.endAsync() };
+    return {
+      batch: (texts) =>
+        Promise.all(texts.map((text) => client.publishAsync(TYPE.replaceAll('.', '/'), text, { qos: 1 }))),
+      close: () => client.endAsync(),
+    };
   },
   async cloud_a_sns(env) {
-    const client = new SNSClient({ region: env['EVENT_BROKER_CLOUD_A_SNS_REGION'] ?? '', endpoint: env['AWS_ENDPOINT_URL'] ?? '', credentials: { accessKeyId: env['AWS_ACCESS_KEY_ID'] ?? '', secretAccessKey: env['AWS_SECRET_ACCESS_KEY'] ?? '' } });
+    const client = new SNSClient({
+      region: env['EVENT_BROKER_CLOUD_A_SNS_REGION'] ?? '',
+      endpoint: env['AWS_ENDPOINT_URL'] ?? '',
+      credentials: { accessKeyId: env['AWS_ACCESS_KEY_ID'] ?? '', secretAccessKey: env['AWS_SECRET_ACCESS_KEY'] ?? '' },
+    });
     const TopicArn = `${env['EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX']}${TOPIC}`;
     return {
       async batch(texts) {
         for (let from = 0; from < texts.length; from += 10) {
-          const entries = texts.slice(from, from + 10).map((Message, index) => ({ Id: String(index), Message, MessageAttributes: { type: { DataType: 'String', StringValue: TYPE }, corename: { DataType: 'String', StringValue: 'default' } } }));
+          const entries = texts.slice(from, from + 10).map((Message, index) => ({
+            Id: String(index),
+            Message,
+            MessageAttributes: {
+              type: { DataType: 'String', StringValue: TYPE },
+              corename: { DataType: 'String', StringValue: 'default' },
+            },
+          }));
           await client.send(new PublishBatchCommand({ TopicArn, PublishBatchRequestEntries: entries }));
         }
       },
@@ -93,7 +128,19 @@ const CLIENTS: Readonly<Record<string, (env: Readonly<Record<string, string>>) =
     const topic = `projects/${env['EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT']}/topics/${env['EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX'] ?? ''}${TOPIC}`;
     return {
       // The same messages: a request has one ordering key, and the adapter has 16 of them.
-      batch: (texts) => Promise.all([...Map.groupBy(texts.map((text, index) => ({ data: Buffer.from(text), attributes: { type: TYPE, corename: 'default' }, orderingKey: String(index % 16) })), ({ orderingKey }) => orderingKey).values()].map((messages) => client.publish({ topic, messages }))),
+      batch: (texts) =>
+        Promise.all(
+          [
+            ...Map.groupBy(
+              texts.map((text, index) => ({
+                data: Buffer.from(text),
+                attributes: { type: TYPE, corename: 'default' },
+                orderingKey: String(index % 16),
+              })),
+              ({ orderingKey }) => orderingKey,
+            ).values(),
+          ].map((messages) => client.publish({ topic, messages })),
+        ),
       close: () => client.close(),
     };
   },
@@ -104,7 +151,8 @@ async function run({ adapter, env, events, text }: BareLoad): Promise<number> {
   const client = await CLIENTS[adapter]?.(env);
   if (client === undefined) throw new Error(`no bare client of ${adapter}`);
   const loop = async (count: number): Promise<void> => {
-    for (let sent = 0; sent < count; sent += BATCH_EVENTS_MAX) await client.batch(Array.from({ length: Math.min(BATCH_EVENTS_MAX, count - sent) }, () => text));
+    for (let sent = 0; sent < count; sent += BATCH_EVENTS_MAX)
+      await client.batch(Array.from({ length: Math.min(BATCH_EVENTS_MAX, count - sent) }, () => text));
   };
   await loop(Math.ceil(events / 10));
   const began = performance.now();

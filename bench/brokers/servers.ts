@@ -23,10 +23,22 @@ export interface BrokerServer {
 /** All of them, by the name on the command line. */
 export const BROKER_SERVERS: Readonly<Record<string, BrokerServer>> = {
   nats: { adapter: 'nats', client: 'nats', events: 50_000, start: async (scope) => (await startNats(scope)).env },
-  jetstream: { adapter: 'nats', client: 'jetstream', events: 20_000, start: async (scope) => ({ ...(await startNats(scope)).env, EVENT_BROKER_NATS_JETSTREAM: 'true' }) },
-  kafka: { adapter: 'kafka', client: 'kafka', events: 50_000, start: async (scope) => ({ EVENT_BROKER_KAFKA_URLS: (await startKafka(scope)).at('PLAINTEXT') }) },
+  jetstream: {
+    adapter: 'nats',
+    client: 'jetstream',
+    events: 20_000,
+    start: async (scope) => ({ ...(await startNats(scope)).env, EVENT_BROKER_NATS_JETSTREAM: 'true' }),
+  },
+  kafka: {
+    adapter: 'kafka',
+    client: 'kafka',
+    events: 50_000,
+    start: async (scope) => ({ EVENT_BROKER_KAFKA_URLS: (await startKafka(scope)).at('PLAINTEXT') }),
+  },
   amqp091: {
-    adapter: 'amqp091', client: 'amqp091', events: 20_000,
+    adapter: 'amqp091',
+    client: 'amqp091',
+    events: 20_000,
     async start(scope) {
       const server = await startRabbit(scope);
       const url = server.url();
@@ -35,17 +47,32 @@ export const BROKER_SERVERS: Readonly<Record<string, BrokerServer>> = {
     },
   },
   redis: { adapter: 'redis', client: 'redis', events: 50_000, start: async (scope) => (await startRedis(scope)).env },
-  mqtt: { adapter: 'mqtt', client: 'mqtt', events: 20_000, start: async (scope) => ({ EVENT_BROKER_MQTT_URLS: `mqtt://127.0.0.1:${(await startMosquitto(scope)).port}` }) },
+  mqtt: {
+    adapter: 'mqtt',
+    client: 'mqtt',
+    events: 20_000,
+    start: async (scope) => ({ EVENT_BROKER_MQTT_URLS: `mqtt://127.0.0.1:${(await startMosquitto(scope)).port}` }),
+  },
   sns: {
-    adapter: 'cloud_a_sns', client: 'cloud_a_sns', events: 1_000,
+    adapter: 'cloud_a_sns',
+    client: 'cloud_a_sns',
+    events: 1_000,
     async start(scope) {
       const server = await startMoto(scope);
       await provideSnsTopics(server, 'bench-'); // no queue: moto looks at all that is in it whenever another message comes
-      return { EVENT_BROKER_CLOUD_A_SNS_REGION: SNS_REGION, EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: arnPrefix('bench-'), AWS_ENDPOINT_URL: server.url, AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' };
+      return {
+        EVENT_BROKER_CLOUD_A_SNS_REGION: SNS_REGION,
+        EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: arnPrefix('bench-'),
+        AWS_ENDPOINT_URL: server.url,
+        AWS_ACCESS_KEY_ID: 'bench',
+        AWS_SECRET_ACCESS_KEY: 'bench',
+      };
     },
   },
   pubsub: {
-    adapter: 'cloud_b_pubsub', client: 'cloud_b_pubsub', events: 20_000,
+    adapter: 'cloud_b_pubsub',
+    client: 'cloud_b_pubsub',
+    events: 20_000,
     async start(scope) {
       const server = await startPubSub(scope);
       await providePubSub(server, '');

@@ -41,8 +41,17 @@ export async function adminMetrics(options: CaseOptions): Promise<void> {
 async function rendering({ report, repeats = 200 }: CaseOptions): Promise<void> {
   const readings = busyReadings();
   const registry = createRegistry();
-  const sides: Side[] = [side('floor', async () => renderByHand(FAMILIES, readings)), side('product', () => registry.text(readings))];
-  for (const finding of compare('rendering', {}, await interleave(sides, repeats, 20), ({ series }) => quantile(series, 0.5) <= RENDERING_SECONDS_MAX)) report.add(finding);
+  const sides: Side[] = [
+    side('floor', async () => renderByHand(FAMILIES, readings)),
+    side('product', () => registry.text(readings)),
+  ];
+  for (const finding of compare(
+    'rendering',
+    {},
+    await interleave(sides, repeats, 20),
+    ({ series }) => quantile(series, 0.5) <= RENDERING_SECONDS_MAX,
+  ))
+    report.add(finding);
   report.add(await held(registry, readings));
 }
 
@@ -52,13 +61,22 @@ function side(name: string, render: () => Promise<string>): Side {
     run: async () => {
       const began = performance.now();
       const text = await render();
-      return { seconds: (performance.now() - began) / 1_000, readings: { text_kib: text.length / 1_024, samples: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length } };
+      return {
+        seconds: (performance.now() - began) / 1_000,
+        readings: {
+          text_kib: text.length / 1_024,
+          samples: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
+        },
+      };
     },
   };
 }
 
 /** The longest time for which nothing else got its turn, by a chain of immediates beside the rendering. */
-async function held(registry: ReturnType<typeof createRegistry>, readings: Readings): Promise<Parameters<CaseOptions['report']['add']>[0]> {
+async function held(
+  registry: ReturnType<typeof createRegistry>,
+  readings: Readings,
+): Promise<Parameters<CaseOptions['report']['add']>[0]> {
   const calm = await awaitCalm();
   const longest: number[] = [];
   for (let round = 0; round < 50; round += 1) {
@@ -78,7 +96,15 @@ async function held(registry: ReturnType<typeof createRegistry>, readings: Readi
     longest.push(worst / 1_000);
     await delay(5);
   }
-  return { case: 'held', side: 'product', seconds: quantile(longest, 0.5), p99: quantile(longest, 0.99), ratio: null, idle_before: calm.idlePercent, verdict: verdict(calm.quiet, quantile(longest, 0.5) <= HELD_SECONDS_MAX) };
+  return {
+    case: 'held',
+    side: 'product',
+    seconds: quantile(longest, 0.5),
+    p99: quantile(longest, 0.99),
+    ratio: null,
+    idle_before: calm.idlePercent,
+    verdict: verdict(calm.quiet, quantile(longest, 0.5) <= HELD_SECONDS_MAX),
+  };
 }
 
 async function scrapes(options: CaseOptions): Promise<void> {
@@ -89,7 +115,13 @@ async function scrapes(options: CaseOptions): Promise<void> {
     try {
       await delay(REST_MS);
       const result = await interleave([scraping(product)], options.repeats ?? SCRAPES, 3);
-      for (const finding of compare('scrape', { nodes }, result, ({ series }) => quantile(series, 0.99) <= SCRAPE_SECONDS_MAX)) options.report.add(finding);
+      for (const finding of compare(
+        'scrape',
+        { nodes },
+        result,
+        ({ series }) => quantile(series, 0.99) <= SCRAPE_SECONDS_MAX,
+      ))
+        options.report.add(finding);
     } finally {
       await product.end();
     }
@@ -110,7 +142,15 @@ function scraping({ admin }: Product): Side {
       const seconds = (performance.now() - began) / 1_000;
       if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body.slice(0, 200)}`);
       const lag = Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/mu.exec(answer.body)?.[1]);
-      return { seconds, readings: { cpu_ms: cpuMs(admin.pid) - cpu - restShare * seconds * 1_000, rest_cpu_percent: restShare * 100, loop_held_ms: Math.max(0, lag - LAG_RESOLUTION_S) * 1_000, text_kib: answer.body.length / 1_024 } };
+      return {
+        seconds,
+        readings: {
+          cpu_ms: cpuMs(admin.pid) - cpu - restShare * seconds * 1_000,
+          rest_cpu_percent: restShare * 100,
+          loop_held_ms: Math.max(0, lag - LAG_RESOLUTION_S) * 1_000,
+          text_kib: answer.body.length / 1_024,
+        },
+      };
     },
   };
 }

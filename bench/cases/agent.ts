@@ -34,11 +34,30 @@ export async function agent(options: CaseOptions): Promise<void> {
       const seconds = options.seconds ?? SECONDS;
       const before = [treeCpuMs(floor.pid), treeCpuMs(pid)];
       await delay(seconds * 1_000);
-      const [floorCpu, ourCpu] = [treeCpuMs(floor.pid), treeCpuMs(pid)].map((ms, index) => (ms - (before[index] ?? 0)) / (seconds * 10));
+      const [floorCpu, ourCpu] = [treeCpuMs(floor.pid), treeCpuMs(pid)].map(
+        (ms, index) => (ms - (before[index] ?? 0)) / (seconds * 10),
+      );
       const [floorMib, ourMib] = [rssBytes(floor.pid) / 1_048_576, rssBytes(pid) / 1_048_576];
-      options.report.add({ case: 'agent', side: 'floor', seconds, ratio: null, rss_mib: floorMib, cpu_percent: floorCpu ?? 0, processes: 1, idle_before: calm.idlePercent, verdict: 'none' });
       options.report.add({
-        case: 'agent', side: 'product', seconds, ratio: floorMib / ourMib, rss_mib: ourMib, cpu_percent: ourCpu ?? 0, processes: treeOf(pid).length, idle_before: calm.idlePercent,
+        case: 'agent',
+        side: 'floor',
+        seconds,
+        ratio: null,
+        rss_mib: floorMib,
+        cpu_percent: floorCpu ?? 0,
+        processes: 1,
+        idle_before: calm.idlePercent,
+        verdict: 'none',
+      });
+      options.report.add({
+        case: 'agent',
+        side: 'product',
+        seconds,
+        ratio: floorMib / ourMib,
+        rss_mib: ourMib,
+        cpu_percent: ourCpu ?? 0,
+        processes: treeOf(pid).length,
+        idle_before: calm.idlePercent,
         verdict: verdict(calm.quiet, ourMib <= RSS_MIB_MAX && (ourCpu ?? 0) <= CPU_PERCENT_MAX),
       });
     } finally {

@@ -30,7 +30,8 @@ export async function brokers(options: CaseOptions): Promise<void> {
   try {
     for (const name of names) {
       const server = BROKER_SERVERS[name];
-      if (server === undefined) throw new Error(`there is no broker ${name}: ${Object.keys(BROKER_SERVERS).join(', ')}`);
+      if (server === undefined)
+        throw new Error(`there is no broker ${name}: ${Object.keys(BROKER_SERVERS).join(', ')}`);
       await brokerOf(name, server, postgres, options);
     }
   } finally {
@@ -38,14 +39,21 @@ export async function brokers(options: CaseOptions): Promise<void> {
   }
 }
 
-async function brokerOf(name: string, { adapter, client, events, start }: BrokerServer, postgres: BenchServer, { report, repeats = REPEATS, profileDir }: CaseOptions): Promise<void> {
+async function brokerOf(
+  name: string,
+  { adapter, client, events, start }: BrokerServer,
+  postgres: BenchServer,
+  { report, repeats = REPEATS, profileDir }: CaseOptions,
+): Promise<void> {
   const scope = createScope();
   try {
     const env = await start(scope);
     const database = await postgres.create(`broker_${name}`);
     await withClient(database, (connection) => storeEvents(connection, 1));
     const text = await withClient(database, sampleBody);
-    const admin = await startAdmin(await newAdminPlace(database, { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: adapter, ...env }));
+    const admin = await startAdmin(
+      await newAdminPlace(database, { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: adapter, ...env }),
+    );
     scope.teardown(() => admin.stop());
     const bare = await startWorker(new URL('../brokers/bare-loop.ts', import.meta.url));
     scope.teardown(() => bare.end());
@@ -66,8 +74,29 @@ async function brokerOf(name: string, { adapter, client, events, start }: Broker
     }
     const [floorSeconds, seconds] = [quantile(floor, 0.5), quantile(ours, 0.5)];
     const ratio = floorSeconds / seconds;
-    report.add({ case: 'brokers', side: 'floor', broker: name, events, seconds: floorSeconds, per_second: events / floorSeconds, ratio: null, idle_before: calm.idlePercent, verdict: 'none' });
-    report.add({ case: 'brokers', side: 'product', broker: name, events, seconds, per_second: events / seconds, ratio, server_cpu_us: quantile(cpu, 0.5), idle_before: calm.idlePercent, verdict: verdict(calm.quiet, ratio >= RATIO_MIN) });
+    report.add({
+      case: 'brokers',
+      side: 'floor',
+      broker: name,
+      events,
+      seconds: floorSeconds,
+      per_second: events / floorSeconds,
+      ratio: null,
+      idle_before: calm.idlePercent,
+      verdict: 'none',
+    });
+    report.add({
+      case: 'brokers',
+      side: 'product',
+      broker: name,
+      events,
+      seconds,
+      per_second: events / seconds,
+      ratio,
+      server_cpu_us: quantile(cpu, 0.5),
+      idle_before: calm.idlePercent,
+      verdict: verdict(calm.quiet, ratio >= RATIO_MIN),
+    });
   } finally {
     await scope.end();
   }
@@ -79,7 +108,9 @@ async function published(database: DatabasePlace, events: number): Promise<numbe
     await storeEvents(client, events);
     const began = performance.now();
     for (;;) {
-      const { rows } = await client.query<{ done: boolean }>(`select (c.txid, c.seq) >= (e.txid, e.seq) as done from event_channel c, (select txid, seq from event order by txid desc, seq desc limit 1) e where c.name = 'broker'`);
+      const { rows } = await client.query<{ done: boolean }>(
+        `select (c.txid, c.seq) >= (e.txid, e.seq) as done from event_channel c, (select txid, seq from event order by txid desc, seq desc limit 1) e where c.name = 'broker'`,
+      );
       if (rows[0]?.done === true) return (performance.now() - began) / 1_000;
       if (performance.now() - began > STALL_MS) throw new Error(`not published within ${STALL_MS / 1_000} s`);
       await delay(LOOK_MS);

@@ -36,7 +36,8 @@ const SETTLE_MS = 1_000;
 /** Both parts, or the one that is named behind the case: `rate`, or `open` (`--nodes` sets how many tunnels). */
 export async function connections(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['microsocks', 'cc']);
-  if (missing.length > 0) options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
+  if (missing.length > 0)
+    options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
   const scope = createScope();
   try {
     const postgres = await startBenchServer();
@@ -62,22 +63,39 @@ async function rate(product: ReachProduct, options: CaseOptions): Promise<void> 
     scope.teardown(() => peer?.end());
     const { admin, agent, optimizing } = product;
     const contestants: Contestant[] = [
-      ...peer === undefined ? [] : [{ name: 'microsocks', pids: [peer.pid], route: peer.route(origin.port) }],
+      ...(peer === undefined ? [] : [{ name: 'microsocks', pids: [peer.pid], route: peer.route(origin.port) }]),
       { name: 'agent', pids: [agent.pid], route: product.direct(agent, origin.port) },
       { name: 'optimizing agent', pids: [optimizing.pid], route: product.direct(optimizing, origin.port) },
       { name: 'through admin', pids: [admin.pid, agent.pid], route: product.through(agent, origin.port) },
-      { name: 'through admin, optimizing agent', pids: [admin.pid, optimizing.pid], route: product.through(optimizing, origin.port) },
+      {
+        name: 'through admin, optimizing agent',
+        pids: [admin.pid, optimizing.pid],
+        route: product.through(optimizing, origin.port),
+      },
     ];
     for (const atOnce of AT_ONCE) {
       const seconds = options.seconds ?? SECONDS;
-      const sides = contestants.map((one): Side => ({ name: one.name, run: () => connect(load, one, atOnce, seconds) }));
+      const sides = contestants.map((one): Side => ({
+        name: one.name,
+        run: () => connect(load, one, atOnce, seconds),
+      }));
       const result = await interleave(sides, options.repeats ?? REPEATS);
       for (const finding of compare('connections', { at_once: atOnce }, result, undefined, 'microsocks')) {
         const isJudged = finding.side === 'agent' && finding.ratio !== null;
-        options.report.add({ ...finding, verdict: isJudged ? verdict(result.calmBefore.quiet, (finding.ratio ?? 0) >= PEER_RATIO_MIN) : 'none' });
+        options.report.add({
+          ...finding,
+          verdict: isJudged ? verdict(result.calmBefore.quiet, (finding.ratio ?? 0) >= PEER_RATIO_MIN) : 'none',
+        });
       }
       for (const one of contestants) {
-        if (one.name === 'agent' || one.name === 'through admin') await profileReach(product, one.pids, `connections-${one.name.replace(' ', '-')}-${atOnce}`, options.profileDir, () => connect(load, one, atOnce, seconds));
+        if (one.name === 'agent' || one.name === 'through admin')
+          await profileReach(
+            product,
+            one.pids,
+            `connections-${one.name.replace(' ', '-')}-${atOnce}`,
+            options.profileDir,
+            () => connect(load, one, atOnce, seconds),
+          );
       }
     }
   } finally {
@@ -85,7 +103,11 @@ async function rate(product: ReachProduct, options: CaseOptions): Promise<void> 
   }
 }
 
-interface Contestant { readonly name: string; readonly pids: readonly number[]; readonly route: Route }
+interface Contestant {
+  readonly name: string;
+  readonly pids: readonly number[];
+  readonly route: Route;
+}
 
 /** `seconds` of a sample are those of one connection: its reciprocal is the rate. */
 async function connect(load: Load, { pids, route }: Contestant, atOnce: number, seconds: number) {
@@ -95,8 +117,14 @@ async function connect(load: Load, { pids, route }: Contestant, atOnce: number, 
   return {
     seconds: took / count,
     readings: {
-      per_second: count / took, p50_ms: p50Ms, p99_ms: p99Ms, failures, cpu_ms: used.reduce((sum, ms) => sum + ms, 0),
-      near_cpu_us: (used[0] ?? 0) * 1_000, ...(used.length > 1 && { far_cpu_us: (used[1] ?? 0) * 1_000 }), client_cpu_us: (clientCpuMs * 1_000) / count,
+      per_second: count / took,
+      p50_ms: p50Ms,
+      p99_ms: p99Ms,
+      failures,
+      cpu_ms: used.reduce((sum, ms) => sum + ms, 0),
+      near_cpu_us: (used[0] ?? 0) * 1_000,
+      ...(used.length > 1 && { far_cpu_us: (used[1] ?? 0) * 1_000 }),
+      client_cpu_us: (clientCpuMs * 1_000) / count,
     },
   };
 }
@@ -111,10 +139,15 @@ async function open(product: ReachProduct, options: CaseOptions): Promise<void> 
     scope.teardown(() => target.end());
     const clients = await startWorker(new URL('../load/crossing.ts', import.meta.url));
     scope.teardown(() => clients.end());
-    const [, port, user, password, host, targetPort] = product.through(agent, await target.ask<number>('listen')) as Extract<Route, readonly ['socks5', ...unknown[]]>;
+    const [, port, user, password, host, targetPort] = product.through(
+      agent,
+      await target.ask<number>('listen'),
+    ) as Extract<Route, readonly ['socks5', ...unknown[]]>;
     const route = { port, user, password, host, target: targetPort };
     const inspectors = [await admin.inspect(), await agent.inspect()] as const;
-    scope.teardown(() => { for (const inspector of inspectors) inspector.close(); }); // while one is open, its process does not end
+    scope.teardown(() => {
+      for (const inspector of inspectors) inspector.close();
+    }); // while one is open, its process does not end
     const adminMemory = memoryOf(inspectors[0], admin.pid);
     const agentMemory = memoryOf(inspectors[1], agent.pid);
 
@@ -133,11 +166,25 @@ async function open(product: ReachProduct, options: CaseOptions): Promise<void> 
     const used = [await adminMemory(), await agentMemory()];
     await clients.ask('close');
     for (const [index, side] of ['admin', 'agent'].entries()) {
-      const kib = (memories: readonly Memory[], kind: keyof Memory) => ((memories[index]?.[kind] ?? 0) - (empty[index]?.[kind] ?? 0)) / count / 1_024;
+      const kib = (memories: readonly Memory[], kind: keyof Memory) =>
+        ((memories[index]?.[kind] ?? 0) - (empty[index]?.[kind] ?? 0)) / count / 1_024;
       options.report.add({
-        case: 'open tunnels', side, tunnels: count, seconds, ratio: null, open_seconds: openSeconds, idle_kib_each: kib(idle, 'rss'), idle_held_kib_each: kib(idle, 'held'),
-        used_kib_each: kib(used, 'rss'), used_held_kib_each: kib(used, 'held'), empty_rss_mib: (empty[index]?.rss ?? 0) / 1_048_576, rss_mib_under_load: peakMib[index] ?? null,
-        bytes_each_way: TUNNEL_BYTES, crossed, idle_before: calm.idlePercent, verdict: crossed === 0 ? 'met' : 'missed', // bytes cross or not on a busy machine as well
+        case: 'open tunnels',
+        side,
+        tunnels: count,
+        seconds,
+        ratio: null,
+        open_seconds: openSeconds,
+        idle_kib_each: kib(idle, 'rss'),
+        idle_held_kib_each: kib(idle, 'held'),
+        used_kib_each: kib(used, 'rss'),
+        used_held_kib_each: kib(used, 'held'),
+        empty_rss_mib: (empty[index]?.rss ?? 0) / 1_048_576,
+        rss_mib_under_load: peakMib[index] ?? null,
+        bytes_each_way: TUNNEL_BYTES,
+        crossed,
+        idle_before: calm.idlePercent,
+        verdict: crossed === 0 ? 'met' : 'missed', // bytes cross or not on a busy machine as well
       });
     }
   } finally {
@@ -146,7 +193,10 @@ async function open(product: ReachProduct, options: CaseOptions): Promise<void> 
 }
 
 /** Bytes: resident, and of living objects. */
-interface Memory { readonly rss: number; readonly held: number }
+interface Memory {
+  readonly rss: number;
+  readonly held: number;
+}
 
 function memoryOf(inspector: Inspector, pid: number): () => Promise<Memory> {
   return async () => {

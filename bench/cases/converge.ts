@@ -61,15 +61,24 @@ interface Product {
   end(): Promise<void>;
 }
 
-async function startProduct(postgres: BenchServer, name: string, nodes: number, perCluster: number, workers: number): Promise<Product> {
+async function startProduct(
+  postgres: BenchServer,
+  name: string,
+  nodes: number,
+  perCluster: number,
+  workers: number,
+): Promise<Product> {
   const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes, perCluster));
   const place = await newAdminPlace(database, { ADMIN_API_HOST: '0.0.0.0' });
   const admin = await startAdmin(place);
   const running: Worker[] = [];
-  for (let count = 0; count < workers; count += 1) running.push(await startWorker(new URL('../product/members.ts', import.meta.url)));
+  for (let count = 0; count < workers; count += 1)
+    running.push(await startWorker(new URL('../product/members.ts', import.meta.url)));
   return {
-    admin, workers: running, urls: ADDRESSES.map((address) => `http://${address}:${admin.port}`),
+    admin,
+    workers: running,
+    urls: ADDRESSES.map((address) => `http://${address}:${admin.port}`),
     async end() {
       for (const worker of running) await worker.end();
       await admin.stop();
@@ -87,24 +96,44 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
     await worker.ask('converge', { urls: product.urls, from: 0, to: MEMBERS, peers: MEMBERS - 1 });
     const before = await worker.ask<MeshTally>('tally');
     let next = MEMBERS;
-    const result = await interleave([{
-      name: 'product',
-      async run() {
-        const index = next;
-        next += 1;
-        const known = worker.ask<number>('knowAll', { index });
-        const { began } = await worker.ask<{ began: number }>('converge', { urls: product.urls, from: index, to: index + 1, peers: index });
-        return { seconds: (await known - began) / 1_000, readings: {} };
-      },
-    }], joins, 0);
+    const result = await interleave(
+      [
+        {
+          name: 'product',
+          async run() {
+            const index = next;
+            next += 1;
+            const known = worker.ask<number>('knowAll', { index });
+            const { began } = await worker.ask<{ began: number }>('converge', {
+              urls: product.urls,
+              from: index,
+              to: index + 1,
+              peers: index,
+            });
+            return { seconds: ((await known) - began) / 1_000, readings: {} };
+          },
+        },
+      ],
+      joins,
+      0,
+    );
     const after = await worker.ask<MeshTally>('tally');
     const series = (result.samples.get('product') ?? []).map(({ seconds }) => seconds);
     // Frames of those who were there already, a member and change: all but the whole network of each new one.
     const changes = (joins * (2 * MEMBERS + joins - 1)) / 2;
     const [worst, frames] = [quantile(series, 1), after.frames - before.frames - joins];
     report.add({
-      case: 'converge join', side: 'product', members: MEMBERS, joins, seconds: worst, median: quantile(series, 0.5), ratio: null, frames_per_member_and_change: frames / changes,
-      bytes_per_member_and_change: (after.bytes - before.bytes) / changes, idle_before: result.calmBefore.idlePercent, verdict: verdict(result.calmBefore.quiet, worst <= REACHABLE_SECONDS_MAX && frames / changes < 1.5),
+      case: 'converge join',
+      side: 'product',
+      members: MEMBERS,
+      joins,
+      seconds: worst,
+      median: quantile(series, 0.5),
+      ratio: null,
+      frames_per_member_and_change: frames / changes,
+      bytes_per_member_and_change: (after.bytes - before.bytes) / changes,
+      idle_before: result.calmBefore.idlePercent,
+      verdict: verdict(result.calmBefore.quiet, worst <= REACHABLE_SECONDS_MAX && frames / changes < 1.5),
     });
   } finally {
     await product.end();
@@ -114,21 +143,43 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
 /** Meshes of 50, all of whose members come at once. */
 async function fleet(postgres: BenchServer, { report, nodes: [wanted = FLEET] }: CaseOptions): Promise<void> {
   const nodes = wanted <= FLEET_WITHIN_LIMIT || mayOpenFiles() ? wanted : FLEET_WITHIN_LIMIT;
-  if (nodes < wanted) report.note(`this machine does not allow ${FILES_MAX} open files of one process: ${nodes} members, not ${wanted}`);
+  if (nodes < wanted)
+    report.note(`this machine does not allow ${FILES_MAX} open files of one process: ${nodes} members, not ${wanted}`);
   const product = await startProduct(postgres, 'fleet', nodes, PER_CLUSTER, WORKERS);
   try {
     const { admin, workers, urls } = product;
     const calm = await awaitCalm();
     const [times, cpuBefore, emptyBytes] = [readCpuTimes(), cpuMs(admin.pid), rssBytes(admin.pid)];
     const share = Math.ceil(nodes / PER_CLUSTER / workers.length) * PER_CLUSTER;
-    const ends = await Promise.all(workers.map((worker, index) => worker.ask<{ began: number; ended: number }>('converge', { urls, from: index * share, to: Math.min(nodes, (index + 1) * share), peers: PER_CLUSTER - 1 })));
+    const ends = await Promise.all(
+      workers.map((worker, index) =>
+        worker.ask<{ began: number; ended: number }>('converge', {
+          urls,
+          from: index * share,
+          to: Math.min(nodes, (index + 1) * share),
+          peers: PER_CLUSTER - 1,
+        }),
+      ),
+    );
     const seconds = (Math.max(...ends.map(({ ended }) => ended)) - Math.min(...ends.map(({ began }) => began))) / 1_000;
     const tallies = await Promise.all(workers.map((worker) => worker.ask<MeshTally>('tally')));
     const sum = (of: (tally: MeshTally) => number): number => tallies.reduce((total, tally) => total + of(tally), 0);
     report.add({
-      case: 'converge fleet', side: 'product', clusters: nodes / PER_CLUSTER, members: PER_CLUSTER, seconds, ratio: null, mib: sum(({ bytes }) => bytes) / 1_048_576, frames_per_member: sum(({ frames }) => frames) / nodes,
-      wholes_per_member: sum(({ wholes }) => wholes) / nodes, admin_cpu_s: (cpuMs(admin.pid) - cpuBefore) / 1_000, rss_mib: rssBytes(admin.pid) / 1_048_576, empty_rss_mib: emptyBytes / 1_048_576,
-      idle_before: calm.idlePercent, steal: spareBetween(times, readCpuTimes()).stealPercent, verdict: 'none',
+      case: 'converge fleet',
+      side: 'product',
+      clusters: nodes / PER_CLUSTER,
+      members: PER_CLUSTER,
+      seconds,
+      ratio: null,
+      mib: sum(({ bytes }) => bytes) / 1_048_576,
+      frames_per_member: sum(({ frames }) => frames) / nodes,
+      wholes_per_member: sum(({ wholes }) => wholes) / nodes,
+      admin_cpu_s: (cpuMs(admin.pid) - cpuBefore) / 1_000,
+      rss_mib: rssBytes(admin.pid) / 1_048_576,
+      empty_rss_mib: emptyBytes / 1_048_576,
+      idle_before: calm.idlePercent,
+      steal: spareBetween(times, readCpuTimes()).stealPercent,
+      verdict: 'none',
     });
   } finally {
     await product.end();
@@ -142,13 +193,14 @@ function mayOpenFiles(): boolean {
 
 /** Real agents with real interfaces on an internet of namespaces, all of whom ping each new one by its name until it answers. */
 async function real(postgres: BenchServer, { report, nodes, names }: CaseOptions): Promise<void> {
-  const members = names.length === 1 ? nodes[0] ?? REAL : REAL;
+  const members = names.length === 1 ? (nodes[0] ?? REAL) : REAL;
   const scope = createScope();
   try {
     const world = await startWorld(scope, undefined, await postgres.create('real'));
     await world.rest.post('/clusters', { name: 'bench' });
     const there: Member[] = [];
-    for (let index = 0; index < members; index += 1) there.push(await world.member(await world.internet.host(`member-${index}`), 'bench'));
+    for (let index = 0; index < members; index += 1)
+      there.push(await world.member(await world.internet.host(`member-${index}`), 'bench'));
     await connected(...there);
     const calm = await awaitCalm();
     const series: number[] = [];
@@ -161,7 +213,17 @@ async function real(postgres: BenchServer, { report, nodes, names }: CaseOptions
       there.push(fresh);
     }
     const worst = quantile(series, 1);
-    report.add({ case: 'converge real', side: 'product', members, joins: REAL_JOINS, seconds: worst, median: quantile(series, 0.5), ratio: null, idle_before: calm.idlePercent, verdict: verdict(calm.quiet, worst <= REACHABLE_SECONDS_MAX) });
+    report.add({
+      case: 'converge real',
+      side: 'product',
+      members,
+      joins: REAL_JOINS,
+      seconds: worst,
+      median: quantile(series, 0.5),
+      ratio: null,
+      idle_before: calm.idlePercent,
+      verdict: verdict(calm.quiet, worst <= REACHABLE_SECONDS_MAX),
+    });
   } finally {
     await scope.end();
   }

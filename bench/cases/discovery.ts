@@ -44,7 +44,9 @@ export async function discovery(options: CaseOptions): Promise<void> {
     scope.teardown(() => inspector.close());
     const calm = await awaitCalm();
     let peakBytes = 0;
-    const looking = setInterval(() => { peakBytes = Math.max(peakBytes, rssBytes(admin.pid)); }, LOOK_MS);
+    const looking = setInterval(() => {
+      peakBytes = Math.max(peakBytes, rssBytes(admin.pid));
+    }, LOOK_MS);
     const [took, cpu, grown] = [[] as number[], [] as number[], [] as number[]];
     let [entries, bytes, emptyBytes] = [0, 0, 0];
     for (let round = 0; round < (options.repeats ?? REPEATS); round += 1) {
@@ -64,13 +66,29 @@ export async function discovery(options: CaseOptions): Promise<void> {
     const grownMib = Math.max(...grown);
     const p95 = quantile(took, 0.95);
     options.report.add({
-      case: 'discovery', side: 'product', nodes, seconds: quantile(took, 0.5), best: Math.min(...took), p95, ratio: null, entries, body_mib: bytes / 1_048_576, admin_cpu_ms: quantile(cpu, 0.5),
-      admin_mib_empty: emptyBytes / 1_048_576, admin_mib_more: grownMib, idle_before: calm.idlePercent,
-      verdict: verdict(calm.quiet, entries === nodes && quantile(took, 0.5) <= SECONDS_MAX && grownMib <= MEMORY_MIB_MAX),
+      case: 'discovery',
+      side: 'product',
+      nodes,
+      seconds: quantile(took, 0.5),
+      best: Math.min(...took),
+      p95,
+      ratio: null,
+      entries,
+      body_mib: bytes / 1_048_576,
+      admin_cpu_ms: quantile(cpu, 0.5),
+      admin_mib_empty: emptyBytes / 1_048_576,
+      admin_mib_more: grownMib,
+      idle_before: calm.idlePercent,
+      verdict: verdict(
+        calm.quiet,
+        entries === nodes && quantile(took, 0.5) <= SECONDS_MAX && grownMib <= MEMORY_MIB_MAX,
+      ),
     });
     if (options.profileDir !== undefined) {
       await mkdir(options.profileDir, { recursive: true });
-      await inspector.profile(join(options.profileDir, 'discovery.cpuprofile'), async () => { for (let round = 0; round < 5; round += 1) await one(); });
+      await inspector.profile(join(options.profileDir, 'discovery.cpuprofile'), async () => {
+        for (let round = 0; round < 5; round += 1) await one();
+      });
     }
   } finally {
     await scope.end();
@@ -78,17 +96,31 @@ export async function discovery(options: CaseOptions): Promise<void> {
 }
 
 /** From the request to the last byte; the text is put together afterwards. */
-function list(port: number, key: string): Promise<{ readonly seconds: number; readonly bytes: number; readonly text: string }> {
+function list(
+  port: number,
+  key: string,
+): Promise<{ readonly seconds: number; readonly bytes: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const began = performance.now();
     const pieces: Buffer[] = [];
-    const sent = request({ host: '127.0.0.1', port, path: '/api/v1/nodes/metrics/host/discovery', headers: { authorization: `Bearer ${key}` } }, (response) => {
-      response.on('data', (piece: Buffer) => pieces.push(piece)).on('error', reject).on('end', () => {
-        const seconds = (performance.now() - began) / 1_000;
-        const whole = Buffer.concat(pieces);
-        resolve({ seconds, bytes: whole.length, text: whole.toString() });
-      });
-    });
+    const sent = request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: '/api/v1/nodes/metrics/host/discovery',
+        headers: { authorization: `Bearer ${key}` },
+      },
+      (response) => {
+        response
+          .on('data', (piece: Buffer) => pieces.push(piece))
+          .on('error', reject)
+          .on('end', () => {
+            const seconds = (performance.now() - began) / 1_000;
+            const whole = Buffer.concat(pieces);
+            resolve({ seconds, bytes: whole.length, text: whole.toString() });
+          });
+      },
+    );
     sent.on('error', reject);
     sent.end();
   });

@@ -39,7 +39,8 @@ interface Exporter {
 export async function exporters(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['prometheus-node-exporter']);
   const program = await findProgram('prometheus-node-exporter');
-  if (program === undefined) return options.report.note(`exporters needs ${missing.join(' ')} (--install installs with apt): it is left out`);
+  if (program === undefined)
+    return options.report.note(`exporters needs ${missing.join(' ')} (--install installs with apt): it is left out`);
   const scope = createScope();
   try {
     const postgres = await startBenchServer();
@@ -52,10 +53,16 @@ export async function exporters(options: CaseOptions): Promise<void> {
     const theirs = await startNodeExporter(program);
     scope.teardown(() => theirs.end());
     await delay(REST_MS);
-    const sides = [{ name: 'node_exporter', pid: theirs.pid, url: theirs.url }, { name: 'product', pid: agent.pid, url: `http://127.0.0.1:${port}${EXPORTER_PATH}` }]
-      .map((side): Exporter => ({ ...side, rssBytesBefore: rssBytes(side.pid) }));
+    const sides = [
+      { name: 'node_exporter', pid: theirs.pid, url: theirs.url },
+      { name: 'product', pid: agent.pid, url: `http://127.0.0.1:${port}${EXPORTER_PATH}` },
+    ].map((side): Exporter => ({ ...side, rssBytesBefore: rssBytes(side.pid) }));
 
-    const result = await interleave(sides.map((side): Side => ({ name: side.name, run: () => scrapes(side) })), options.repeats ?? REPEATS, 3);
+    const result = await interleave(
+      sides.map((side): Side => ({ name: side.name, run: () => scrapes(side) })),
+      options.repeats ?? REPEATS,
+      3,
+    );
     const texts = new Map<string, string>();
     for (const { name, url } of sides) texts.set(name, await scrape(url));
     const shares = sharesOf(texts);
@@ -64,7 +71,12 @@ export async function exporters(options: CaseOptions): Promise<void> {
       const { ofAll = 0, ofTheirs = 0 } = shares.get(finding.side) ?? {};
       const met = Number(finding['cpu_ms']) < CPU_MS_MAX && ofTheirs >= SHARE_MIN;
       options.report.add({
-        ...finding, rss_mib: rssBytes(side?.pid ?? 0) / MIB, rss_mib_before: (side?.rssBytesBefore ?? 0) / MIB, dashboard_names: DASHBOARD_NAMES.length, share_of_names: ofAll, share_of_theirs: ofTheirs,
+        ...finding,
+        rss_mib: rssBytes(side?.pid ?? 0) / MIB,
+        rss_mib_before: (side?.rssBytesBefore ?? 0) / MIB,
+        dashboard_names: DASHBOARD_NAMES.length,
+        share_of_names: ofAll,
+        share_of_theirs: ofTheirs,
         verdict: finding.side === 'product' ? verdict(result.calmBefore.quiet, met) : 'none',
       });
     }
@@ -84,7 +96,10 @@ async function scrapes({ pid, url }: Exporter): Promise<{ seconds: number; readi
     samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
   }
   const seconds = (performance.now() - began) / 1_000;
-  return { seconds: seconds / SCRAPES, readings: { cpu_ms: (cpuMs(pid) - cpuBefore) / SCRAPES, kib: bytes / 1_024, samples } };
+  return {
+    seconds: seconds / SCRAPES,
+    readings: { cpu_ms: (cpuMs(pid) - cpuBefore) / SCRAPES, kib: bytes / 1_024, samples },
+  };
 }
 
 async function scrape(url: string): Promise<string> {
@@ -95,10 +110,20 @@ async function scrape(url: string): Promise<string> {
 
 /** The share of the dashboard's names that each serves here: of all, and of those that node_exporter serves. */
 function sharesOf(texts: ReadonlyMap<string, string>): Map<string, { ofAll: number; ofTheirs: number }> {
-  const served = new Map([...texts].map(([name, text]) => [name, new Set([...text.matchAll(/^# TYPE (?<family>\S+) /gmu)].map(({ groups }) => groups?.['family'] ?? ''))]));
+  const served = new Map(
+    [...texts].map(([name, text]) => [
+      name,
+      new Set([...text.matchAll(/^# TYPE (?<family>\S+) /gmu)].map(({ groups }) => groups?.['family'] ?? '')),
+    ]),
+  );
   const there = DASHBOARD_NAMES.filter((name) => served.get('node_exporter')?.has(name));
-  return new Map([...served].map(([name, families]) => [name, {
-    ofAll: DASHBOARD_NAMES.filter((family) => families.has(family)).length / DASHBOARD_NAMES.length,
-    ofTheirs: there.filter((family) => families.has(family)).length / there.length,
-  }]));
+  return new Map(
+    [...served].map(([name, families]) => [
+      name,
+      {
+        ofAll: DASHBOARD_NAMES.filter((family) => families.has(family)).length / DASHBOARD_NAMES.length,
+        ofTheirs: there.filter((family) => families.has(family)).length / there.length,
+      },
+    ]),
+  );
 }

@@ -26,21 +26,46 @@ export async function fanoutWithBroker(options: CaseOptions): Promise<void> {
   const products: Product[] = [];
   try {
     const broker = await server.start(scope);
-    for (const [label, env] of [['without', {}], ['with', { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: server.adapter, ...broker }]] as const) {
+    for (const [label, env] of [
+      ['without', {}],
+      ['with', { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: server.adapter, ...broker }],
+    ] as const) {
       const product = await startProduct(postgres, nodes, { name: label, env });
       product.pause();
       products.push(product);
     }
     const [without, withBroker] = products as [Product, Product];
-    const sides = [{ ...asSide(without, () => fanOut(without, nodes), true), name: 'without' }, { ...asSide(withBroker, () => fanOut(withBroker, nodes), true), name: 'with' }];
+    const sides = [
+      { ...asSide(without, () => fanOut(without, nodes), true), name: 'without' },
+      { ...asSide(withBroker, () => fanOut(withBroker, nodes), true), name: 'with' },
+    ];
     const result = await interleave(sides, options.repeats ?? REPEATS, 2);
-    const secondsOf = (side: string): number => quantile((result.samples.get(side) ?? []).map(({ seconds }) => seconds), 0.5);
+    const secondsOf = (side: string): number =>
+      quantile(
+        (result.samples.get(side) ?? []).map(({ seconds }) => seconds),
+        0.5,
+      );
     const slowdown = secondsOf('with') / secondsOf('without');
     for (const finding of compare('fanout-with-broker', { nodes, broker: name }, result)) {
-      options.report.add({ ...finding, ...(finding.side === 'with' && { ratio: 1 / slowdown, slowdown, verdict: verdict(result.calmBefore.quiet, slowdown <= SLOWDOWN_MAX) }) });
+      options.report.add({
+        ...finding,
+        ...(finding.side === 'with' && {
+          ratio: 1 / slowdown,
+          slowdown,
+          verdict: verdict(result.calmBefore.quiet, slowdown <= SLOWDOWN_MAX),
+        }),
+      });
     }
     withBroker.resume();
-    const behind = await withClient(withBroker.database, async (client) => (await client.query<{ count: string }>(`select count(*) from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = 'broker'`)).rows[0]?.count);
+    const behind = await withClient(
+      withBroker.database,
+      async (client) =>
+        (
+          await client.query<{ count: string }>(
+            `select count(*) from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = 'broker'`,
+          )
+        ).rows[0]?.count,
+    );
     options.report.note(`${behind} events had not left yet when the last fan-out was over`);
   } finally {
     for (const product of products) await product.end();

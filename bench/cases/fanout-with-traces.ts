@@ -25,19 +25,38 @@ export async function fanoutWithTraces(options: CaseOptions): Promise<void> {
   const postgres = await startBenchServer();
   const products: Product[] = [];
   try {
-    for (const [label, env] of [['without', {}], ['with', { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: String(QUEUE_SPANS) }]] as const) {
+    for (const [label, env] of [
+      ['without', {}],
+      ['with', { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: String(QUEUE_SPANS) }],
+    ] as const) {
       const product = await startProduct(postgres, nodes, { name: label, env });
       product.pause();
       products.push(product);
     }
     const [without, withTraces] = products as [Product, Product];
-    const sides = [{ ...asSide(without, () => fanOut(without, nodes), true), name: 'without' }, { ...asSide(withTraces, () => fanOut(withTraces, nodes), true), name: 'with' }];
+    const sides = [
+      { ...asSide(without, () => fanOut(without, nodes), true), name: 'without' },
+      { ...asSide(withTraces, () => fanOut(withTraces, nodes), true), name: 'with' },
+    ];
     const result = await interleave(sides, options.repeats ?? REPEATS, 2);
-    const median = (side: string, of: (sample: { readonly seconds: number; readonly readings: Readonly<Record<string, number>> }) => number): number => quantile((result.samples.get(side) ?? []).map(of), 0.5);
+    const median = (
+      side: string,
+      of: (sample: { readonly seconds: number; readonly readings: Readonly<Record<string, number>> }) => number,
+    ): number => quantile((result.samples.get(side) ?? []).map(of), 0.5);
     const slowdown = median('with', ({ seconds }) => seconds) / median('without', ({ seconds }) => seconds);
-    const cpuRatio = median('with', ({ readings }) => readings['cpu_ms'] ?? Number.NaN) / median('without', ({ readings }) => readings['cpu_ms'] ?? Number.NaN);
+    const cpuRatio =
+      median('with', ({ readings }) => readings['cpu_ms'] ?? Number.NaN) /
+      median('without', ({ readings }) => readings['cpu_ms'] ?? Number.NaN);
     for (const finding of compare('fanout-with-traces', { nodes }, result)) {
-      options.report.add({ ...finding, ...(finding.side === 'with' && { ratio: 1 / slowdown, slowdown, cpu_ratio: cpuRatio, verdict: verdict(result.calmBefore.quiet, slowdown <= SLOWDOWN_MAX) }) });
+      options.report.add({
+        ...finding,
+        ...(finding.side === 'with' && {
+          ratio: 1 / slowdown,
+          slowdown,
+          cpu_ratio: cpuRatio,
+          verdict: verdict(result.calmBefore.quiet, slowdown <= SLOWDOWN_MAX),
+        }),
+      });
     }
     options.report.note(`${collector.bytes()} bytes of spans came to the collector`);
   } finally {
@@ -51,10 +70,14 @@ export async function fanoutWithTraces(options: CaseOptions): Promise<void> {
 async function startCollector(): Promise<{ readonly url: string; bytes(): number; close(): void }> {
   let bytes = 0;
   const server = createServer((request, response) => {
-    request.on('data', (piece: Buffer) => { bytes += piece.length; });
+    request.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+    });
     request.on('end', () => response.writeHead(200).end());
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bytes: () => bytes,

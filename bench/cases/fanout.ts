@@ -33,12 +33,22 @@ export async function fanout(options: CaseOptions): Promise<void> {
   const growthOf = (measure: 'seconds' | 'cpuMs'): number => large[measure] / 19_000 / (small[measure] / 1_000);
   const growth = growthOf('seconds');
   options.report.add({
-    case: 'growth', side: 'product', seconds: large.seconds, ratio: 1 / growth, growth, cpu_growth: growthOf('cpuMs'), verdict: verdict(small.quiet && large.quiet, growth <= GROWTH_MAX),
+    case: 'growth',
+    side: 'product',
+    seconds: large.seconds,
+    ratio: 1 / growth,
+    growth,
+    cpu_growth: growthOf('cpuMs'),
+    verdict: verdict(small.quiet && large.quiet, growth <= GROWTH_MAX),
   });
 }
 
 /** Medians of one size, and whether the machine was quiet. */
-interface Cost { readonly seconds: number; readonly cpuMs: number; readonly quiet: boolean }
+interface Cost {
+  readonly seconds: number;
+  readonly cpuMs: number;
+  readonly quiet: boolean;
+}
 
 async function fanoutOf(nodes: number, options: CaseOptions): Promise<Cost | undefined> {
   const postgres = await startBenchServer();
@@ -52,16 +62,33 @@ async function fanoutOf(nodes: number, options: CaseOptions): Promise<Cost | und
       contestants.push(product);
       product.pause();
     }
-    const sides = contestants.map((side) => asSide(side, () => fanOut(side, nodes), contestants.length > 1 && nodes > 1));
+    const sides = contestants.map((side) =>
+      asSide(side, () => fanOut(side, nodes), contestants.length > 1 && nodes > 1),
+    );
     if (nodes === 1) for (const side of contestants) side.resume();
-    const result = await interleave(sides, options.repeats ?? (nodes === 1 ? REPEATS_OF_ONE : REPEATS), nodes === 1 ? 50 : 2);
-    for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet)) options.report.add(finding);
+    const result = await interleave(
+      sides,
+      options.repeats ?? (nodes === 1 ? REPEATS_OF_ONE : REPEATS),
+      nodes === 1 ? 50 : 2,
+    );
+    for (const finding of compare('fanout', { nodes }, result, nodes === 1 ? single : fleet))
+      options.report.add(finding);
     const ours = product;
     if (ours) await profiled(ours, options.profileDir, `fanout-${nodes}`, () => fanOut(ours, nodes));
     const samples = result.samples.get('product');
-    return samples && {
-      seconds: quantile(samples.map(({ seconds }) => seconds), 0.5), cpuMs: quantile(samples.map(({ readings }) => readings['cpu_ms'] ?? Number.NaN), 0.5), quiet: result.calmBefore.quiet,
-    };
+    return (
+      samples && {
+        seconds: quantile(
+          samples.map(({ seconds }) => seconds),
+          0.5,
+        ),
+        cpuMs: quantile(
+          samples.map(({ readings }) => readings['cpu_ms'] ?? Number.NaN),
+          0.5,
+        ),
+        quiet: result.calmBefore.quiet,
+      }
+    );
   } finally {
     for (const side of contestants) await side.end();
     await postgres.stop();
@@ -69,4 +96,5 @@ async function fanoutOf(nodes: number, options: CaseOptions): Promise<Cost | und
 }
 
 const fleet: Target = ({ ratio }) => ratio !== null && ratio >= RATIO_MIN;
-const single: Target = ({ series }) => quantile(series, 0.5) <= ONE_P50_SECONDS_MAX && quantile(series, 0.99) <= ONE_P99_SECONDS_MAX;
+const single: Target = ({ series }) =>
+  quantile(series, 0.5) <= ONE_P50_SECONDS_MAX && quantile(series, 0.99) <= ONE_P99_SECONDS_MAX;

@@ -42,27 +42,50 @@ export async function liars(options: CaseOptions): Promise<void> {
   const postgres = await startBenchServer();
   let product: Product | undefined;
   try {
-    const running = product = await startProduct(postgres, nodes);
+    const running = (product = await startProduct(postgres, nodes));
     const { admin, place, agents } = running;
     const sustain = async (liar?: Worker): Promise<Figures> => {
       const used = () => [admin.pid, postgres.pid, liar?.pid ?? 0].map((pid) => (pid === 0 ? 0 : treeCpuMs(pid)));
       const [before, beganMs] = [used(), performance.now()];
-      const result = await agents.worker.ask<SustainedResult & { refused: number }>('sustain', { seconds, inFlight: IN_FLIGHT, nodes, port: admin.port, key: place.masterKey, sockets: 1 });
+      const result = await agents.worker.ask<SustainedResult & { refused: number }>('sustain', {
+        seconds,
+        inFlight: IN_FLIGHT,
+        nodes,
+        port: admin.port,
+        key: place.masterKey,
+        sockets: 1,
+      });
       const tookMs = performance.now() - beganMs;
-      const [ofAdmin = 0, ofDatabase = 0, ofLiars = 0] = used().map((ms, index) => (ms - (before[index] ?? 0)) / tookMs);
+      const [ofAdmin = 0, ofDatabase = 0, ofLiars = 0] = used().map(
+        (ms, index) => (ms - (before[index] ?? 0)) / tookMs,
+      );
       return { ...result, cores: { admin: ofAdmin, database: ofDatabase, liars: ofLiars } };
     };
     const calm = await awaitCalm();
     const first = await sustain();
-    const rounds = [await beside(options, running, 'flood', sustain), await beside(options, running, 'within', sustain)];
+    const rounds = [
+      await beside(options, running, 'flood', sustain),
+      await beside(options, running, 'within', sustain),
+    ];
     const again = await sustain();
     const aloneMs = Math.max(p99(first), p99(again)); // of two, the worse: what else the machine did is not laid to the liars
-    for (const [side, result] of [['alone', first], ['alone again', again]] as const) options.report.add({ ...rowOf(side, nodes, result, calm.idlePercent), ratio: null, verdict: 'none' });
+    for (const [side, result] of [
+      ['alone', first],
+      ['alone again', again],
+    ] as const)
+      options.report.add({ ...rowOf(side, nodes, result, calm.idlePercent), ratio: null, verdict: 'none' });
     for (const { side, result, dials, cuts } of rounds) {
       const cutMsMax = Math.max(0, ...cuts.filter(({ code }) => code === 4008).map(({ ms }) => ms));
       options.report.add({
-        ...rowOf(side, nodes, result, calm.idlePercent), ratio: p99(result) / aloneMs, sessions_begun: dials, cut: cuts.filter(({ code }) => code === 4008).length, cut_ms_max: cutMsMax,
-        verdict: verdict(calm.quiet, p99(result) <= P99_RATIO_MAX * aloneMs && (side === 'within' || cutMsMax <= CUT_MS_MAX)),
+        ...rowOf(side, nodes, result, calm.idlePercent),
+        ratio: p99(result) / aloneMs,
+        sessions_begun: dials,
+        cut: cuts.filter(({ code }) => code === 4008).length,
+        cut_ms_max: cutMsMax,
+        verdict: verdict(
+          calm.quiet,
+          p99(result) <= P99_RATIO_MAX * aloneMs && (side === 'within' || cutMsMax <= CUT_MS_MAX),
+        ),
       });
     }
   } finally {
@@ -71,16 +94,26 @@ export async function liars(options: CaseOptions): Promise<void> {
   }
 }
 
-async function beside(options: CaseOptions, product: Product, pace: 'flood' | 'within', sustain: (liar: Worker) => Promise<Figures>) {
+async function beside(
+  options: CaseOptions,
+  product: Product,
+  pace: 'flood' | 'within',
+  sustain: (liar: Worker) => Promise<Figures>,
+) {
   const liar = await startWorker(new URL('../product/liars.ts', import.meta.url));
   try {
     await liar.ask('lie', { port: product.admin.port, liars: await enrol(product), pace });
     const inspector = options.profileDir === undefined ? null : await product.admin.inspect();
-    const result = inspector === null ? await sustain(liar) : await inspector.profile(join(options.profileDir ?? '', `liars-${pace}.cpuprofile`), () => sustain(liar));
+    const result =
+      inspector === null
+        ? await sustain(liar)
+        : await inspector.profile(join(options.profileDir ?? '', `liars-${pace}.cpuprofile`), () => sustain(liar));
     inspector?.close();
     const { dials, cuts } = await liar.ask<{ dials: number; cuts: readonly Cut[] }>('told');
     for (const [lie, of] of Map.groupBy(cuts, (cut) => cut.lie)) {
-      const codes = Object.entries(Object.groupBy(of, ({ code }) => code)).map(([code, all]) => `${code}: ${all?.length}`).join(', ');
+      const codes = Object.entries(Object.groupBy(of, ({ code }) => code))
+        .map(([code, all]) => `${code}: ${all?.length}`)
+        .join(', ');
       const longest = of.reduce((one, other) => (other.ms > one.ms ? other : one));
       options.report.note(`${pace}, ${lie}: ${codes}; longest ${Math.round(longest.ms)} ms, ${longest.frames} frames`);
     }
@@ -95,8 +128,18 @@ const p99 = ({ latenciesMs }: SustainedResult): number => quantile([...latencies
 function rowOf(side: string, nodes: number, result: Figures, idle: number) {
   const { cores } = result;
   return {
-    case: 'liars', side, nodes, seconds: result.seconds / result.operations, per_second: result.operations / result.seconds, refused: result.refused,
-    p50_ms: quantile([...result.latenciesMs], 0.5), p99_ms: p99(result), idle_before: idle, cores_admin: cores.admin, cores_database: cores.database, cores_liars: cores.liars,
+    case: 'liars',
+    side,
+    nodes,
+    seconds: result.seconds / result.operations,
+    per_second: result.operations / result.seconds,
+    refused: result.refused,
+    p50_ms: quantile([...result.latenciesMs], 0.5),
+    p99_ms: p99(result),
+    idle_before: idle,
+    cores_admin: cores.admin,
+    cores_database: cores.database,
+    cores_liars: cores.liars,
   };
 }
 
@@ -104,7 +147,11 @@ async function enrol({ admin }: Product): Promise<readonly { readonly node: stri
   const found: { node: string; token: string }[] = [];
   for (let index = 0; index < LIARS; index += 1) {
     const { key } = await admin.http.call<{ key: string }>('POST', '/clusters/bench-0/enrollment_keys', {});
-    const { node_id: node, api_token: token } = await admin.http.call<{ node_id: string; api_token: string }>('POST', '/agents/enroll', { enrollment_key: key, node_id: crypto.randomUUID(), ...REGISTRATION });
+    const { node_id: node, api_token: token } = await admin.http.call<{ node_id: string; api_token: string }>(
+      'POST',
+      '/agents/enroll',
+      { enrollment_key: key, node_id: crypto.randomUUID(), ...REGISTRATION },
+    );
     found.push({ node, token });
   }
   return found;

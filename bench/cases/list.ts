@@ -36,14 +36,22 @@ export async function list(options: CaseOptions): Promise<void> {
     const bare = createHttpClient(await floor.ask<number>('start', database), '');
     if (!options.floorOnly) admin = await startAdmin(await newAdminPlace(database));
 
-    for (const [name, rows] of [['nodes', nodes], ['command_executions', EXECUTIONS]] as const) {
+    for (const [name, rows] of [
+      ['nodes', nodes],
+      ['command_executions', EXECUTIONS],
+    ] as const) {
       const last = Math.ceil(rows / PAGE_SIZE);
-      for (const [which, page] of [['first', 1], ['middle', Math.ceil(last / 2)], ['deepest', last]] as const) {
+      for (const [which, page] of [
+        ['first', 1],
+        ['middle', Math.ceil(last / 2)],
+        ['deepest', last],
+      ] as const) {
         await floor.ask('prepare', { name, page });
         const sides: Side[] = [timed('floor', bare, `/${name}/${page}`)];
         if (admin) sides.push(timed('product', admin.http, `/api/v1/${name}?page_size=${PAGE_SIZE}&page=${page}`));
         const result = await interleave(sides, options.repeats ?? REQUESTS, 30);
-        const target: Target = ({ series }) => quantile(series, 0.99) <= (which === 'deepest' ? DEEPEST_SECONDS_MAX : P99_SECONDS_MAX);
+        const target: Target = ({ series }) =>
+          quantile(series, 0.99) <= (which === 'deepest' ? DEEPEST_SECONDS_MAX : P99_SECONDS_MAX);
         for (const finding of compare('list', { list: name, page: which }, result, target)) options.report.add(finding);
       }
     }
@@ -63,7 +71,8 @@ function timed(name: string, http: HttpClient, path: string): Side {
       const answer = await http.request('GET', path);
       const seconds = (performance.now() - began) / 1_000;
       const rows = answer.status === 200 ? (JSON.parse(answer.body) as { data: unknown[] }).data.length : 0;
-      if (rows !== PAGE_SIZE) throw new Error(`${path}: status ${answer.status}, ${rows} rows: ${answer.body.slice(0, 200)}`);
+      if (rows !== PAGE_SIZE)
+        throw new Error(`${path}: status ${answer.status}, ${rows} rows: ${answer.body.slice(0, 200)}`);
       return { seconds, readings: { body_kib: answer.body.length / 1_024 } };
     },
   };

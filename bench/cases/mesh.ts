@@ -40,19 +40,48 @@ export async function mesh({ report, repeats = REPEATS, mib = MIB }: CaseOptions
   try {
     const world = await startWorld(scope, undefined, await postgres.create('mesh'));
     await world.rest.post('/clusters', { name: 'bench' });
-    const [direct, relayed, bare, floor] = [await pair(world, 'direct'), await pair(world, 'relayed'), await pair(world, 'bare'), await pair(world, 'floor')];
+    const [direct, relayed, bare, floor] = [
+      await pair(world, 'direct'),
+      await pair(world, 'relayed'),
+      await pair(world, 'bare'),
+      await pair(world, 'floor'),
+    ];
     await world.internet.partition(...relayed);
     const ends = [await members(world, direct), await members(world, relayed)] as const;
     await until('a direct path', async () => (await world.pathTo(...ends[0]))?.path === 'direct', 180_000);
     await until('a relayed path', async () => (await world.pathTo(...ends[1]))?.path === 'relayed', 180_000);
     const sides: Side[] = [];
     for (const mtu of MTUS) sides.push(side(`bare ${mtu}`, bare[0], await bareWireguard(bare, `bw${mtu}`, mtu), mib));
-    sides.push(side('direct', direct[0], nodeName(ends[0][1], 'bench'), mib), side('relayed', relayed[0], nodeName(ends[1][1], 'bench'), mib), side('relay floor', floor[0], await tlsRelay(scope, world, floor), mib, false));
+    sides.push(
+      side('direct', direct[0], nodeName(ends[0][1], 'bench'), mib),
+      side('relayed', relayed[0], nodeName(ends[1][1], 'bench'), mib),
+      side('relay floor', floor[0], await tlsRelay(scope, world, floor), mib, false),
+    );
     const result = await interleave(sides, repeats);
-    const only = (...names: readonly string[]) => ({ ...result, samples: new Map([...result.samples].filter(([name]) => names.includes(name))) });
-    const atLeast = (ratioMin: number) => ({ ratio }: { readonly ratio: number | null }) => (ratio ?? 0) >= ratioMin;
-    for (const finding of compare('mesh', { mib }, only('bare 1420', 'bare 1280', 'direct'), atLeast(DIRECT_RATIO_MIN), 'bare 1420')) report.add({ ...finding, ...(finding.side === 'bare 1280' && { verdict: 'none' as const }) });
-    for (const finding of compare('mesh', { mib }, only('relayed', 'relay floor'), atLeast(RELAYED_RATIO_MIN), 'relay floor')) report.add(finding);
+    const only = (...names: readonly string[]) => ({
+      ...result,
+      samples: new Map([...result.samples].filter(([name]) => names.includes(name))),
+    });
+    const atLeast =
+      (ratioMin: number) =>
+      ({ ratio }: { readonly ratio: number | null }) =>
+        (ratio ?? 0) >= ratioMin;
+    for (const finding of compare(
+      'mesh',
+      { mib },
+      only('bare 1420', 'bare 1280', 'direct'),
+      atLeast(DIRECT_RATIO_MIN),
+      'bare 1420',
+    ))
+      report.add({ ...finding, ...(finding.side === 'bare 1280' && { verdict: 'none' as const }) });
+    for (const finding of compare(
+      'mesh',
+      { mib },
+      only('relayed', 'relay floor'),
+      atLeast(RELAYED_RATIO_MIN),
+      'relay floor',
+    ))
+      report.add(finding);
   } finally {
     await scope.end();
   }
@@ -76,14 +105,23 @@ async function members(world: World, [one, other]: readonly [Machine, Machine]):
 async function tlsRelay(scope: Scope, { host }: World, [one, other]: readonly [Machine, Machine]): Promise<string> {
   const program = new URL('../floor/tls-relay.ts', import.meta.url).pathname;
   const [key, certificate] = [join(host.directory, 'floor-key.pem'), join(host.directory, 'floor-certificate.pem')];
-const made = selfSigned(host.address, Date.now());
+  const made = selfSigned(host.address, Date.now());
   await Promise.all([writeFile(key, made.key, { mode: 0o600 }), writeFile(certificate, made.certificate)]);
   const parts = [
     other.spawn(process.execPath, [program, 'out', `${RELAY_PORT}`, `127.0.0.1:${IPERF_PORT}`, key, certificate]),
-    host.spawn(process.execPath, [program, 'relay', `${RELAY_PORT}`, `${other.address}:${RELAY_PORT}`, key, certificate]),
+    host.spawn(process.execPath, [
+      program,
+      'relay',
+      `${RELAY_PORT}`,
+      `${other.address}:${RELAY_PORT}`,
+      key,
+      certificate,
+    ]),
     one.spawn(process.execPath, [program, 'in', `${IPERF_PORT}`, `${host.address}:${RELAY_PORT}`]),
   ];
-  scope.teardown(() => { for (const part of parts) part.kill(); });
+  scope.teardown(() => {
+    for (const part of parts) part.kill();
+  });
   for (const part of parts) await until('a part of the relay', () => part.output.includes('listens'));
   return '127.0.0.1';
 }
@@ -93,11 +131,26 @@ function side(name: string, from: Machine, target: string, mib: number, hasEchoe
   return {
     name,
     async run(): Promise<Sample> {
-      const { stdout } = await from.run('iperf3', ['--client', target, '--bytes', `${mib}M`, '--json', '--connect-timeout', '20000']);
-      const { end: { sum_received: received } } = JSON.parse(stdout) as { readonly end: { readonly sum_received: { readonly bytes: number; readonly seconds: number } } };
-      const mbit = received.bytes * 8 / received.seconds / 1e6;
+      const { stdout } = await from.run('iperf3', [
+        '--client',
+        target,
+        '--bytes',
+        `${mib}M`,
+        '--json',
+        '--connect-timeout',
+        '20000',
+      ]);
+      const {
+        end: { sum_received: received },
+      } = JSON.parse(stdout) as {
+        readonly end: { readonly sum_received: { readonly bytes: number; readonly seconds: number } };
+      };
+      const mbit = (received.bytes * 8) / received.seconds / 1e6;
       // By the rate: how much was received when the client stopped counting differs a little.
-      return { seconds: mib * 1_048_576 * 8 / 1e6 / mbit, readings: { mbit_per_s: mbit, ...(hasEchoes && { rtt_ms: await echo(from, target) }) } };
+      return {
+        seconds: (mib * 1_048_576 * 8) / 1e6 / mbit,
+        readings: { mbit_per_s: mbit, ...(hasEchoes && { rtt_ms: await echo(from, target) }) },
+      };
     },
   };
 }

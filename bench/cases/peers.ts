@@ -21,7 +21,8 @@ const REPEATS = 3;
 /** First real processes on 200 hosts, then answers of many nodes (`--nodes`). Peers that are not installed are named and left out. */
 export async function peers(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['clush', 'ansible', 'sshd', 'ssh', 'nats-server']);
-  if (missing.length > 0) options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
+  if (missing.length > 0)
+    options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
   await processes(options);
   await answers(options);
 }
@@ -49,14 +50,23 @@ async function answers(options: CaseOptions): Promise<void> {
   try {
     if (await hasMeshCentral(options.install)) mesh = await startMeshFleet(await freePort(), nodes);
     else options.report.note('not installed, so not measured: MeshCentral (--install installs it below .data/bench)');
-    await contest(options, 'peers-answer', nodes, 'simulated', [...nats ? [nats.side] : [], ...mesh ? [mesh.side] : []]);
+    await contest(options, 'peers-answer', nodes, 'simulated', [
+      ...(nats ? [nats.side] : []),
+      ...(mesh ? [mesh.side] : []),
+    ]);
   } finally {
     await mesh?.end();
     await nats?.end();
   }
 }
 
-async function contest(options: CaseOptions, name: string, nodes: number, agents: 'real' | 'simulated', others: readonly Side[]): Promise<void> {
+async function contest(
+  options: CaseOptions,
+  name: string,
+  nodes: number,
+  agents: 'real' | 'simulated',
+  others: readonly Side[],
+): Promise<void> {
   const postgres = await startBenchServer();
   const contestants: Contestant[] = [];
   try {

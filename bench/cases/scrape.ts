@@ -52,21 +52,49 @@ export async function scrape(options: CaseOptions): Promise<void> {
     const bytes = await agents.ask<number>('connect', { port: admin.port, nodes });
     const calm = await awaitCalm();
 
-    const prometheus = await startPrometheus(scope, program, configurationOf(`http://127.0.0.1:${admin.port}`, place.masterKey, { everySeconds: EVERY_SECONDS, sources: ['host'] }));
-    await until('all targets up', async () => (await prometheus.query('count(up == 1)'))[0]?.value === nodes, UP_MS_MAX);
+    const prometheus = await startPrometheus(
+      scope,
+      program,
+      configurationOf(`http://127.0.0.1:${admin.port}`, place.masterKey, {
+        everySeconds: EVERY_SECONDS,
+        sources: ['host'],
+      }),
+    );
+    await until(
+      'all targets up',
+      async () => (await prometheus.query('count(up == 1)'))[0]?.value === nodes,
+      UP_MS_MAX,
+    );
     const seconds = options.seconds ?? SECONDS;
     const watch = async (): Promise<void> => {
-      const [began, cpuBefore, answeredBefore] = [performance.now(), cpuMs(admin.pid), await agents.ask<number>('answered')];
+      const [began, cpuBefore, answeredBefore] = [
+        performance.now(),
+        cpuMs(admin.pid),
+        await agents.ask<number>('answered'),
+      ];
       await delay(seconds * 1_000);
-      const cpuPercent = (cpuMs(admin.pid) - cpuBefore) / (performance.now() - began) * 100;
-      const scrapes = await agents.ask<number>('answered') - answeredBefore;
+      const cpuPercent = ((cpuMs(admin.pid) - cpuBefore) / (performance.now() - began)) * 100;
+      const scrapes = (await agents.ask<number>('answered')) - answeredBefore;
       const took = await prometheus.samples(`scrape_duration_seconds[${seconds}s]`);
       const ups = await prometheus.samples(`up[${seconds}s]`);
       const up = (await prometheus.query('count(up == 1)'))[0]?.value ?? 0;
       const p99 = quantile(took, 0.99);
       options.report.add({
-        case: 'scrape', side: 'product', nodes, seconds: quantile(took, 0.5), p99, worst: Math.max(...took), ratio: null, up, scrapes, failed: ups.filter((one) => one !== 1).length, exposition_kib: bytes / 1_024,
-        admin_cpu_percent: cpuPercent, admin_cpu_ms_each: cpuPercent * seconds * 10 / scrapes, admin_rss_mib: rssBytes(admin.pid) / 1_048_576, idle_before: calm.idlePercent,
+        case: 'scrape',
+        side: 'product',
+        nodes,
+        seconds: quantile(took, 0.5),
+        p99,
+        worst: Math.max(...took),
+        ratio: null,
+        up,
+        scrapes,
+        failed: ups.filter((one) => one !== 1).length,
+        exposition_kib: bytes / 1_024,
+        admin_cpu_percent: cpuPercent,
+        admin_cpu_ms_each: (cpuPercent * seconds * 10) / scrapes,
+        admin_rss_mib: rssBytes(admin.pid) / 1_048_576,
+        idle_before: calm.idlePercent,
         verdict: verdict(calm.quiet, up === nodes && p99 <= P99_SECONDS_MAX && cpuPercent <= ADMIN_CPU_PERCENT_MAX),
       });
     };

@@ -31,7 +31,12 @@ const IDLE_KIB_MAX = 24;
 const RETURN_SECONDS_MAX = 6;
 
 /** What a pool of simulated agents says of itself. */
-interface Tally { readonly live: number; readonly confirmed: number; readonly executions: number; readonly ranTwice: number }
+interface Tally {
+  readonly live: number;
+  readonly confirmed: number;
+  readonly executions: number;
+  readonly ranTwice: number;
+}
 
 /** Runs all four parts on one fleet. */
 export async function sessions(options: CaseOptions): Promise<void> {
@@ -42,21 +47,39 @@ export async function sessions(options: CaseOptions): Promise<void> {
     const floor = await startFloor(postgres, nodes);
     const floorSeconds = floor.connectSeconds;
     await floor.end();
-    options.report.add({ case: 'connect', side: 'floor', nodes, seconds: floorSeconds, per_second: nodes / floorSeconds, ratio: null, idle_before: calm.idlePercent, verdict: 'none' });
+    options.report.add({
+      case: 'connect',
+      side: 'floor',
+      nodes,
+      seconds: floorSeconds,
+      per_second: nodes / floorSeconds,
+      ratio: null,
+      idle_before: calm.idlePercent,
+      verdict: 'none',
+    });
     if (options.floorOnly) return;
 
     const times = readCpuTimes();
     let emptyBytes = 0;
-    const product = await startProduct(postgres, nodes, { beforeAgents: async (admin) => {
-      const inspector = await admin.inspect();
-      emptyBytes = await settledRss(inspector, admin.pid);
-      inspector.close();
-    } });
+    const product = await startProduct(postgres, nodes, {
+      beforeAgents: async (admin) => {
+        const inspector = await admin.inspect();
+        emptyBytes = await settledRss(inspector, admin.pid);
+        inspector.close();
+      },
+    });
     try {
       const rate = nodes / product.connectSeconds;
       options.report.add({
-        case: 'connect', side: 'product', nodes, seconds: product.connectSeconds, per_second: rate, ratio: floorSeconds / product.connectSeconds,
-        idle_before: calm.idlePercent, steal: spareBetween(times, readCpuTimes()).stealPercent, verdict: verdict(calm.quiet, rate >= CONNECTS_PER_SECOND_MIN),
+        case: 'connect',
+        side: 'product',
+        nodes,
+        seconds: product.connectSeconds,
+        per_second: rate,
+        ratio: floorSeconds / product.connectSeconds,
+        idle_before: calm.idlePercent,
+        steal: spareBetween(times, readCpuTimes()).stealPercent,
+        verdict: verdict(calm.quiet, rate >= CONNECTS_PER_SECOND_MIN),
       });
       for (const finding of await idle(product, nodes, emptyBytes)) options.report.add(finding);
     } finally {
@@ -70,11 +93,16 @@ export async function sessions(options: CaseOptions): Promise<void> {
 
 async function idle(product: Product, nodes: number, emptyBytes: number): Promise<Finding[]> {
   const inspector = await product.admin.inspect();
-  const perNode = async (): Promise<number> => (await settledRss(inspector, product.admin.pid) - emptyBytes) / nodes / 1_024;
+  const perNode = async (): Promise<number> =>
+    ((await settledRss(inspector, product.admin.pid)) - emptyBytes) / nodes / 1_024;
   await delay(REST_MS);
-  const [writesBefore, cpuBefore, began] = [await writes(product.database), cpuMs(product.admin.pid), performance.now()];
+  const [writesBefore, cpuBefore, began] = [
+    await writes(product.database),
+    cpuMs(product.admin.pid),
+    performance.now(),
+  ];
   await delay(IDLE_SECONDS * 1_000);
-  const cpuPercent = (cpuMs(product.admin.pid) - cpuBefore) / (performance.now() - began) * 100;
+  const cpuPercent = ((cpuMs(product.admin.pid) - cpuBefore) / (performance.now() - began)) * 100;
   const after = await writes(product.database);
   const idleKib = await perNode();
   for (let round = 0; round < FANOUTS; round += 1) {
@@ -85,13 +113,33 @@ async function idle(product: Product, nodes: number, emptyBytes: number): Promis
   const usedKib = await perNode();
   inspector.close();
   const delta = (name: 'nodeUpdates' | 'otherWrites' | 'commits') => after[name] - writesBefore[name];
-  return [{
-    case: 'memory', side: 'product', nodes, seconds: 0, ratio: null, idle_kib_per_node: idleKib, used_kib_per_node: usedKib, rss_mib: rssBytes(product.admin.pid) / 1_048_576,
-    empty_rss_mib: emptyBytes / 1_048_576, verdict: verdict(true, idleKib <= IDLE_KIB_MAX),
-  }, {
-    case: 'idle-fleet', side: 'product', nodes, seconds: IDLE_SECONDS, ratio: null, cpu_percent: cpuPercent, node_updates: delta('nodeUpdates'), other_writes: delta('otherWrites'),
-    where: after.where, commits: delta('commits'), verdict: verdict(true, delta('otherWrites') === 0),
-  }];
+  return [
+    {
+      case: 'memory',
+      side: 'product',
+      nodes,
+      seconds: 0,
+      ratio: null,
+      idle_kib_per_node: idleKib,
+      used_kib_per_node: usedKib,
+      rss_mib: rssBytes(product.admin.pid) / 1_048_576,
+      empty_rss_mib: emptyBytes / 1_048_576,
+      verdict: verdict(true, idleKib <= IDLE_KIB_MAX),
+    },
+    {
+      case: 'idle-fleet',
+      side: 'product',
+      nodes,
+      seconds: IDLE_SECONDS,
+      ratio: null,
+      cpu_percent: cpuPercent,
+      node_updates: delta('nodeUpdates'),
+      other_writes: delta('otherWrites'),
+      where: after.where,
+      commits: delta('commits'),
+      verdict: verdict(true, delta('otherWrites') === 0),
+    },
+  ];
 }
 
 /** Resident memory once all garbage is gone. */
@@ -101,18 +149,30 @@ async function settledRss(inspector: Inspector, pid: number): Promise<number> {
   return rssBytes(pid);
 }
 
-interface Writes { readonly nodeUpdates: number; readonly otherWrites: number; readonly commits: number; readonly where: string }
+interface Writes {
+  readonly nodeUpdates: number;
+  readonly otherWrites: number;
+  readonly commits: number;
+  readonly where: string;
+}
 
 /** Rows written so far. Leases and the admin's own heartbeat are no fleet's writes and left out. */
 async function writes(place: DatabasePlace): Promise<Writes> {
   await delay(1_200); // backends report what they did once a second
   return withClient(place, async (client) => {
-    const { rows: [row] } = await client.query<Record<'nodes' | 'others' | 'commits' | 'tables', string>>(`
+    const {
+      rows: [row],
+    } = await client.query<Record<'nodes' | 'others' | 'commits' | 'tables', string>>(`
       select (select n_tup_upd from pg_stat_user_tables where relname = 'node') as nodes,
         (select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_user_tables where relname not in ('node', 'admin', 'cluster_ownership')) as others,
         (select string_agg(relname || ' ' || n, ', ' order by n desc) from (select relname, n_tup_ins + n_tup_upd + n_tup_del as n from pg_stat_user_tables) as t where n > 0) as tables,
         (select xact_commit from pg_stat_database where datname = current_database()) as commits`);
-    return { nodeUpdates: Number(row?.nodes), otherWrites: Number(row?.others), commits: Number(row?.commits), where: row?.tables ?? '' };
+    return {
+      nodeUpdates: Number(row?.nodes),
+      otherWrites: Number(row?.others),
+      commits: Number(row?.commits),
+      where: row?.tables ?? '',
+    };
   });
 }
 
@@ -134,14 +194,24 @@ async function killed(postgres: BenchServer, nodes: number): Promise<Finding> {
     const startSeconds = again.startSeconds;
     await until(async () => (await tally()).live >= nodes);
     const allLiveSeconds = (performance.now() - began) / 1_000;
-    await until(async () => await completed(product.database) === nodes);
+    await until(async () => (await completed(product.database)) === nodes);
     const allDoneSeconds = (performance.now() - began) / 1_000;
     const end = await tally();
-    const lost = nodes - await completed(product.database);
+    const lost = nodes - (await completed(product.database));
     const seconds = Math.max(allLiveSeconds, allDoneSeconds);
     return {
-      case: 'kill-9', side: 'product', nodes, seconds, ratio: null, start_seconds: startSeconds, all_live_seconds: allLiveSeconds, all_done_seconds: allDoneSeconds,
-      confirmed_at_kill: atKill.confirmed, lost, ran_twice: end.ranTwice, idle_before: calm.idlePercent,
+      case: 'kill-9',
+      side: 'product',
+      nodes,
+      seconds,
+      ratio: null,
+      start_seconds: startSeconds,
+      all_live_seconds: allLiveSeconds,
+      all_done_seconds: allDoneSeconds,
+      confirmed_at_kill: atKill.confirmed,
+      lost,
+      ran_twice: end.ranTwice,
+      idle_before: calm.idlePercent,
       verdict: verdict(calm.quiet, seconds <= RETURN_SECONDS_MAX && lost === 0 && end.ranTwice === 0),
     };
   } finally {
@@ -153,7 +223,11 @@ async function killed(postgres: BenchServer, nodes: number): Promise<Finding> {
 
 function completed(place: DatabasePlace): Promise<number> {
   return withClient(place, async (client) => {
-    const { rows: [row] } = await client.query<{ n: string }>(`select count(*) as n from command_execution where status = 'completed' and length(output) = 200`);
+    const {
+      rows: [row],
+    } = await client.query<{ n: string }>(
+      `select count(*) as n from command_execution where status = 'completed' and length(output) = 200`,
+    );
     return Number(row?.n);
   });
 }

@@ -37,15 +37,36 @@ export async function soak(options: CaseOptions): Promise<void> {
   let other: AdminProcess | undefined;
   try {
     product = await startProduct(postgres, nodes);
-    other = await startAdmin({ ...product.place, port: await freePort(), env: { ...product.place.env, ADMIN_NAME: 'bench-other' } });
+    other = await startAdmin({
+      ...product.place,
+      port: await freePort(),
+      env: { ...product.place.env, ADMIN_NAME: 'bench-other' },
+    });
     const looks = await load(other, { nodes, seconds, rate });
     await delay(LOOK_SECONDS * 1_000); // what is under way ends
     const counted = looks.slice(Math.floor(looks.length * WARM_UP_SHARE));
     const growth = slope(counted.map(({ minute, heldMib }) => [minute, heldMib]));
-    const { rows: [row] } = await withClient(product.database, (client) => client.query<{ all: number; open: number }>(`select count(*)::int as all, (count(*) filter (where finished_at is null))::int as open from command_execution`));
+    const {
+      rows: [row],
+    } = await withClient(product.database, (client) =>
+      client.query<{ all: number; open: number }>(
+        `select count(*)::int as all, (count(*) filter (where finished_at is null))::int as open from command_execution`,
+      ),
+    );
     options.report.add({
-      case: 'soak', side: 'product', nodes, seconds, ratio: null, rate, commands: row?.all ?? 0, unfinished: row?.open ?? 0, actors_left: await commandsAt(other),
-      held_mib: counted.at(-1)?.heldMib ?? 0, held_mib_a_minute: growth, rss_mib: counted.at(-1)?.rssMib ?? 0, rss_mib_a_minute: slope(counted.map(({ minute, rssMib }) => [minute, rssMib])),
+      case: 'soak',
+      side: 'product',
+      nodes,
+      seconds,
+      ratio: null,
+      rate,
+      commands: row?.all ?? 0,
+      unfinished: row?.open ?? 0,
+      actors_left: await commandsAt(other),
+      held_mib: counted.at(-1)?.heldMib ?? 0,
+      held_mib_a_minute: growth,
+      rss_mib: counted.at(-1)?.rssMib ?? 0,
+      rss_mib_a_minute: slope(counted.map(({ minute, rssMib }) => [minute, rssMib])),
       verdict: growth <= GROWTH_MIB_A_MINUTE_MAX ? 'met' : 'missed',
     });
   } finally {
@@ -55,7 +76,10 @@ export async function soak(options: CaseOptions): Promise<void> {
   }
 }
 
-async function load(other: AdminProcess, { nodes, seconds, rate }: { readonly nodes: number; readonly seconds: number; readonly rate: number }): Promise<readonly Look[]> {
+async function load(
+  other: AdminProcess,
+  { nodes, seconds, rate }: { readonly nodes: number; readonly seconds: number; readonly rate: number },
+): Promise<readonly Look[]> {
   const inspector = await other.inspect();
   const looks: Look[] = [];
   const underWay = new Set<Promise<unknown>>();
@@ -65,15 +89,28 @@ async function load(other: AdminProcess, { nodes, seconds, rate }: { readonly no
   let refused = 0;
   for (let now = 0; now < seconds; now = passed()) {
     for (; created < now * rate; created += 1) {
-      const one = other.http.call('POST', '/commands', { command_text: 'true', targeting: { type: 'nodes', node_ids: [nodeId(created % nodes)] } })
-        .catch(() => { refused += 1; }).finally(() => underWay.delete(one));
+      const one = other.http
+        .call('POST', '/commands', {
+          command_text: 'true',
+          targeting: { type: 'nodes', node_ids: [nodeId(created % nodes)] },
+        })
+        .catch(() => {
+          refused += 1;
+        })
+        .finally(() => underWay.delete(one));
       underWay.add(one);
     }
     if (now >= (looks.length + 1) * LOOK_SECONDS) {
       await inspector.collectGarbage();
-      const look = { minute: now / 60, heldMib: await inspector.heldBytes() / 1_048_576, rssMib: rssBytes(other.pid) / 1_048_576 };
+      const look = {
+        minute: now / 60,
+        heldMib: (await inspector.heldBytes()) / 1_048_576,
+        rssMib: rssBytes(other.pid) / 1_048_576,
+      };
       looks.push(look);
-      process.stderr.write(`${look.minute.toFixed(2)} min: ${look.heldMib.toFixed(2)} MiB held, ${look.rssMib.toFixed(0)} MiB resident, ${await commandsAt(other)} actors of commands, ${created} created, ${refused} refused\n`);
+      process.stderr.write(
+        `${look.minute.toFixed(2)} min: ${look.heldMib.toFixed(2)} MiB held, ${look.rssMib.toFixed(0)} MiB resident, ${await commandsAt(other)} actors of commands, ${created} created, ${refused} refused\n`,
+      );
     }
     await delay(10);
   }

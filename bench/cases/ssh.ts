@@ -39,14 +39,20 @@ const RATIO_MIN = 0.5;
 /** Where files live in memory, if they do. */
 const MEMORY_DIR = '/dev/shm';
 
-interface Host { readonly name: string; readonly agent?: AgentProcess; readonly pids: readonly number[] }
+interface Host {
+  readonly name: string;
+  readonly agent?: AgentProcess;
+  readonly pids: readonly number[];
+}
 
 /** Both parts, or the one that is named behind the case: `logins`, or `copies` (`--mib` sets the size of the file). Needs root: sshd and the agent change to an account. */
 export async function ssh(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['ssh', 'sshd', 'cc']);
   const sshd = await findProgram('sshd');
   if (missing.length > 0 || sshd === undefined || process.getuid?.() !== 0) {
-    return options.report.note(`ssh needs root and ${missing.join(' ') || 'nothing else'} (--install installs with apt): it is left out`);
+    return options.report.note(
+      `ssh needs root and ${missing.join(' ') || 'nothing else'} (--install installs with apt): it is left out`,
+    );
   }
   const scope = createScope();
   try {
@@ -60,42 +66,79 @@ export async function ssh(options: CaseOptions): Promise<void> {
     const load = await buildLoad();
     const { admin, agent, optimizing } = product;
     for (const { node } of [agent, optimizing]) {
-      const { id } = await admin.http.call<{ id: string }>('POST', `/nodes/${node}/ssh_usernames`, { username: fleet.account });
-      await admin.http.call('POST', `/ssh_usernames/${id}/ssh_public_keys`, { key_name: 'bench', public_key: await clientKey(fleet) });
+      const { id } = await admin.http.call<{ id: string }>('POST', `/nodes/${node}/ssh_usernames`, {
+        username: fleet.account,
+      });
+      await admin.http.call('POST', `/ssh_usernames/${id}/ssh_public_keys`, {
+        key_name: 'bench',
+        public_key: await clientKey(fleet),
+      });
     }
     const clients = await sshClients(fleet, {
-      sshd: { port }, product: { port: agent.sshPort }, optimizing: { port: optimizing.sshPort },
+      sshd: { port },
+      product: { port: agent.sshPort },
+      optimizing: { port: optimizing.sshPort },
       through: { proxyCommand: [load.path, 'pipe', ...product.through(agent, agent.sshPort).map(String)] },
     });
     const hosts: Host[] = [
-      { name: 'sshd', pids: [fleet.pid] }, { name: 'product', agent, pids: [agent.pid] },
-      { name: 'optimizing', agent: optimizing, pids: [optimizing.pid] }, { name: 'through', agent, pids: [agent.pid, admin.pid] },
+      { name: 'sshd', pids: [fleet.pid] },
+      { name: 'product', agent, pids: [agent.pid] },
+      { name: 'optimizing', agent: optimizing, pids: [optimizing.pid] },
+      { name: 'through', agent, pids: [agent.pid, admin.pid] },
     ];
-    options.report.note(`for all: ${Object.entries(SSH_ALGORITHMS).map((pair) => pair.join(' ')).join(', ')}`);
+    options.report.note(
+      `for all: ${Object.entries(SSH_ALGORITHMS)
+        .map((pair) => pair.join(' '))
+        .join(', ')}`,
+    );
     const isWanted = (part: string): boolean => options.names.length === 0 || options.names.includes(part);
     if (isWanted('logins')) await logins(clients, hosts, product, options);
     if (isWanted('copies')) {
-      const root = await mkdtemp(join(await stat(MEMORY_DIR).then(() => MEMORY_DIR, () => tmpdir()), 'edge-bench-'));
+      const root = await mkdtemp(
+        join(
+          await stat(MEMORY_DIR).then(
+            () => MEMORY_DIR,
+            () => tmpdir(),
+          ),
+          'edge-bench-',
+        ),
+      );
       scope.teardown(() => rm(root, { recursive: true, force: true }));
       await chmod(root, 0o755);
-      await copies(clients, hosts, product, { ...await copyPlaces(fleet, root), options });
+      await copies(clients, hosts, product, { ...(await copyPlaces(fleet, root)), options });
     }
   } finally {
     await scope.end();
   }
 }
 
-async function logins(clients: SshClients, hosts: readonly Host[], product: ReachProduct, options: CaseOptions): Promise<void> {
-  const allowances = new Map(hosts.flatMap(({ agent }) => (agent === undefined ? [] : [[agent.node, createAllowance()] as const])));
+async function logins(
+  clients: SshClients,
+  hosts: readonly Host[],
+  product: ReachProduct,
+  options: CaseOptions,
+): Promise<void> {
+  const allowances = new Map(
+    hosts.flatMap(({ agent }) => (agent === undefined ? [] : [[agent.node, createAllowance()] as const])),
+  );
   for (const atOnce of AT_ONCE) {
-    const one = (host: Host) => measured(host, () => logIn(clients, host.name, atOnce), (seconds) => ({ logins_per_s: LOGINS / seconds }));
-    const rest = async ({ agent }: Host): Promise<void> => { if (agent !== undefined) await allowances.get(agent.node)?.(LOGINS * ATTEMPTS_PER_LOGIN); };
+    const one = (host: Host) =>
+      measured(
+        host,
+        () => logIn(clients, host.name, atOnce),
+        (seconds) => ({ logins_per_s: LOGINS / seconds }),
+      );
+    const rest = async ({ agent }: Host): Promise<void> => {
+      if (agent !== undefined) await allowances.get(agent.node)?.(LOGINS * ATTEMPTS_PER_LOGIN);
+    };
     const sides = hosts.map((host): Side => ({ name: host.name, enter: () => rest(host), run: () => one(host) }));
     await judge('ssh logins', { at_once: atOnce, logins: LOGINS }, sides, options.repeats ?? REPEATS, options);
     for (const host of hosts) {
       if (host.name !== 'product') continue;
       if (options.profileDir !== undefined) await rest(host);
-      await profileReach(product, [product.admin.pid, ...host.pids], `ssh-logins-${atOnce}`, options.profileDir, () => one(host));
+      await profileReach(product, [product.admin.pid, ...host.pids], `ssh-logins-${atOnce}`, options.profileDir, () =>
+        one(host),
+      );
     }
   }
 }
@@ -124,23 +167,45 @@ function createAllowance(): (attempts: number) => Promise<void> {
   };
 }
 
-async function copies(clients: SshClients, hosts: readonly Host[], product: ReachProduct, { local, remote, options }: { local: string; remote: string; options: CaseOptions }): Promise<void> {
+async function copies(
+  clients: SshClients,
+  hosts: readonly Host[],
+  product: ReachProduct,
+  { local, remote, options }: { local: string; remote: string; options: CaseOptions },
+): Promise<void> {
   const mib = options.mib ?? MIB;
   const bytes = mib * 1_048_576;
-  for (const [direction, directory] of [['down', remote], ['up', local]] as const) {
+  for (const [direction, directory] of [
+    ['down', remote],
+    ['up', local],
+  ] as const) {
     const source = join(directory, 'source');
     await fill(source, mib);
     const copyOf = join(direction === 'down' ? local : remote, 'copy');
     const one = async (host: Host) => {
-      const sample = await measured(host, () => (direction === 'down' ? clients.copy(host.name, `:${source}`, copyOf) : clients.copy(host.name, source, `:${copyOf}`)), (seconds) => ({ mib_per_s: mib / seconds }));
+      const sample = await measured(
+        host,
+        () =>
+          direction === 'down'
+            ? clients.copy(host.name, `:${source}`, copyOf)
+            : clients.copy(host.name, source, `:${copyOf}`),
+        (seconds) => ({ mib_per_s: mib / seconds }),
+      );
       const { size } = await stat(copyOf);
       await rm(copyOf);
       if (size !== bytes) throw new Error(`scp by ${host.name} made ${size} bytes of ${bytes}`);
       return sample;
     };
-    await judge('ssh copies', { direction, mib }, hosts.map((host): Side => ({ name: host.name, run: () => one(host) })), options.repeats ?? COPY_REPEATS, options);
+    await judge(
+      'ssh copies',
+      { direction, mib },
+      hosts.map((host): Side => ({ name: host.name, run: () => one(host) })),
+      options.repeats ?? COPY_REPEATS,
+      options,
+    );
     const ours = hosts.find(({ name }) => name === 'product');
-    if (ours !== undefined) await profileReach(product, ours.pids, `ssh-copy-${direction}`, options.profileDir, () => one(ours));
+    if (ours !== undefined)
+      await profileReach(product, ours.pids, `ssh-copy-${direction}`, options.profileDir, () => one(ours));
     await rm(source);
   }
 }
@@ -163,9 +228,19 @@ async function measured({ pids }: Host, work: () => Promise<void>, more: (second
   return { seconds, readings: { ...more(seconds), cpu_ms: used.reduce((sum, ms) => sum + ms, 0) } };
 }
 
-async function judge(name: string, fields: Readonly<Record<string, number | string>>, sides: readonly Side[], repeats: number, { report }: CaseOptions): Promise<void> {
+async function judge(
+  name: string,
+  fields: Readonly<Record<string, number | string>>,
+  sides: readonly Side[],
+  repeats: number,
+  { report }: CaseOptions,
+): Promise<void> {
   const result = await interleave(sides, repeats);
   for (const finding of compare(name, fields, result, undefined, 'sshd')) {
-    report.add({ ...finding, verdict: finding.side === 'product' ? verdict(result.calmBefore.quiet, (finding.ratio ?? 0) >= RATIO_MIN) : 'none' });
+    report.add({
+      ...finding,
+      verdict:
+        finding.side === 'product' ? verdict(result.calmBefore.quiet, (finding.ratio ?? 0) >= RATIO_MIN) : 'none',
+    });
   }
 }

@@ -43,18 +43,46 @@ export async function sustained(options: CaseOptions): Promise<void> {
     floor.resume();
     const bare = await measure(postgres, floor, () => floor.sustain(load));
     floor.pause();
-    options.report.add({ case: 'sustained', side: 'floor', nodes, ...bare.figures, ratio: null, idle_before: calm.idlePercent, verdict: 'none' });
+    options.report.add({
+      case: 'sustained',
+      side: 'floor',
+      nodes,
+      ...bare.figures,
+      ratio: null,
+      idle_before: calm.idlePercent,
+      verdict: 'none',
+    });
     if (!product) return;
 
     product.resume();
     const { admin, place, agents, database } = product;
-    const sustain = (seconds: number) => agents.worker.ask<SustainedResult & { refused: number }>('sustain', { ...load, seconds, port: admin.port, key: place.masterKey, sockets: SOCKETS });
+    const sustain = (seconds: number) =>
+      agents.worker.ask<SustainedResult & { refused: number }>('sustain', {
+        ...load,
+        seconds,
+        port: admin.port,
+        key: place.masterKey,
+        sockets: SOCKETS,
+      });
     const ours = await measure(postgres, product, () => sustain(load.seconds));
     await profiled(product, options.profileDir, 'sustained', () => sustain(PROFILE_SECONDS));
     const lost = await unfinished(database);
     options.report.add({
-      case: 'sustained', side: 'product', nodes, ...ours.figures, ratio: ours.figures.per_second / bare.figures.per_second, refused: ours.result.refused, unfinished: lost, idle_before: calm.idlePercent,
-      verdict: verdict(calm.quiet, ours.figures.per_second >= RATE_MIN && ours.figures.p99_ms <= P99_MS_MAX && ours.result.refused === 0 && lost === 0),
+      case: 'sustained',
+      side: 'product',
+      nodes,
+      ...ours.figures,
+      ratio: ours.figures.per_second / bare.figures.per_second,
+      refused: ours.result.refused,
+      unfinished: lost,
+      idle_before: calm.idlePercent,
+      verdict: verdict(
+        calm.quiet,
+        ours.figures.per_second >= RATE_MIN &&
+          ours.figures.p99_ms <= P99_MS_MAX &&
+          ours.result.refused === 0 &&
+          lost === 0,
+      ),
     });
   } finally {
     await product?.end();
@@ -73,9 +101,13 @@ async function measure<R extends SustainedResult>(postgres: BenchServer, side: C
   return {
     result,
     figures: {
-      seconds: result.seconds / result.operations, per_second: result.operations / result.seconds,
-      p50_ms: quantile(latencies, 0.5), p99_ms: quantile(latencies, 0.99),
-      server_cpu_us: ((used[0] ?? 0) * 1_000) / all, agents_cpu_us: ((used[1] ?? 0) * 1_000) / all, postgres_cpu_us: ((used[2] ?? 0) * 1_000) / all,
+      seconds: result.seconds / result.operations,
+      per_second: result.operations / result.seconds,
+      p50_ms: quantile(latencies, 0.5),
+      p99_ms: quantile(latencies, 0.99),
+      server_cpu_us: ((used[0] ?? 0) * 1_000) / all,
+      agents_cpu_us: ((used[1] ?? 0) * 1_000) / all,
+      postgres_cpu_us: ((used[2] ?? 0) * 1_000) / all,
       steal: spareBetween(timesBefore, readCpuTimes()).stealPercent,
     },
   };
@@ -83,7 +115,11 @@ async function measure<R extends SustainedResult>(postgres: BenchServer, side: C
 
 function unfinished(database: DatabasePlace): Promise<number> {
   return withClient(database, async (client) => {
-    const { rows: [row] } = await client.query<{ open: string }>(`select count(*) as open from command_execution where status <> 'completed'`);
+    const {
+      rows: [row],
+    } = await client.query<{ open: string }>(
+      `select count(*) as open from command_execution where status <> 'completed'`,
+    );
     return Number(row?.open);
   });
 }

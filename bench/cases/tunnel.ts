@@ -29,13 +29,19 @@ const PEER_RATIO_MIN = 0.7;
 const CIPHER = 'aes128-gcm@openssh.com';
 
 type Scope = ReturnType<typeof createScope>;
-interface Rig { readonly load: Load; readonly origin: Awaited<ReturnType<Load['origin']>>; readonly product: ReachProduct | undefined; readonly scope: Scope }
+interface Rig {
+  readonly load: Load;
+  readonly origin: Awaited<ReturnType<Load['origin']>>;
+  readonly product: ReachProduct | undefined;
+  readonly scope: Scope;
+}
 type RouteOf = (streams: number) => Route;
 
 /** Both parts, or the one that is named behind the case: `through` the admin, or `direct` at the agent's proxy. `--mib` sets the size of a transfer. */
 export async function tunnel(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['microsocks', 'ssh', 'sshd', 'cc']);
-  if (missing.length > 0) options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
+  if (missing.length > 0)
+    options.report.note(`not installed, so not measured: ${missing.join(' ')} (--install installs them with apt)`);
   const scope = createScope();
   try {
     const load = await buildLoad();
@@ -69,7 +75,9 @@ async function through(rig: Rig, options: CaseOptions): Promise<void> {
   if (product !== undefined) {
     const { admin, agent, optimizing } = product;
     contestants.push(contestant(rig, 'product', () => product.through(agent, origin.port), [admin.pid, agent.pid]));
-    contestants.push(contestant(rig, 'optimizing agent', () => product.through(optimizing, origin.port), [admin.pid, optimizing.pid]));
+    contestants.push(
+      contestant(rig, 'optimizing agent', () => product.through(optimizing, origin.port), [admin.pid, optimizing.pid]),
+    );
   }
   const jump = await sshRoute(rig, options);
   if (jump !== undefined) contestants.push(contestant(rig, 'ssh -W', jump, []));
@@ -85,7 +93,17 @@ async function sshRoute({ origin, scope }: Rig, { report }: CaseOptions): Promis
   }
   const fleet = await startSshFleet(sshd, await freePort(), 1);
   scope.teardown(() => fleet.end());
-  return (streams) => ['command', ssh, '-F', streams === 1 ? fleet.coldConfig : fleet.warmConfig, '-o', `Ciphers=${CIPHER}`, '-W', `127.0.0.1:${origin.port}`, 'n1'];
+  return (streams) => [
+    'command',
+    ssh,
+    '-F',
+    streams === 1 ? fleet.coldConfig : fleet.warmConfig,
+    '-o',
+    `Ciphers=${CIPHER}`,
+    '-W',
+    `127.0.0.1:${origin.port}`,
+    'n1',
+  ];
 }
 
 async function direct(rig: Rig, options: CaseOptions): Promise<void> {
@@ -98,19 +116,27 @@ async function direct(rig: Rig, options: CaseOptions): Promise<void> {
     contestants.push(contestant(rig, 'microsocks', () => peer.route(origin.port), [peer.pid]));
   }
   if (product !== undefined) {
-    for (const [name, agent] of [['product', product.agent], ['optimizing agent', product.optimizing]] as const) {
+    for (const [name, agent] of [
+      ['product', product.agent],
+      ['optimizing agent', product.optimizing],
+    ] as const) {
       contestants.push(contestant(rig, name, () => product.direct(agent, origin.port), [agent.pid]));
     }
   }
   await contest(rig, 'tunnel direct', contestants, 'microsocks', PEER_RATIO_MIN, options);
 }
 
-interface Contestant { readonly name: string; readonly pids: readonly number[]; transfer(streams: number, bytes: number, direction: Direction): Promise<Sample> }
+interface Contestant {
+  readonly name: string;
+  readonly pids: readonly number[];
+  transfer(streams: number, bytes: number, direction: Direction): Promise<Sample>;
+}
 
 /** `pids`: what carries the bytes, from the client to the target. */
 function contestant({ load, origin }: Rig, name: string, routeOf: RouteOf, pids: readonly number[]): Contestant {
   return {
-    name, pids,
+    name,
+    pids,
     async transfer(streams, bytes, direction) {
       const [before, originBefore] = [pids.map(cpuWithChildrenMs), cpuMs(origin.pid)];
       const { seconds, openSeconds, clientCpuMs } = await load.transfer(streams, bytes, direction, routeOf(streams));
@@ -118,30 +144,55 @@ function contestant({ load, origin }: Rig, name: string, routeOf: RouteOf, pids:
       return {
         seconds,
         readings: {
-          mib_per_s: (bytes * streams) / 1_048_576 / seconds, open_ms: openSeconds * 1_000, ...(used.length > 0 && { cpu_ms: used.reduce((sum, ms) => sum + ms, 0) }),
-          ...(used.length > 1 && { near_cpu_ms: used[0] ?? 0, far_cpu_ms: used[1] ?? 0 }), load_cpu_ms: clientCpuMs + cpuMs(origin.pid) - originBefore,
+          mib_per_s: (bytes * streams) / 1_048_576 / seconds,
+          open_ms: openSeconds * 1_000,
+          ...(used.length > 0 && { cpu_ms: used.reduce((sum, ms) => sum + ms, 0) }),
+          ...(used.length > 1 && { near_cpu_ms: used[0] ?? 0, far_cpu_ms: used[1] ?? 0 }),
+          load_cpu_ms: clientCpuMs + cpuMs(origin.pid) - originBefore,
         },
       };
     },
   };
 }
 
-async function contest({ product }: Rig, name: string, contestants: readonly Contestant[], base: string, ratioMin: number, options: CaseOptions): Promise<void> {
+async function contest(
+  { product }: Rig,
+  name: string,
+  contestants: readonly Contestant[],
+  base: string,
+  ratioMin: number,
+  options: CaseOptions,
+): Promise<void> {
   const mib = options.mib ?? MIB;
   for (const streams of STREAMS) {
     const bytes = Math.ceil((mib * 1_048_576) / streams);
     for (const direction of DIRECTIONS) {
-      const sides: Side[] = contestants.map((one) => ({ name: one.name, run: () => one.transfer(streams, bytes, direction) }));
+      const sides: Side[] = contestants.map((one) => ({
+        name: one.name,
+        run: () => one.transfer(streams, bytes, direction),
+      }));
       const result = await interleave(sides, options.repeats ?? REPEATS);
       const findings = compare(name, { streams, direction, mib }, result, undefined, base);
       const secondsOf = (side: string) => findings.find((finding) => finding.side === side)?.seconds ?? Number.NaN;
       for (const finding of findings) {
         const ofSsh = secondsOf('ssh -W') / finding.seconds;
         const isMet = (finding.ratio ?? 0) >= ratioMin && !(ofSsh < PEER_RATIO_MIN);
-        options.report.add({ ...finding, ...(Number.isNaN(ofSsh) ? {} : { of_ssh: ofSsh }), verdict: finding.side === 'product' && finding.ratio !== null ? verdict(result.calmBefore.quiet, isMet) : 'none' });
+        options.report.add({
+          ...finding,
+          ...(Number.isNaN(ofSsh) ? {} : { of_ssh: ofSsh }),
+          verdict:
+            finding.side === 'product' && finding.ratio !== null ? verdict(result.calmBefore.quiet, isMet) : 'none',
+        });
       }
       const ours = contestants.find((one) => one.name === 'product');
-      if (ours !== undefined && product !== undefined) await profileReach(product, ours.pids, `${name.replace(' ', '-')}-${streams}-${direction}`, options.profileDir, () => ours.transfer(streams, bytes, direction));
+      if (ours !== undefined && product !== undefined)
+        await profileReach(
+          product,
+          ours.pids,
+          `${name.replace(' ', '-')}-${streams}-${direction}`,
+          options.profileDir,
+          () => ours.transfer(streams, bytes, direction),
+        );
     }
   }
 }

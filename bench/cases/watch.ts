@@ -17,7 +17,10 @@ const STORMS = 5;
 const PAUSE_MS = 60;
 
 /** Subscribers of one cluster and the p50 target, in s; then those of all nodes and the storm's. Source: the issue, "Speed and memory". */
-const AUDIENCES = [[100, 0.01], [1_000, 0.03]] as const;
+const AUDIENCES = [
+  [100, 0.01],
+  [1_000, 0.03],
+] as const;
 const STORM_SUBSCRIBERS = 100;
 const STORM_SECONDS_MAX = 1.5;
 
@@ -40,19 +43,40 @@ export async function watch(options: CaseOptions): Promise<void> {
     if (!options.floorOnly) feeds.push(productFeed(await startProduct(postgres, nodes)));
     for (const [subscribers, p50Max] of AUDIENCES) {
       const target: Target = ({ series }) => quantile(series, 0.5) <= p50Max;
-      await measure(options, feeds, { name: 'watch', subscribers, input: { cluster_name: 'bench-0' }, repeats: options.repeats ?? REPEATS, target }, oneChange);
+      await measure(
+        options,
+        feeds,
+        { name: 'watch', subscribers, input: { cluster_name: 'bench-0' }, repeats: options.repeats ?? REPEATS, target },
+        oneChange,
+      );
     }
     const target: Target = ({ series }) => quantile(series, 0.5) <= STORM_SECONDS_MAX;
-    await measure(options, feeds, { name: 'storm', subscribers: STORM_SUBSCRIBERS, input: {}, repeats: STORMS, target }, (feed, worker) => storm(feed, worker, nodes));
+    await measure(
+      options,
+      feeds,
+      { name: 'storm', subscribers: STORM_SUBSCRIBERS, input: {}, repeats: STORMS, target },
+      (feed, worker) => storm(feed, worker, nodes),
+    );
   } finally {
     for (const feed of feeds) await feed.end();
     await postgres.stop();
   }
 }
 
-interface Plan { readonly name: string; readonly subscribers: number; readonly input: object; readonly repeats: number; readonly target: Target }
+interface Plan {
+  readonly name: string;
+  readonly subscribers: number;
+  readonly input: object;
+  readonly repeats: number;
+  readonly target: Target;
+}
 
-async function measure(options: CaseOptions, feeds: readonly Feed[], plan: Plan, run: (feed: Feed, worker: Worker, round: number) => Promise<number>): Promise<void> {
+async function measure(
+  options: CaseOptions,
+  feeds: readonly Feed[],
+  plan: Plan,
+  run: (feed: Feed, worker: Worker, round: number) => Promise<number>,
+): Promise<void> {
   const workers = new Map<Feed, Worker>();
   try {
     for (const feed of feeds) workers.set(feed, await feed.subscribe(plan.subscribers, plan.input));
@@ -72,7 +96,8 @@ async function measure(options: CaseOptions, feeds: readonly Feed[], plan: Plan,
       };
     });
     const result = await interleave(sides, plan.repeats, 2);
-    for (const finding of compare(plan.name, { subscribers: plan.subscribers }, result, plan.target)) options.report.add(finding);
+    for (const finding of compare(plan.name, { subscribers: plan.subscribers }, result, plan.target))
+      options.report.add(finding);
   } finally {
     for (const worker of workers.values()) await worker.end();
   }
@@ -82,13 +107,13 @@ async function oneChange(feed: Feed, worker: Worker, round: number): Promise<num
   const index = round % 100;
   await worker.ask('expect', nodeId(index));
   const began = await feed.flip(index, index + 1);
-  return (await worker.ask<number>('arrived') - began) / 1_000;
+  return ((await worker.ask<number>('arrived')) - began) / 1_000;
 }
 
 async function storm(feed: Feed, worker: Worker, nodes: number): Promise<number> {
   await worker.ask('forget');
   const began = await feed.flip(0, nodes);
-  return (await worker.ask<number>('consistent', nodes) - began) / 1_000;
+  return ((await worker.ask<number>('consistent', nodes)) - began) / 1_000;
 }
 
 async function floorFeed(postgres: BenchServer, nodes: number): Promise<Feed> {
@@ -108,7 +133,8 @@ function productFeed(product: Product): Feed {
   return {
     name: 'product',
     flip: (from, to) => product.agents.worker.ask('flip', { from, to }),
-    subscribe: (subscribers, input) => subscribed(`ws://127.0.0.1:${product.admin.port}/api/trpc`, product.place.masterKey, input, subscribers),
+    subscribe: (subscribers, input) =>
+      subscribed(`ws://127.0.0.1:${product.admin.port}/api/trpc`, product.place.masterKey, input, subscribers),
     end: () => product.end(),
   };
 }

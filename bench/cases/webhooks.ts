@@ -30,8 +30,19 @@ const GROWTH_MAX = 1.2;
 /** A case that takes longer has hung, in ms. */
 const STALL_MS = 600_000;
 
-interface Received { readonly received: number; readonly duplicates: number; readonly p50Ms: number; readonly p99Ms: number; readonly worstMs: number; readonly spanSeconds: number }
-interface Ports { readonly healthy: readonly number[]; readonly refused: readonly number[]; readonly silent: readonly number[] }
+interface Received {
+  readonly received: number;
+  readonly duplicates: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly worstMs: number;
+  readonly spanSeconds: number;
+}
+interface Ports {
+  readonly healthy: readonly number[];
+  readonly refused: readonly number[];
+  readonly silent: readonly number[];
+}
 
 /** The floor, then the whole load at once, then the same number of events at a steady pace. `--nodes` sets the number of events. */
 export async function webhooks(options: CaseOptions): Promise<void> {
@@ -55,24 +66,59 @@ export async function webhooks(options: CaseOptions): Promise<void> {
     await bare.ask('run', { ports: ports.healthy, requests: Math.ceil(requests / 10), inFlight: IN_FLIGHT, body }); // warms up both sides
     await receivers.ask('expect', requests);
     const floorSeconds = await bare.ask<number>('run', { ports: ports.healthy, requests, inFlight: IN_FLIGHT, body });
-    options.report.add({ case: 'webhooks', side: 'floor', events, seconds: floorSeconds, per_second: requests / floorSeconds, ratio: null, idle_before: calm.idlePercent, verdict: 'none' });
+    options.report.add({
+      case: 'webhooks',
+      side: 'floor',
+      events,
+      seconds: floorSeconds,
+      per_second: requests / floorSeconds,
+      ratio: null,
+      idle_before: calm.idlePercent,
+      verdict: 'none',
+    });
     if (options.floorOnly) return;
 
-    admin = await startAdmin(await newAdminPlace(database, { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_CONCURRENCY: String(IN_FLIGHT) }));
+    admin = await startAdmin(
+      await newAdminPlace(database, { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_CONCURRENCY: String(IN_FLIGHT) }),
+    );
     for (const port of [...ports.healthy, ...ports.refused, ...ports.silent]) {
-      await admin.http.call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/hook`, secret: 'a secret of the bench, 32 characters', subscribed_events: ['edge.node.status_changed'] });
+      await admin.http.call('POST', '/webhooks', {
+        url: `http://127.0.0.1:${port}/hook`,
+        secret: 'a secret of the bench, 32 characters',
+        subscribed_events: ['edge.node.status_changed'],
+      });
     }
     const run = { admin, receivers, database, postgresPid: postgres.pid, requests };
     await load(run, Math.ceil(events / 10), Number.POSITIVE_INFINITY); // warms up
     const burst = await profiledLoad(run, events, options);
     options.report.add({
-      case: 'webhooks burst', side: 'product', events, seconds: burst.seconds, per_second: requests / burst.seconds, ratio: floorSeconds / burst.seconds, ...burst.figures, idle_before: calm.idlePercent,
-      verdict: verdict(calm.quiet, floorSeconds / burst.seconds >= RATIO_MIN && burst.received.duplicates === 0 && burst.growth <= GROWTH_MAX),
+      case: 'webhooks burst',
+      side: 'product',
+      events,
+      seconds: burst.seconds,
+      per_second: requests / burst.seconds,
+      ratio: floorSeconds / burst.seconds,
+      ...burst.figures,
+      idle_before: calm.idlePercent,
+      verdict: verdict(
+        calm.quiet,
+        floorSeconds / burst.seconds >= RATIO_MIN && burst.received.duplicates === 0 && burst.growth <= GROWTH_MAX,
+      ),
     });
     const steady = await load(run, events, PACE);
     options.report.add({
-      case: 'webhooks steady', side: 'product', events, seconds: steady.seconds, per_second: requests / steady.seconds, ratio: null, p50_ms: steady.received.p50Ms, p99_ms: steady.received.p99Ms, worst_ms: steady.received.worstMs,
-      ...steady.figures, idle_before: calm.idlePercent, verdict: verdict(calm.quiet, steady.received.p99Ms <= P99_MS_MAX && steady.growth <= GROWTH_MAX),
+      case: 'webhooks steady',
+      side: 'product',
+      events,
+      seconds: steady.seconds,
+      per_second: requests / steady.seconds,
+      ratio: null,
+      p50_ms: steady.received.p50Ms,
+      p99_ms: steady.received.p99Ms,
+      worst_ms: steady.received.worstMs,
+      ...steady.figures,
+      idle_before: calm.idlePercent,
+      verdict: verdict(calm.quiet, steady.received.p99Ms <= P99_MS_MAX && steady.growth <= GROWTH_MAX),
     });
   } finally {
     await admin?.stop();
@@ -81,13 +127,20 @@ export async function webhooks(options: CaseOptions): Promise<void> {
   }
 }
 
-interface Run { readonly admin: AdminProcess; readonly receivers: Worker; readonly database: DatabasePlace; readonly postgresPid: number }
+interface Run {
+  readonly admin: AdminProcess;
+  readonly receivers: Worker;
+  readonly database: DatabasePlace;
+  readonly postgresPid: number;
+}
 
 async function profiledLoad(run: Run, events: number, { profileDir }: CaseOptions): ReturnType<typeof load> {
   if (profileDir === undefined) return load(run, events, Number.POSITIVE_INFINITY);
   await mkdir(profileDir, { recursive: true });
   const inspector = await run.admin.inspect();
-  const result = await inspector.profile(`${profileDir}/webhooks.cpuprofile`, () => load(run, events, Number.POSITIVE_INFINITY));
+  const result = await inspector.profile(`${profileDir}/webhooks.cpuprofile`, () =>
+    load(run, events, Number.POSITIVE_INFINITY),
+  );
   inspector.close();
   return result;
 }
@@ -115,8 +168,17 @@ async function load({ admin, receivers, database, postgresPid }: Run, events: nu
   const middle = Math.max(...memory.slice(0, Math.ceil(memory.length / 2)));
   const end = Math.max(...memory.slice(Math.ceil(memory.length / 2)));
   return {
-    seconds, received, growth: end / middle,
-    figures: { duplicates: received.duplicates, rss_mib: end, rss_growth: end / middle, server_cpu_us: used[0] ?? 0, receivers_cpu_us: used[1] ?? 0, postgres_cpu_us: used[2] ?? 0 },
+    seconds,
+    received,
+    growth: end / middle,
+    figures: {
+      duplicates: received.duplicates,
+      rss_mib: end,
+      rss_growth: end / middle,
+      server_cpu_us: used[0] ?? 0,
+      receivers_cpu_us: used[1] ?? 0,
+      postgres_cpu_us: used[2] ?? 0,
+    },
   };
 }
 

@@ -80,10 +80,18 @@ export function asSide(contestant: Contestant, run: () => Promise<Sample>, sleep
 /** Rejects when a fan-out does not end, with what was found: a bench that hangs tells nothing. */
 async function stalled(side: Contestant): Promise<never> {
   await delay(STALL_MS, undefined, { ref: false });
-  const { rows } = await withClient(side.database, (client) => client.query(`select status, count(*) from command_execution group by status`));
-  throw new Error(`${side.name}: no end after ${STALL_MS / 1_000} s. Rows: ${JSON.stringify(rows)}. Agents: ${JSON.stringify(await side.agents.worker.ask('tally'))}`);
+  const { rows } = await withClient(side.database, (client) =>
+    client.query(`select status, count(*) from command_execution group by status`),
+  );
+  throw new Error(
+    `${side.name}: no end after ${STALL_MS / 1_000} s. Rows: ${JSON.stringify(rows)}. Agents: ${JSON.stringify(await side.agents.worker.ask('tally'))}`,
+  );
 }
 
 function readings(side: Contestant): { server: number; agents: number; postgres: number } {
-  return { server: cpuMs(side.serverPid), agents: cpuMs(side.agents.worker.pid), postgres: treeCpuMs(side.postgres.pid) };
+  return {
+    server: cpuMs(side.serverPid),
+    agents: cpuMs(side.agents.worker.pid),
+    postgres: treeCpuMs(side.postgres.pid),
+  };
 }

@@ -10,7 +10,14 @@ import { startEmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
 /** Below the project's own data directory: ignored by git, on the disk that a real admin would use. */
 export const BENCH_DIR = join(import.meta.dirname, '../../.data/bench');
 
-const SILENT: Log = { debug() {}, info() {}, warn() {}, error: (fields, message) => { console.error(message, fields); } };
+const SILENT: Log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (fields, message) => {
+    console.error(message, fields);
+  },
+};
 
 /** Where a database is: a plain object, so that workers can be told. */
 export type DatabasePlace = Required<Pick<ClientConfig, 'host' | 'port' | 'user' | 'database'>>;
@@ -30,7 +37,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   const dataDir = await mkdtemp(join(BENCH_DIR, 'run-'));
   await chmod(dataDir, 0o755); // the account that runs PostgreSQL for root must get in, or the data are kept elsewhere and stay
   const server = await startEmbeddedPostgres({ dataDir, log: SILENT });
-  const pid = await server.pid() ?? 0;
+  const pid = (await server.pid()) ?? 0;
   const abandon = (): void => {
     process.kill(pid, 'SIGQUIT'); // the bench was interrupted: nothing of this database is wanted
     rmSync(dataDir, { recursive: true, force: true });

@@ -13,16 +13,21 @@ const ROWS_PER_STATEMENT = 100_000;
  */
 export async function insertHistory(client: Client, executions: number, nodes: number): Promise<void> {
   const commands = Math.ceil(executions / EXECUTIONS_PER_COMMAND);
-  await client.query(`create temporary table past as
-    select c, uuidv7((c - $1::int) * $2::int * interval '1 ms') as id from generate_series(0, $1::int - 1) as c`, [commands, EXECUTIONS_PER_COMMAND]);
+  await client.query(
+    `create temporary table past as
+    select c, uuidv7((c - $1::int) * $2::int * interval '1 ms') as id from generate_series(0, $1::int - 1) as c`,
+    [commands, EXECUTIONS_PER_COMMAND],
+  );
   await client.query(`insert into command (id, command_text, targeting, inserted_at, updated_at)
     select id, 'true', '{"type":"all"}', uuid_extract_timestamp(id), uuid_extract_timestamp(id) from past`);
   for (let from = 0; from < executions; from += ROWS_PER_STATEMENT) {
-    await client.query(`insert into command_execution (id, command_id, node_id, cluster_name, target_all, status, exit_code, output, sent_at, completed_at, finished_at, inserted_at, updated_at)
+    await client.query(
+      `insert into command_execution (id, command_id, node_id, cluster_name, target_all, status, exit_code, output, sent_at, completed_at, finished_at, inserted_at, updated_at)
       select uuidv7((i - $1::int) * interval '1 ms'), past.id, ('00000000-0000-4000-8000-' || lpad(to_hex(i % $2::int), 12, '0'))::uuid, 'bench-' || (i % $2::int) / 100, true,
         'completed', 0, repeat('x', 200), t, t, t, t, t
       from generate_series($3::int, $4::int - 1) as i join past on past.c = i / $5::int, lateral (select now() + (i - $1::int) * interval '1 ms') as at (t)`,
-    [executions, nodes, from, Math.min(executions, from + ROWS_PER_STATEMENT), EXECUTIONS_PER_COMMAND]);
+      [executions, nodes, from, Math.min(executions, from + ROWS_PER_STATEMENT), EXECUTIONS_PER_COMMAND],
+    );
   }
   await client.query('vacuum analyze');
 }

@@ -9,7 +9,8 @@ export function busyReadings(): Readings {
   const requests = createRequestTimes();
   for (const operation of Object.keys(catalogue)) {
     for (const surface of ['rest', 'trpc', 'mcp'] as const) {
-      for (const code of ['2xx', '4xx', '5xx'] as const) for (const ms of [1, 20, 300]) requests.observe(surface, operation, code, ms);
+      for (const code of ['2xx', '4xx', '5xx'] as const)
+        for (const ms of [1, 20, 300]) requests.observe(surface, operation, code, ms);
     }
   }
   return { version: '0.0.0', name: 'bench', live: restingReadings(), totals: NO_ROWS, requests: requests.all() };

@@ -25,7 +25,11 @@ let allHit: (() => void) | undefined;
 let flipped = new Set<string>();
 let heard: (() => void) | undefined;
 
-interface Changed { readonly result?: { readonly data?: { readonly data?: { readonly type: string; readonly nodes: readonly { readonly id: string }[] } } } }
+interface Changed {
+  readonly result?: {
+    readonly data?: { readonly data?: { readonly type: string; readonly nodes: readonly { readonly id: string }[] } };
+  };
+}
 
 function hear(watcher: Watcher, text: string, isFirst: boolean, opened: () => void): void {
   watcher.atMs = nowMs();
@@ -48,9 +52,15 @@ function hear(watcher: Watcher, text: string, isFirst: boolean, opened: () => vo
 async function open(url: string, key: string, input: object, index: number): Promise<void> {
   const watcher: Watcher = { ready: false, lastId: '', atMs: 0, hitMs: 0 };
   watchers[index] = watcher;
-  const socket = new WebSocket(url, { perMessageDeflate: false, headers: { authorization: `Bearer ${key}` }, skipUTF8Validation: true });
+  const socket = new WebSocket(url, {
+    perMessageDeflate: false,
+    headers: { authorization: `Bearer ${key}` },
+    skipUTF8Validation: true,
+  });
   await new Promise<void>((resolve, reject) => {
-    socket.on('open', () => socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })));
+    socket.on('open', () =>
+      socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })),
+    );
     socket.on('message', (data: Buffer) => {
       const text = data.toString();
       if (text === 'PING') return socket.send('PONG');
@@ -81,7 +91,10 @@ serveQuestions({
   },
   /** Answers when the last one has it: Unix time of that, in ms. */
   arrived: async () => {
-    if (hits < watchers.length) await new Promise<void>((resolve) => { allHit = resolve; });
+    if (hits < watchers.length)
+      await new Promise<void>((resolve) => {
+        allHit = resolve;
+      });
     return Math.max(...watchers.map(({ hitMs }) => hitMs));
   },
   /** Forgets which nodes changed. */
@@ -90,8 +103,14 @@ serveQuestions({
   },
   /** Answers when the first subscriber was told of this many nodes and all others are at the same message: Unix time of that, in ms. */
   consistent: async (nodes: number) => {
-    const isDone = (): boolean => flipped.size >= nodes && watchers.every(({ lastId }) => lastId === watchers[0]?.lastId);
-    if (!isDone()) await new Promise<void>((resolve) => { heard = () => { if (isDone()) resolve(); }; });
+    const isDone = (): boolean =>
+      flipped.size >= nodes && watchers.every(({ lastId }) => lastId === watchers[0]?.lastId);
+    if (!isDone())
+      await new Promise<void>((resolve) => {
+        heard = () => {
+          if (isDone()) resolve();
+        };
+      });
     heard = undefined;
     return Math.max(...watchers.map(({ atMs }) => atMs));
   },

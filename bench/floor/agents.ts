@@ -26,15 +26,26 @@ interface Heard {
 }
 
 async function dial(port: number, index: number, isReal: boolean): Promise<void> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/${index}`, { perMessageDeflate: false, skipUTF8Validation: true });
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/${index}`, {
+    perMessageDeflate: false,
+    skipUTF8Validation: true,
+  });
   let seq = 0;
   socket.on('message', (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as Heard;
     if (frame.type === 'confirm') return count(frame.executions?.length ?? 0);
     for (const { execution, command_text: script } of frame.deliveries ?? []) {
-      socket.send(JSON.stringify({ seq: seq += 1, type: 'acknowledge', executions: [execution] }));
+      socket.send(JSON.stringify({ seq: (seq += 1), type: 'acknowledge', executions: [execution] }));
       const finish = (exitCode: number, output: string): void =>
-        socket.send(JSON.stringify({ seq: seq += 1, type: 'result', results: [{ execution, outcome: 'completed', exit_code: exitCode, output, parts: 0, output_truncated: false }] }));
+        socket.send(
+          JSON.stringify({
+            seq: (seq += 1),
+            type: 'result',
+            results: [
+              { execution, outcome: 'completed', exit_code: exitCode, output, parts: 0, output_truncated: false },
+            ],
+          }),
+        );
       if (isReal) run(script, finish);
       else finish(0, OUTPUT);
     }
@@ -54,8 +65,12 @@ function run(script: string, finish: (exitCode: number, output: string) => void)
     running += 1;
     let output = '';
     const child = spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] });
-    child.stdout.on('data', (piece: Buffer) => { output += piece.toString(); });
-    child.stderr.on('data', (piece: Buffer) => { output += piece.toString(); });
+    child.stdout.on('data', (piece: Buffer) => {
+      output += piece.toString();
+    });
+    child.stderr.on('data', (piece: Buffer) => {
+      output += piece.toString();
+    });
     child.on('close', (code) => {
       running -= 1;
       finish(code ?? -1, output);
@@ -91,5 +106,10 @@ serveQuestions({
     wanted = executions;
   },
   /** Answers when all that was expected is confirmed. */
-  confirmed: () => confirmed >= wanted ? undefined : new Promise<void>((resolve) => { allConfirmed = resolve; }),
+  confirmed: () =>
+    confirmed >= wanted
+      ? undefined
+      : new Promise<void>((resolve) => {
+          allConfirmed = resolve;
+        }),
 });

@@ -17,8 +17,19 @@ const CHANGED = `with events as (insert into event (id, type, subject, time, dat
 
 /** Fields of a node's event snapshot that do not change here. Source: spec.md, Node. */
 const SNAPSHOT = {
-  cluster_name: 'bench-0', version: '1.0.0', id_type: 'persistent', http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586,
-  http_proxy_port: 43_128, socks5_proxy_port: 41_080, self_update_enabled: false, last_seen_at: new Date().toISOString(), inserted_at: new Date().toISOString(), updated_at: new Date().toISOString(),
+  cluster_name: 'bench-0',
+  version: '1.0.0',
+  id_type: 'persistent',
+  http_port: 44_000,
+  ssh_port: 40_022,
+  host_metrics_port: 49_100,
+  wireguard_metrics_port: 49_586,
+  http_proxy_port: 43_128,
+  socks5_proxy_port: 41_080,
+  self_update_enabled: false,
+  last_seen_at: new Date().toISOString(),
+  inserted_at: new Date().toISOString(),
+  updated_at: new Date().toISOString(),
 };
 
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
@@ -50,8 +61,18 @@ serveQuestions({
     const nodes = Array.from({ length: to - from }, (_, index) => nodeId(from + index));
     const ids = nodes.map(() => randomUUID());
     const data = nodes.map((id) => JSON.stringify({ node_id: id, ...SNAPSHOT, status, previous_status: 'healthy' }));
-    await client.query({ name: 'changed', text: CHANGED, values: [`{${ids.join(',')}}`, `{${nodes.join(',')}}`, data.join('\n'), status] });
-    const text = Buffer.from(message({ type: 'changed', nodes: nodes.map((id) => ({ id, status, updated_at: SNAPSHOT.updated_at })), removed: [] }));
+    await client.query({
+      name: 'changed',
+      text: CHANGED,
+      values: [`{${ids.join(',')}}`, `{${nodes.join(',')}}`, data.join('\n'), status],
+    });
+    const text = Buffer.from(
+      message({
+        type: 'changed',
+        nodes: nodes.map((id) => ({ id, status, updated_at: SNAPSHOT.updated_at })),
+        removed: [],
+      }),
+    );
     for (const socket of server.clients) socket.send(text, { binary: false });
     return began;
   },

@@ -12,19 +12,40 @@ export interface Floor extends Contestant {
 }
 
 /** Starts the floor with `nodes` connected agents on a database of its own. Agents that are `real` run scripts with /bin/sh. */
-export async function startFloor(postgres: BenchServer, nodes: number, agents: 'simulated' | 'real' = 'simulated'): Promise<Floor> {
+export async function startFloor(
+  postgres: BenchServer,
+  nodes: number,
+  agents: 'simulated' | 'real' = 'simulated',
+): Promise<Floor> {
   const database = await postgres.create('floor');
   const server = await startWorker(new URL('server.ts', import.meta.url));
   const worker = await startWorker(new URL('agents.ts', import.meta.url));
   const port = await server.ask<number>('start', database);
   const connectSeconds = await worker.ask<number>('connect', { port, nodes, isReal: agents === 'real' });
   return {
-    name: 'floor', serverPid: server.pid, database, postgres, connectSeconds,
-    agents: { worker, expect: (executions) => worker.ask('expect', executions), confirmed: () => worker.ask('confirmed') },
+    name: 'floor',
+    serverPid: server.pid,
+    database,
+    postgres,
+    connectSeconds,
+    agents: {
+      worker,
+      expect: (executions) => worker.ask('expect', executions),
+      confirmed: () => worker.ask('confirmed'),
+    },
     create: (count) => server.ask('run', { commandText: 'true', nodes: count }),
     sustain: (load) => server.ask('sustain', load),
-    pause: () => { server.pause(); worker.pause(); },
-    resume: () => { server.resume(); worker.resume(); },
-    end: async () => { await worker.end(); await server.end(); },
+    pause: () => {
+      server.pause();
+      worker.pause();
+    },
+    resume: () => {
+      server.resume();
+      worker.resume();
+    },
+    end: async () => {
+      await worker.end();
+      await server.end();
+    },
   };
 }

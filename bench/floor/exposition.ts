@@ -7,7 +7,10 @@ export function renderByHand(families: readonly Family[], readings: Readings): s
   let text = '';
   for (const family of families) {
     const { name, help, type } = family;
-    const lines = type === 'histogram' ? family.read(readings).map((sample) => histogram(name, sample)) : family.read(readings).map(({ labels, value }) => `${name}${rendered(labels)} ${value}\n`);
+    const lines =
+      type === 'histogram'
+        ? family.read(readings).map((sample) => histogram(name, sample))
+        : family.read(readings).map(({ labels, value }) => `${name}${rendered(labels)} ${value}\n`);
     if (lines.length > 0) text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
   }
   return text;
@@ -31,5 +34,7 @@ function rendered(labels: Labels): string {
 }
 
 function pairs(labels: Labels): string {
-  return Object.entries(labels).map(([name, value]) => `${name}="${value}"`).join(',');
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(',');
 }

@@ -29,7 +29,11 @@ const boundaries = new Map<string, string[]>();
 const server = createServer((request, response) => {
   const [, name = '', number = ''] = (request.url ?? '').split('/');
   const values = boundaries.get(`${name}/${number}`) ?? [];
-  void page(name, values).then((body) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body));
+  void page(name, values).then((body) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      .end(body),
+  );
 });
 
 async function page(name: string, values: readonly string[]): Promise<string> {
@@ -41,12 +45,16 @@ serveQuestions({
   start: async (place: DatabasePlace) => {
     client = new Client(place);
     await client.connect();
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
     return (server.address() as AddressInfo).port;
   },
   /** Finds the boundary of a page, untimed. */
   prepare: async ({ name, page }: { name: string; page: number }) => {
-    const { rows: [row] } = await client.query<{ a: string; b: string | null }>(BOUNDARIES[name] ?? '', [(page - 1) * 100]);
+    const {
+      rows: [row],
+    } = await client.query<{ a: string; b: string | null }>(BOUNDARIES[name] ?? '', [(page - 1) * 100]);
     boundaries.set(`${name}/${page}`, row === undefined ? [] : [row.a, ...(row.b === null ? [] : [row.b])]);
   },
 });

@@ -15,12 +15,16 @@ const OPTIONS = { perMessageDeflate: false } as const;
 const BINARY = { binary: true, compress: false } as const;
 
 function relay(socket: Socket, bridge: WebSocket): void {
-  const resume = (): void => { if (socket.isPaused() && bridge.bufferedAmount < UNSENT_BYTES_MAX) socket.resume(); };
+  const resume = (): void => {
+    if (socket.isPaused() && bridge.bufferedAmount < UNSENT_BYTES_MAX) socket.resume();
+  };
   socket.on('data', (chunk: Buffer) => {
     bridge.send(chunk, BINARY, resume);
     if (bridge.bufferedAmount >= UNSENT_BYTES_MAX) socket.pause();
   });
-  bridge.on('message', (chunk: Buffer) => { if (!socket.write(chunk)) bridge.pause(); });
+  bridge.on('message', (chunk: Buffer) => {
+    if (!socket.write(chunk)) bridge.pause();
+  });
   socket.on('drain', () => bridge.resume());
   socket.on('close', () => bridge.close());
   socket.on('error', () => bridge.terminate());

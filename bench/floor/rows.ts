@@ -36,8 +36,11 @@ const CREATED = `with events as (${EVENTS})
   select v.id, v.command, v.node, v.cluster, true, $1, $1 from unnest($4::uuid[], $6::uuid[], $7::uuid[], string_to_array($8, E'\\n')) as v(id, command, node, cluster)`;
 
 // Command rows ride with the first batch of their executions, so that a small command is one statement and one commit.
-const COMMANDS_CREATED = CREATED.replace('with ', `with commands as (insert into command (id, command_text, targeting, inserted_at, updated_at)
-  select c, $10, '{"type":"all"}', $1, $1 from unnest($9::uuid[]) as c), `);
+const COMMANDS_CREATED = CREATED.replace(
+  'with ',
+  `with commands as (insert into command (id, command_text, targeting, inserted_at, updated_at)
+  select c, $10, '{"type":"all"}', $1, $1 from unnest($9::uuid[]) as c), `,
+);
 
 // One that is acknowledged and finished in the same batch is updated once and tells both.
 const STORED = `with events as (${EVENTS}),
@@ -53,33 +56,68 @@ export async function insertCommands(client: Client, executions: readonly FloorE
   if (isLong) await client.query('begin');
   for (let from = 0; from < executions.length; from += ROWS_PER_BATCH) {
     const batch = executions.slice(from, from + ROWS_PER_BATCH);
-    const values = [...eventValues(batch.map((each) => ['created', each, snapshot(each, 'pending', null, null)]), first.insertedAt),
-      uuids(batch.map(({ command }) => command)), uuids(batch.map(({ node }) => node)), batch.map(({ clusterName }) => clusterName).join('\n')];
+    const values = [
+      ...eventValues(
+        batch.map((each) => ['created', each, snapshot(each, 'pending', null, null)]),
+        first.insertedAt,
+      ),
+      uuids(batch.map(({ command }) => command)),
+      uuids(batch.map(({ node }) => node)),
+      batch.map(({ clusterName }) => clusterName).join('\n'),
+    ];
     const commands = from === 0 ? [...new Set(executions.map(({ command }) => command))] : [];
-    await client.query(from === 0 ? { name: 'commands', text: COMMANDS_CREATED, values: [...values, uuids(commands), first.commandText] } : { name: 'created', text: CREATED, values });
+    await client.query(
+      from === 0
+        ? { name: 'commands', text: COMMANDS_CREATED, values: [...values, uuids(commands), first.commandText] }
+        : { name: 'created', text: CREATED, values },
+    );
   }
   if (isLong) await client.query('commit');
 }
 
 /** Stores that agents have some, and how others ended, in one statement. */
-export async function store(client: Client, acknowledged: readonly FloorExecution[], endings: readonly FloorEnding[], now: string): Promise<void> {
+export async function store(
+  client: Client,
+  acknowledged: readonly FloorExecution[],
+  endings: readonly FloorEnding[],
+  now: string,
+): Promise<void> {
   const finishing = new Set(endings.map(({ execution }) => execution));
   for (const execution of acknowledged) execution.sentAt = now;
-  await client.query({ name: 'stored', text: STORED, values: [
-    ...eventValues([
-      ...acknowledged.map((each): Told => ['sent', each, snapshot(each, 'sent', null, null)]),
-      ...endings.map(({ execution, exitCode }): Told => ['completed', execution, snapshot(execution, 'completed', exitCode, now)]),
-    ], now),
-    uuids(acknowledged.filter((each) => !finishing.has(each)).map(({ id }) => id)),
-    uuids(endings.map(({ execution }) => execution.id)), `{${endings.map(({ exitCode }) => exitCode).join(',')}}`, endings.map(({ output }) => output),
-  ] });
+  await client.query({
+    name: 'stored',
+    text: STORED,
+    values: [
+      ...eventValues(
+        [
+          ...acknowledged.map((each): Told => ['sent', each, snapshot(each, 'sent', null, null)]),
+          ...endings.map(({ execution, exitCode }): Told => [
+            'completed',
+            execution,
+            snapshot(execution, 'completed', exitCode, now),
+          ]),
+        ],
+        now,
+      ),
+      uuids(acknowledged.filter((each) => !finishing.has(each)).map(({ id }) => id)),
+      uuids(endings.map(({ execution }) => execution.id)),
+      `{${endings.map(({ exitCode }) => exitCode).join(',')}}`,
+      endings.map(({ output }) => output),
+    ],
+  });
 }
 
 /** Kind, execution and data of an event. */
 type Told = readonly [kind: string, execution: FloorExecution, data: string];
 
 function eventValues(told: readonly Told[], now: string): string[] {
-  return [now, uuids(told.map(() => randomUUID())), uuids(told.map(([kind]) => kind)), uuids(told.map(([, { id }]) => id)), told.map(([, , data]) => data).join('\n')];
+  return [
+    now,
+    uuids(told.map(() => randomUUID())),
+    uuids(told.map(([kind]) => kind)),
+    uuids(told.map(([, { id }]) => id)),
+    told.map(([, , data]) => data).join('\n'),
+  ];
 }
 
 /** An array literal: identifiers and kinds need no escaping. */
@@ -88,10 +126,27 @@ function uuids(ids: readonly string[]): string {
 }
 
 /** The event's data: the full snapshot, field by field as in spec.md, without output. */
-function snapshot(execution: FloorExecution, status: string, exitCode: number | null, completedAt: string | null): string {
+function snapshot(
+  execution: FloorExecution,
+  status: string,
+  exitCode: number | null,
+  completedAt: string | null,
+): string {
   return JSON.stringify({
-    command_execution_id: execution.id, command_id: execution.command, node_id: execution.node, cluster_name: execution.clusterName,
-    command_text: execution.commandText, timeout: null, status, exit_code: exitCode, target_all: true, expired_at: null,
-    sent_at: execution.sentAt, completed_at: completedAt, cancelled_at: null, inserted_at: execution.insertedAt, updated_at: completedAt ?? execution.sentAt ?? execution.insertedAt,
+    command_execution_id: execution.id,
+    command_id: execution.command,
+    node_id: execution.node,
+    cluster_name: execution.clusterName,
+    command_text: execution.commandText,
+    timeout: null,
+    status,
+    exit_code: exitCode,
+    target_all: true,
+    expired_at: null,
+    sent_at: execution.sentAt,
+    completed_at: completedAt,
+    cancelled_at: null,
+    inserted_at: execution.insertedAt,
+    updated_at: completedAt ?? execution.sentAt ?? execution.insertedAt,
   });
 }

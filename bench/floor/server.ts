@@ -16,17 +16,29 @@ import { sustain } from '../method/sustained.ts';
 /** Frames sent before the loop may read: keeps every node's wait short at no cost (notes of the first measurements). */
 const SENDS_PER_TURN = 64;
 
-interface Seat { readonly socket: WebSocket; seq: number }
+interface Seat {
+  readonly socket: WebSocket;
+  seq: number;
+}
 
 const seats = new Map<number, Seat>();
-const open = new Map<string, { readonly execution: FloorExecution; readonly seat: Seat; readonly done: (() => void) | undefined }>();
+const open = new Map<
+  string,
+  { readonly execution: FloorExecution; readonly seat: Seat; readonly done: (() => void) | undefined }
+>();
 const creating: { readonly execution: FloorExecution; readonly index: number; readonly done: () => void }[] = [];
 const acknowledged: FloorExecution[] = [];
 const finished: FloorEnding[] = [];
 let client: Client;
 let writing = false;
 
-const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false, maxPayload: 1_048_576, skipUTF8Validation: true });
+const server = new WebSocketServer({
+  port: 0,
+  host: '127.0.0.1',
+  perMessageDeflate: false,
+  maxPayload: 1_048_576,
+  skipUTF8Validation: true,
+});
 
 server.on('connection', (socket, request) => {
   const seat: Seat = { socket, seq: 0 };
@@ -60,7 +72,10 @@ async function write(): Promise<void> {
   for (;;) {
     const created = creating.splice(0, ROWS_PER_BATCH);
     if (created.length > 0) {
-      await insertCommands(client, created.map(({ execution }) => execution));
+      await insertCommands(
+        client,
+        created.map(({ execution }) => execution),
+      );
       for (const { execution, index, done } of created) deliver(execution, index, done);
     }
     // An acknowledgement is never behind its result: it came first on the same socket, and both queues are cut at once.
@@ -78,7 +93,12 @@ function deliver(execution: FloorExecution, index: number, done?: () => void): v
   const seat = seats.get(index);
   if (!seat) throw new Error(`no agent ${index}`);
   open.set(execution.id, { execution, seat, done });
-  send(seat, { type: 'deliver', deliveries: [{ execution: execution.id, command_text: execution.commandText, timeout_ms: null, expires_in_ms: null }] });
+  send(seat, {
+    type: 'deliver',
+    deliveries: [
+      { execution: execution.id, command_text: execution.commandText, timeout_ms: null, expires_in_ms: null },
+    ],
+  });
 }
 
 function confirm(id: string): void {
@@ -95,7 +115,15 @@ function send(seat: Seat, body: object): void {
 }
 
 function newExecution(command: string, commandText: string, index: number, insertedAt: string): FloorExecution {
-  return { id: v7(), command, commandText, node: nodeId(index), clusterName: clusterNameOf(index), insertedAt, sentAt: null };
+  return {
+    id: v7(),
+    command,
+    commandText,
+    node: nodeId(index),
+    clusterName: clusterNameOf(index),
+    insertedAt,
+    sentAt: null,
+  };
 }
 
 /** Creates one command for nodes 0 … nodes - 1 and delivers it. Answers when it is created durably, as the 201 does. */

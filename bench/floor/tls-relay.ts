@@ -11,13 +11,22 @@ const [part = '', port = '', target = '', key = '', certificate = ''] = process.
 const [host = '', targetPort = ''] = target.split(':');
 
 function join(outer: Socket): void {
-  const inner = part === 'out' ? connect({ host, port: Number(targetPort), noDelay: true }) : connectTls({ host, port: Number(targetPort), rejectUnauthorized: false });
-  for (const [from, to] of [[outer, inner], [inner, outer]] as const) {
+  const inner =
+    part === 'out'
+      ? connect({ host, port: Number(targetPort), noDelay: true })
+      : connectTls({ host, port: Number(targetPort), rejectUnauthorized: false });
+  for (const [from, to] of [
+    [outer, inner],
+    [inner, outer],
+  ] as const) {
     from.setNoDelay(true);
     from.pipe(to);
     from.on('error', () => to.destroy()).on('close', () => to.destroy());
   }
 }
 
-const server = part === 'in' ? createServer(join) : createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) }, join);
+const server =
+  part === 'in'
+    ? createServer(join)
+    : createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) }, join);
 server.listen(Number(port), () => console.log('listens'));

@@ -109,9 +109,11 @@ serveQuestions({
     return results.filter((isRight) => !isRight).length;
   },
   close: async () => {
-    await Promise.all(tunnels.splice(0).map(async (socket) => {
-      socket.end();
-      if (!socket.closed) await once(socket.resume(), 'close');
-    }));
+    await Promise.all(
+      tunnels.splice(0).map(async (socket) => {
+        socket.end();
+        if (!socket.closed) await once(socket.resume(), 'close');
+      }),
+    );
   },
 });

@@ -10,7 +10,10 @@ import { findProgram, PEERS_DIR } from '../peers/programs.ts';
 const run = promisify(execFile);
 
 /** How a client gets to the target. */
-export type Route = readonly ['direct', port: number] | readonly ['socks5', port: number, user: string, password: string, host: string, target: number] | readonly ['command', ...string[]];
+export type Route =
+  | readonly ['direct', port: number]
+  | readonly ['socks5', port: number, user: string, password: string, host: string, target: number]
+  | readonly ['command', ...string[]];
 
 /** What bytes do: to the client, or from it. */
 export type Direction = 'down' | 'up';
@@ -45,26 +48,66 @@ export interface Load {
 
 /** Builds it unless that was done. Rejects in one line when there is no C compiler. */
 export async function buildLoad(): Promise<Load> {
-  const sources = (await readdir(import.meta.dirname)).filter((name) => /\.[ch]$/u.test(name)).toSorted().map((name) => join(import.meta.dirname, name));
+  const sources = (await readdir(import.meta.dirname))
+    .filter((name) => /\.[ch]$/u.test(name))
+    .toSorted()
+    .map((name) => join(import.meta.dirname, name));
   const hash = createHash('sha256');
   for (const source of sources) hash.update(await readFile(source));
   const path = join(PEERS_DIR, `load-${hash.digest('hex').slice(0, 16)}`);
-  if (!await access(path, constants.X_OK).then(() => true, () => false)) {
+  if (
+    !(await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    ))
+  ) {
     const compiler = await findProgram('cc');
-    if (compiler === undefined) throw new Error('this case needs a C compiler for its clients: install gcc and libc6-dev');
+    if (compiler === undefined)
+      throw new Error('this case needs a C compiler for its clients: install gcc and libc6-dev');
     await mkdir(PEERS_DIR, { recursive: true });
-    await run(compiler, ['-O2', '-Wall', '-Wextra', '-Werror', '-pthread', '-o', `${path}.new`, ...sources.filter((name) => name.endsWith('.c'))]);
+    await run(compiler, [
+      '-O2',
+      '-Wall',
+      '-Wextra',
+      '-Werror',
+      '-pthread',
+      '-o',
+      `${path}.new`,
+      ...sources.filter((name) => name.endsWith('.c')),
+    ]);
     await rename(`${path}.new`, path);
   }
   return {
     path,
     origin: () => startOrigin(path),
     async transfer(streams, bytes, direction, route) {
-      const { seconds, open_seconds: openSeconds, cpu_ms: clientCpuMs } = await told<{ seconds: number; open_seconds: number; cpu_ms: number }>(path, ['streams', streams, bytes, direction, ...route]);
+      const {
+        seconds,
+        open_seconds: openSeconds,
+        cpu_ms: clientCpuMs,
+      } = await told<{ seconds: number; open_seconds: number; cpu_ms: number }>(path, [
+        'streams',
+        streams,
+        bytes,
+        direction,
+        ...route,
+      ]);
       return { seconds, openSeconds, clientCpuMs };
     },
     async connections(atOnce, seconds, route) {
-      const { p50_ms: p50Ms, p99_ms: p99Ms, cpu_ms: clientCpuMs, ...rest } = await told<{ count: number; failures: number; seconds: number; p50_ms: number; p99_ms: number; cpu_ms: number }>(path, ['connections', atOnce, seconds, ...route]);
+      const {
+        p50_ms: p50Ms,
+        p99_ms: p99Ms,
+        cpu_ms: clientCpuMs,
+        ...rest
+      } = await told<{
+        count: number;
+        failures: number;
+        seconds: number;
+        p50_ms: number;
+        p99_ms: number;
+        cpu_ms: number;
+      }>(path, ['connections', atOnce, seconds, ...route]);
       return { ...rest, p50Ms, p99Ms, clientCpuMs };
     },
   };
@@ -77,9 +120,10 @@ async function told<T>(path: string, words: readonly (string | number)[]): Promi
 
 async function startOrigin(path: string) {
   const child = spawn(path, ['origin'], { stdio: ['pipe', 'pipe', 'inherit'] }); // it ends when its input does, also when the bench is killed
-  const [line] = await once(child.stdout, 'data') as [Buffer];
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
   return {
-    pid: child.pid ?? 0, port: Number(line.toString()),
+    pid: child.pid ?? 0,
+    port: Number(line.toString()),
     async end() {
       child.stdin.end();
       if (child.exitCode === null) await once(child, 'exit');

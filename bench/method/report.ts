@@ -23,7 +23,10 @@ export function createReport(json: boolean): Report {
   const findings: Finding[] = [];
   return {
     add(finding) {
-      if (json) process.stdout.write(`${JSON.stringify(finding, (_key, value: unknown) => typeof value === 'number' ? rounded(value) : value)}\n`);
+      if (json)
+        process.stdout.write(
+          `${JSON.stringify(finding, (_key, value: unknown) => (typeof value === 'number' ? rounded(value) : value))}\n`,
+        );
       else findings.push(finding);
     },
     note: (text) => void process.stderr.write(`${text}\n`),

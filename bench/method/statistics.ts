@@ -19,11 +19,20 @@ export function quantile(series: readonly number[], q: number): number {
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;
-  const [over, under] = points.reduce(([o, u], [x, y]) => [o + (x - meanX) * (y - meanY), u + (x - meanX) ** 2], [0, 0]);
+  const [over, under] = points.reduce(
+    ([o, u], [x, y]) => [o + (x - meanX) * (y - meanY), u + (x - meanX) ** 2],
+    [0, 0],
+  );
   return under === 0 ? Number.NaN : over / under;
 }
 
 /** All figures of a series. */
 export function summarise(series: readonly number[]): Summary {
-  return { best: quantile(series, 0), median: quantile(series, 0.5), p95: quantile(series, 0.95), p99: quantile(series, 0.99), worst: quantile(series, 1) };
+  return {
+    best: quantile(series, 0),
+    median: quantile(series, 0.5),
+    p95: quantile(series, 0.95),
+    p99: quantile(series, 0.99),
+    worst: quantile(series, 1),
+  };
 }

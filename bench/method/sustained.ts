@@ -17,7 +17,10 @@ export interface SustainedResult {
 }
 
 /** Runs the load; the first tenth of the time warms up and is not counted. */
-export async function sustain({ seconds, inFlight, nodes }: SustainedLoad, one: (node: number) => Promise<void>): Promise<SustainedResult> {
+export async function sustain(
+  { seconds, inFlight, nodes }: SustainedLoad,
+  one: (node: number) => Promise<void>,
+): Promise<SustainedResult> {
   const began = performance.now();
   const countFrom = began + seconds * 100;
   const until = countFrom + seconds * 1_000;
@@ -31,5 +34,9 @@ export async function sustain({ seconds, inFlight, nodes }: SustainedLoad, one: 
     }
   };
   await Promise.all(Array.from({ length: inFlight }, loop));
-  return { operations: latencies.length, seconds: (last - countFrom) / 1_000, latenciesMs: Float64Array.from(latencies) };
+  return {
+    operations: latencies.length,
+    seconds: (last - countFrom) / 1_000,
+    latenciesMs: Float64Array.from(latencies),
+  };
 }

@@ -4,9 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Processor time of a process, all threads, in ms. 0 when it is gone. Nanosecond counters (schedstat): /proc/PID/stat only counts in steps of 10 ms. */
 export function cpuMs(pid: number): number {
   try {
-    return readdirSync(`/proc/${pid}/task`)
-      .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]))
-      .reduce((sum, ns) => sum + ns, 0) / 1e6;
+    return (
+      readdirSync(`/proc/${pid}/task`)
+        .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]))
+        .reduce((sum, ns) => sum + ns, 0) / 1e6
+    );
   } catch {
     return 0; // it ended between two looks
   }
@@ -34,10 +36,10 @@ export function treeOf(root: number): number[] {
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     const parent = Number.isInteger(pid) ? parentOf(pid) : undefined;
-    if (parent !== undefined) children.set(parent, [...children.get(parent) ?? [], pid]);
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
   }
   const tree = [root];
-  for (let index = 0; index < tree.length; index += 1) tree.push(...children.get(tree[index] ?? 0) ?? []);
+  for (let index = 0; index < tree.length; index += 1) tree.push(...(children.get(tree[index] ?? 0) ?? []));
   return tree;
 }
 

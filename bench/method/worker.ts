@@ -5,8 +5,16 @@ import { once } from 'node:events';
 /** What a worker can be asked: name → handler. Arguments and answers must be clonable. */
 export type Handlers = Readonly<Record<string, (argument: never) => unknown>>;
 
-interface Question { readonly id: number; readonly name: string; readonly argument: unknown }
-interface Reply { readonly id: number; readonly value?: unknown; readonly failure?: string }
+interface Question {
+  readonly id: number;
+  readonly name: string;
+  readonly argument: unknown;
+}
+interface Reply {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly failure?: string;
+}
 
 /** A running worker. */
 export interface Worker {
@@ -20,7 +28,11 @@ export interface Worker {
 
 /** Starts a module of this project as a process of its own; resolves when it answers. */
 export async function startWorker(module: URL, nodeArguments: readonly string[] = []): Promise<Worker> {
-  const child = fork(module, { execArgv: [...nodeArguments], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(module, {
+    execArgv: [...nodeArguments],
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   child.on('message', (message) => settle(waiting, message as Reply));
   child.on('exit', (code, signal) => {
@@ -28,15 +40,22 @@ export async function startWorker(module: URL, nodeArguments: readonly string[] 
     waiting.clear();
   });
   let lastId = 0;
-  const ask = async <T>(name: string, argument: unknown = null): Promise<T> => new Promise<unknown>((resolve, reject) => {
-    lastId += 1;
-    waiting.set(lastId, { resolve, reject });
-    child.send({ id: lastId, name, argument } satisfies Question, (error) => {
-      if (error) reject(error);
-    });
-  }) as Promise<T>;
+  const ask = async <T>(name: string, argument: unknown = null): Promise<T> =>
+    new Promise<unknown>((resolve, reject) => {
+      lastId += 1;
+      waiting.set(lastId, { resolve, reject });
+      child.send({ id: lastId, name, argument } satisfies Question, (error) => {
+        if (error) reject(error);
+      });
+    }) as Promise<T>;
   await ask('hello');
-  return { pid: child.pid ?? 0, ask, pause: () => void child.kill('SIGSTOP'), resume: () => void child.kill('SIGCONT'), end: () => endChild(child) };
+  return {
+    pid: child.pid ?? 0,
+    ask,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    end: () => endChild(child),
+  };
 }
 
 /** Answers questions in a worker until its parent lets go of it. */
@@ -48,7 +67,7 @@ export function serveQuestions(handlers: Handlers): void {
     try {
       return { id: question.id, value: await handler(question.argument) };
     } catch (error) {
-      return { id: question.id, failure: error instanceof Error ? error.stack ?? error.message : String(error) };
+      return { id: question.id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) };
     }
   };
   process.on('message', (question: Question) => {
@@ -57,7 +76,10 @@ export function serveQuestions(handlers: Handlers): void {
   process.on('disconnect', () => process.exit());
 }
 
-function settle(waiting: Map<number, { resolve(value: unknown): void; reject(error: Error): void }>, reply: Reply): void {
+function settle(
+  waiting: Map<number, { resolve(value: unknown): void; reject(error: Error): void }>,
+  reply: Reply,
+): void {
   const asked = waiting.get(reply.id);
   waiting.delete(reply.id);
   if (reply.failure === undefined) asked?.resolve(reply.value);

@@ -10,7 +10,10 @@ const START_MS_MAX = 5_000;
 export async function answering(port: number): Promise<void> {
   for (const until = Date.now() + START_MS_MAX; Date.now() < until; await delay(50)) {
     const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(() => true, () => false);
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
     socket.destroy();
     if (isOpen) return;
   }

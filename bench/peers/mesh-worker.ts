@@ -52,7 +52,19 @@ async function connectAgent(port: number, index: number, mesh: Buffer, certifica
       const command = data.readUInt16BE(0);
       if (command === 1) {
         socket.send(Buffer.concat([short(2), short(certificate.length), certificate, randomBytes(384)]));
-        socket.send(Buffer.concat([short(3), int(1), int(AGENT_LINUX_X64), int(0), int(3), mesh, int(CAPABILITIES), short(name.length), name]));
+        socket.send(
+          Buffer.concat([
+            short(3),
+            int(1),
+            int(AGENT_LINUX_X64),
+            int(0),
+            int(3),
+            mesh,
+            int(CAPABILITIES),
+            short(name.length),
+            name,
+          ]),
+        );
       } else if (command === 4) resolve();
     });
   });
@@ -60,7 +72,8 @@ async function connectAgent(port: number, index: number, mesh: Buffer, certifica
 
 function answer(socket: WebSocket, text: string): void {
   const { action, responseid } = JSON.parse(text) as { action: string; responseid?: string };
-  if (action === 'runcommands') socket.send(JSON.stringify({ action: 'msg', type: 'runcommands', result: OUTPUT, responseid }));
+  if (action === 'runcommands')
+    socket.send(JSON.stringify({ action: 'msg', type: 'runcommands', result: OUTPUT, responseid }));
 }
 
 let operator: WebSocket;
@@ -69,7 +82,14 @@ let answers = 0;
 let wanted = 0;
 let allAnswered: (() => void) | undefined;
 
-interface Told { readonly action?: string; readonly type?: string; readonly meshid?: string; readonly nodes?: Record<string, { readonly _id: string }[]>; readonly result?: string; readonly event?: { readonly action?: string; readonly meshid?: string } }
+interface Told {
+  readonly action?: string;
+  readonly type?: string;
+  readonly meshid?: string;
+  readonly nodes?: Record<string, { readonly _id: string }[]>;
+  readonly result?: string;
+  readonly event?: { readonly action?: string; readonly meshid?: string };
+}
 
 /** The first message that fits. */
 function told(fits: (message: Told) => boolean): Promise<Told> {
@@ -85,7 +105,17 @@ function told(fits: (message: Told) => boolean): Promise<Told> {
 }
 
 serveQuestions({
-  serve: async ({ port, nodes, mesh, certificate }: { port: number; nodes: number; mesh: string; certificate: string }) => {
+  serve: async ({
+    port,
+    nodes,
+    mesh,
+    certificate,
+  }: {
+    port: number;
+    nodes: number;
+    mesh: string;
+    certificate: string;
+  }) => {
     const meshId = Buffer.from((mesh.split('/')[2] ?? '').replaceAll('@', '+').replaceAll('$', '/'), 'base64');
     const newCertificate = certificates(certificate);
     let next = 0;
@@ -100,7 +130,11 @@ serveQuestions({
   /** Signs in and makes a device group; answers its id. */
   operate: async ({ port, user, password }: { port: number; user: string; password: string }) => {
     const credentials = [user, password].map((part) => Buffer.from(part).toString('base64')).join(',');
-    operator = new WebSocket(`ws://127.0.0.1:${port}/control.ashx`, { perMessageDeflate: false, headers: { 'x-meshauth': credentials }, maxPayload: 268_435_456 });
+    operator = new WebSocket(`ws://127.0.0.1:${port}/control.ashx`, {
+      perMessageDeflate: false,
+      headers: { 'x-meshauth': credentials },
+      maxPayload: 268_435_456,
+    });
     await once(operator, 'open');
     const made = told(({ event }) => event?.action === 'createmesh');
     operator.send(JSON.stringify({ action: 'createmesh', meshname: 'bench', meshtype: 2 }));
@@ -111,7 +145,9 @@ serveQuestions({
     while (nodeIds.length < nodes) {
       const listed = told(({ action }) => action === 'nodes');
       operator.send(JSON.stringify({ action: 'nodes' }));
-      nodeIds = Object.values((await listed).nodes ?? {}).flat().map(({ _id }) => _id);
+      nodeIds = Object.values((await listed).nodes ?? {})
+        .flat()
+        .map(({ _id }) => _id);
     }
     operator.on('message', (data: Buffer) => {
       if (!data.includes(OUTPUT)) return;
@@ -123,9 +159,21 @@ serveQuestions({
   run: async (nodes: number) => {
     answers = 0;
     wanted = nodes;
-    const done = new Promise<void>((resolve) => { allAnswered = resolve; });
+    const done = new Promise<void>((resolve) => {
+      allAnswered = resolve;
+    });
     const began = performance.now();
-    operator.send(JSON.stringify({ action: 'runcommands', nodeids: nodeIds, type: 0, cmds: 'true', runAsUser: 0, reply: true, responseid: 'bench' }));
+    operator.send(
+      JSON.stringify({
+        action: 'runcommands',
+        nodeids: nodeIds,
+        type: 0,
+        cmds: 'true',
+        runAsUser: 0,
+        reply: true,
+        responseid: 'bench',
+      }),
+    );
     await done;
     return performance.now() - began;
   },

@@ -34,8 +34,12 @@ export interface MeshFleet {
 
 /** Whether it is there, after an installation below the bench's directory when that is allowed. */
 export async function hasMeshCentral(install: boolean): Promise<boolean> {
-  const isThere = (): Promise<boolean> => access(join(PROGRAM, 'package.json')).then(() => true, () => false);
-  if (await isThere() || !install) return isThere();
+  const isThere = (): Promise<boolean> =>
+    access(join(PROGRAM, 'package.json')).then(
+      () => true,
+      () => false,
+    );
+  if ((await isThere()) || !install) return isThere();
   await mkdir(HOME, { recursive: true });
   await writeFile(join(HOME, 'package.json'), '{"private":true}\n');
   await run('npm', ['install', '--no-audit', '--no-fund', PACKAGE], { cwd: HOME, maxBuffer: 16_777_216 });
@@ -47,18 +51,39 @@ export async function startMeshFleet(port: number, nodes: number): Promise<MeshF
   const directory = await mkdtemp(join(HOME, 'run-'));
   const data = join(directory, 'data');
   await mkdir(data);
-  await writeFile(join(data, 'config.json'), JSON.stringify({
-    settings: {
-      cert: 'mesh.test', port, portBind: '127.0.0.1', redirPort: 0, mpsPort: 0, wanOnly: true, tlsOffload: true, exactPorts: true, ignoreAgentHashCheck: true, selfUpdate: false, autoBackup: false,
-      compression: false, wsCompression: false, agentWsCompression: false,
-    },
-    domains: { '': { newAccounts: false } },
-  }));
+  await writeFile(
+    join(data, 'config.json'),
+    JSON.stringify({
+      settings: {
+        cert: 'mesh.test',
+        port,
+        portBind: '127.0.0.1',
+        redirPort: 0,
+        mpsPort: 0,
+        wanOnly: true,
+        tlsOffload: true,
+        exactPorts: true,
+        ignoreAgentHashCheck: true,
+        selfUpdate: false,
+        autoBackup: false,
+        compression: false,
+        wsCompression: false,
+        agentWsCompression: false,
+      },
+      domains: { '': { newAccounts: false } },
+    }),
+  );
   const common = [PROGRAM, '--datapath', data, '--filespath', join(directory, 'files')];
-  await run(process.execPath, [...common, '--createaccount', USER, '--pass', PASSWORD, '--email', 'bench@mesh.test'], { cwd: directory, maxBuffer: 16_777_216 });
+  await run(process.execPath, [...common, '--createaccount', USER, '--pass', PASSWORD, '--email', 'bench@mesh.test'], {
+    cwd: directory,
+    maxBuffer: 16_777_216,
+  });
   await run(process.execPath, [...common, '--adminaccount', USER], { cwd: directory, maxBuffer: 16_777_216 });
   const server = spawn(process.execPath, common, { cwd: directory, stdio: 'ignore' });
-  const workers = [await startWorker(new URL('mesh-worker.ts', import.meta.url)), await startWorker(new URL('mesh-worker.ts', import.meta.url))] as const;
+  const workers = [
+    await startWorker(new URL('mesh-worker.ts', import.meta.url)),
+    await startWorker(new URL('mesh-worker.ts', import.meta.url)),
+  ] as const;
   const [agents, operator] = workers;
   const end = async (): Promise<void> => {
     for (const worker of workers) await worker.end();
@@ -76,7 +101,13 @@ export async function startMeshFleet(port: number, nodes: number): Promise<MeshF
     await end();
     throw error;
   }
-  return { side: { name: 'meshcentral', run: async () => ({ seconds: await operator.ask<number>('run', nodes) / 1_000, readings: {} }) }, end };
+  return {
+    side: {
+      name: 'meshcentral',
+      run: async () => ({ seconds: (await operator.ask<number>('run', nodes)) / 1_000, readings: {} }),
+    },
+    end,
+  };
 }
 
 function endProcess(pid: number): void {
@@ -89,7 +120,13 @@ function endProcess(pid: number): void {
 
 async function listening(port: number): Promise<void> {
   for (const until = Date.now() + START_MS_MAX; Date.now() < until; await delay(200)) {
-    if (await fetch(`http://127.0.0.1:${port}/`).then(() => true, () => false)) return;
+    if (
+      await fetch(`http://127.0.0.1:${port}/`).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
   }
   throw new Error(`MeshCentral did not listen within ${START_MS_MAX / 1_000} s`);
 }

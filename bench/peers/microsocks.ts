@@ -20,7 +20,9 @@ export interface Microsocks {
 /** Starts it with a password, as ours has one. */
 export async function startMicrosocks(program: string): Promise<Microsocks> {
   const port = await freePort();
-  const child = spawn(program, ['-i', '127.0.0.1', '-p', String(port), '-u', USER, '-P', PASSWORD], { stdio: 'ignore' });
+  const child = spawn(program, ['-i', '127.0.0.1', '-p', String(port), '-u', USER, '-P', PASSWORD], {
+    stdio: 'ignore',
+  });
   const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted
   process.once('exit', abandon);
   await answering(port);

@@ -40,7 +40,7 @@ async function responder(port: number, index: number): Promise<void> {
     for (let end = unread.indexOf('\r\n'); end >= 0; end = unread.indexOf('\r\n')) {
       const line = unread.slice(0, end);
       if (line.startsWith('MSG ')) {
-        const [,, , inbox, bytes] = line.split(' ');
+        const [, , , inbox, bytes] = line.split(' ');
         if (unread.length < end + 4 + Number(bytes)) return;
         unread = unread.slice(end + 4 + Number(bytes));
         socket.write(`PUB ${inbox} ${ANSWER.length}\r\n${ANSWER}\r\n`);
@@ -78,7 +78,14 @@ serveQuestions({
       const text = tail + piece.toString('latin1');
       if (text.startsWith('PING')) requester.write('PONG\r\n');
       const cut = text.lastIndexOf('MSG');
-      tail = cut >= 0 && text.length - cut < 9 ? text.slice(cut) : text.endsWith('M') ? 'M' : text.endsWith('MS') ? 'MS' : '';
+      tail =
+        cut >= 0 && text.length - cut < 9
+          ? text.slice(cut)
+          : text.endsWith('M')
+            ? 'M'
+            : text.endsWith('MS')
+              ? 'MS'
+              : '';
       count(tail === '' ? text : text.slice(0, text.length - tail.length));
     });
     requester.write('SUB inbox.> 1\r\n');
@@ -87,11 +94,14 @@ serveQuestions({
   request: async (nodes: number) => {
     answers = 0;
     wanted = nodes;
-    const done = new Promise<void>((resolve) => { allAnswered = resolve; });
+    const done = new Promise<void>((resolve) => {
+      allAnswered = resolve;
+    });
     const began = performance.now();
     for (let from = 0; from < nodes; from += DIALS_AT_ONCE) {
       let text = '';
-      for (let index = from; index < Math.min(nodes, from + DIALS_AT_ONCE); index += 1) text += `PUB exec.${index} inbox.${index} ${REQUEST.length}\r\n${REQUEST}\r\n`;
+      for (let index = from; index < Math.min(nodes, from + DIALS_AT_ONCE); index += 1)
+        text += `PUB exec.${index} inbox.${index} ${REQUEST.length}\r\n${REQUEST}\r\n`;
       requester.write(text);
       await new Promise(setImmediate);
     }

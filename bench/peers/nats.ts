@@ -26,7 +26,7 @@ export async function startNatsFleet(program: string, port: number, nodes: numbe
   return {
     side: {
       name: 'nats',
-      run: async () => ({ seconds: await requester.ask<number>('request', nodes) / 1_000, readings: {} }),
+      run: async () => ({ seconds: (await requester.ask<number>('request', nodes)) / 1_000, readings: {} }),
     },
     end: async () => {
       await requester.end();

@@ -12,8 +12,15 @@ export const PEERS_DIR = join(BENCH_DIR, 'peers');
 
 /** Program → Debian package. */
 const PACKAGES = {
-  clush: 'clustershell', ansible: 'ansible-core', sshd: 'openssh-server', ssh: 'openssh-client', 'nats-server': 'nats-server', microsocks: 'microsocks', cc: 'gcc',
-  'prometheus-node-exporter': 'prometheus-node-exporter', prometheus: 'prometheus',
+  clush: 'clustershell',
+  ansible: 'ansible-core',
+  sshd: 'openssh-server',
+  ssh: 'openssh-client',
+  'nats-server': 'nats-server',
+  microsocks: 'microsocks',
+  cc: 'gcc',
+  'prometheus-node-exporter': 'prometheus-node-exporter',
+  prometheus: 'prometheus',
 } as const;
 /** A program of a peer that the system's packages bring. */
 export type Program = keyof typeof PACKAGES;
@@ -25,7 +32,13 @@ const DIRECTORIES = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/u
 export async function findProgram(program: Program): Promise<string | undefined> {
   for (const directory of DIRECTORIES) {
     const path = join(directory, program);
-    if (await access(path, constants.X_OK).then(() => true, () => false)) return path;
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
   }
   return undefined;
 }
@@ -34,12 +47,15 @@ export async function findProgram(program: Program): Promise<string | undefined>
 export async function missingPackages(allowed: boolean, programs: readonly Program[]): Promise<string[]> {
   const missing = await notFound(programs);
   if (missing.length === 0 || !allowed) return missing;
-  await run('apt-get', ['install', '-y', '--no-install-recommends', ...missing], { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, maxBuffer: 16_777_216 });
+  await run('apt-get', ['install', '-y', '--no-install-recommends', ...missing], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    maxBuffer: 16_777_216,
+  });
   return notFound(programs);
 }
 
 async function notFound(programs: readonly Program[]): Promise<string[]> {
   const missing: string[] = [];
-  for (const program of programs) if (await findProgram(program) === undefined) missing.push(PACKAGES[program]);
+  for (const program of programs) if ((await findProgram(program)) === undefined) missing.push(PACKAGES[program]);
   return missing;
 }

@@ -50,22 +50,59 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
   await run('cp', [join(directory, 'client_key.pub'), join(home, '.ssh/authorized_keys')]);
   const { stdout } = await run('id', ['-u', ACCOUNT]);
   await chown(home, Number(stdout), Number(stdout));
-  await writeFile(join(directory, 'sshd_config'), [
-    `ListenAddress 127.0.0.1:${port}`, `HostKey ${join(directory, 'host_key')}`, `PidFile ${join(directory, 'sshd.pid')}`, `AllowUsers ${ACCOUNT}`,
-    'MaxStartups 2000', 'MaxSessions 100', 'UsePAM no', 'StrictModes no', 'UseDNS no', 'PasswordAuthentication no', 'Subsystem sftp internal-sftp', '',
-  ].join('\n'));
+  await writeFile(
+    join(directory, 'sshd_config'),
+    [
+      `ListenAddress 127.0.0.1:${port}`,
+      `HostKey ${join(directory, 'host_key')}`,
+      `PidFile ${join(directory, 'sshd.pid')}`,
+      `AllowUsers ${ACCOUNT}`,
+      'MaxStartups 2000',
+      'MaxSessions 100',
+      'UsePAM no',
+      'StrictModes no',
+      'UseDNS no',
+      'PasswordAuthentication no',
+      'Subsystem sftp internal-sftp',
+      '',
+    ].join('\n'),
+  );
   await mkdir(join(directory, 'cm'));
-  const common = ['Host n*', '  HostName 127.0.0.1', `  Port ${port}`, `  User ${ACCOUNT}`, `  IdentityFile ${join(directory, 'client_key')}`, '  StrictHostKeyChecking no', '  UserKnownHostsFile /dev/null', '  LogLevel ERROR'];
+  const common = [
+    'Host n*',
+    '  HostName 127.0.0.1',
+    `  Port ${port}`,
+    `  User ${ACCOUNT}`,
+    `  IdentityFile ${join(directory, 'client_key')}`,
+    '  StrictHostKeyChecking no',
+    '  UserKnownHostsFile /dev/null',
+    '  LogLevel ERROR',
+  ];
   await writeFile(join(directory, 'cold'), [...common, ''].join('\n'));
-  await writeFile(join(directory, 'warm'), [...common, '  ControlMaster auto', `  ControlPath ${join(directory, 'cm')}/%n`, '  ControlPersist 300', ''].join('\n'));
-  await writeFile(join(directory, 'inventory'), `${Array.from({ length: hosts }, (_, index) => `n${index + 1}`).join('\n')}\n`);
+  await writeFile(
+    join(directory, 'warm'),
+    [...common, '  ControlMaster auto', `  ControlPath ${join(directory, 'cm')}/%n`, '  ControlPersist 300', ''].join(
+      '\n',
+    ),
+  );
+  await writeFile(
+    join(directory, 'inventory'),
+    `${Array.from({ length: hosts }, (_, index) => `n${index + 1}`).join('\n')}\n`,
+  );
 
   const server = spawn(sshd, ['-D', '-f', join(directory, 'sshd_config')], { stdio: ['ignore', 'ignore', 'ignore'] });
   const end = async (): Promise<void> => {
     for (const pid of treeOf(server.pid ?? 0)) endProcess(pid); // sessions too: clients that stay connected end with them
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
-    for (const until = Date.now() + END_MS_MAX; Date.now() < until; await delay(100)) { // processes of the account may still be ending
-      if (await run('userdel', [ACCOUNT]).then(() => true, () => false)) break;
+    for (const until = Date.now() + END_MS_MAX; Date.now() < until; await delay(100)) {
+      // processes of the account may still be ending
+      if (
+        await run('userdel', [ACCOUNT]).then(
+          () => true,
+          () => false,
+        )
+      )
+        break;
     }
     await rm(directory, { recursive: true, force: true });
   };
@@ -73,7 +110,15 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
     await end();
     throw error;
   });
-  return { pid: server.pid ?? 0, account: ACCOUNT, coldConfig: join(directory, 'cold'), warmConfig: join(directory, 'warm'), inventory: join(directory, 'inventory'), directory, end };
+  return {
+    pid: server.pid ?? 0,
+    account: ACCOUNT,
+    coldConfig: join(directory, 'cold'),
+    warmConfig: join(directory, 'warm'),
+    inventory: join(directory, 'inventory'),
+    directory,
+    end,
+  };
 }
 
 function endProcess(pid: number): void {

@@ -8,7 +8,13 @@ import type { SshFleet } from './ssh-fleet.ts';
 const run = promisify(execFile);
 
 /** For all servers: the fastest that both know, and OpenSSH's own first choice for what is left. */
-export const SSH_ALGORITHMS = { KexAlgorithms: 'curve25519-sha256', HostKeyAlgorithms: 'ssh-ed25519', PubkeyAcceptedAlgorithms: 'ssh-ed25519', Ciphers: 'aes128-gcm@openssh.com', Compression: 'no' } as const;
+export const SSH_ALGORITHMS = {
+  KexAlgorithms: 'curve25519-sha256',
+  HostKeyAlgorithms: 'ssh-ed25519',
+  PubkeyAcceptedAlgorithms: 'ssh-ed25519',
+  Ciphers: 'aes128-gcm@openssh.com',
+  Compression: 'no',
+} as const;
 
 /** Where a host of the configuration is: a port of this machine, or behind a command that connects its standard input and output. */
 export type SshPlace = { readonly port: number } | { readonly proxyCommand: readonly string[] };
@@ -25,14 +31,25 @@ export interface SshClients {
 export async function sshClients(fleet: SshFleet, hosts: Readonly<Record<string, SshPlace>>): Promise<SshClients> {
   const config = join(fleet.directory, 'servers');
   const common = [
-    'Host *', '  HostName 127.0.0.1', `  User ${fleet.account}`, `  IdentityFile ${join(fleet.directory, 'client_key')}`, '  IdentitiesOnly yes', '  StrictHostKeyChecking no', '  UserKnownHostsFile /dev/null',
-    '  LogLevel ERROR', ...Object.entries(SSH_ALGORITHMS).map(([name, value]) => `  ${name} ${value}`), '',
+    'Host *',
+    '  HostName 127.0.0.1',
+    `  User ${fleet.account}`,
+    `  IdentityFile ${join(fleet.directory, 'client_key')}`,
+    '  IdentitiesOnly yes',
+    '  StrictHostKeyChecking no',
+    '  UserKnownHostsFile /dev/null',
+    '  LogLevel ERROR',
+    ...Object.entries(SSH_ALGORITHMS).map(([name, value]) => `  ${name} ${value}`),
+    '',
   ];
-  const places = Object.entries(hosts).flatMap(([name, place]) => [`Host ${name}`, 'port' in place ? `  Port ${place.port}` : `  ProxyCommand ${place.proxyCommand.join(' ')}`]);
+  const places = Object.entries(hosts).flatMap(([name, place]) => [
+    `Host ${name}`,
+    'port' in place ? `  Port ${place.port}` : `  ProxyCommand ${place.proxyCommand.join(' ')}`,
+  ]);
   await writeFile(config, [...places, ...common].join('\n'));
   return {
-    login: async (host) => void await run('ssh', ['-F', config, host, 'true']),
-    copy: async (host, from, to) => void await run('scp', ['-q', '-F', config, onHost(host, from), onHost(host, to)]),
+    login: async (host) => void (await run('ssh', ['-F', config, host, 'true'])),
+    copy: async (host, from, to) => void (await run('scp', ['-q', '-F', config, onHost(host, from), onHost(host, to)])),
   };
 }
 
@@ -46,7 +63,10 @@ export function clientKey(fleet: SshFleet): Promise<string> {
 }
 
 /** Two directories for copies, the remote one the account's, in memory where the machine has such a place: disks are not what is compared. */
-export async function copyPlaces(fleet: SshFleet, root: string): Promise<{ readonly local: string; readonly remote: string }> {
+export async function copyPlaces(
+  fleet: SshFleet,
+  root: string,
+): Promise<{ readonly local: string; readonly remote: string }> {
   const [local, remote] = [join(root, 'local'), join(root, 'remote')];
   await mkdir(local);
   await mkdir(remote);

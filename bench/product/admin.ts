@@ -46,8 +46,17 @@ export interface AdminPlace {
 }
 
 /** A place for an admin: free port, fresh keys. */
-export async function newAdminPlace(database: DatabasePlace, env: Readonly<Record<string, string>> = {}): Promise<AdminPlace> {
-  return { database, env, port: await freePort(), masterKey: randomBytes(32).toString('hex'), encryptionKey: randomBytes(32).toString('base64') };
+export async function newAdminPlace(
+  database: DatabasePlace,
+  env: Readonly<Record<string, string>> = {},
+): Promise<AdminPlace> {
+  return {
+    database,
+    env,
+    port: await freePort(),
+    masterKey: randomBytes(32).toString('hex'),
+    encryptionKey: randomBytes(32).toString('base64'),
+  };
 }
 
 /** Starts `edge-admin serve` and waits until it says that it is ready. It logs at its default level, to a file. */
@@ -56,14 +65,31 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
   const logFile = join(BENCH_DIR, `admin-${place.port}.log`);
   const log = openSync(logFile, 'w');
   const began = performance.now();
-  const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'], {
-    stdio: ['ignore', log, log],
-    env: {
-      PATH: process.env['PATH'], NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '', MASTER_KEY: place.masterKey, ENCRYPTION_KEY: place.encryptionKey, DATABASE_URL: databaseUrl(place.database),
-      ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(place.port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: '0', ADMIN_SOCKS5_PROXY_PORT: '0', ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_URLS: `http://127.0.0.1:${place.port}`, ADMIN_NAME: 'bench',
-      DATA_DIR: join(BENCH_DIR, 'admin'), ...place.env,
+  const child = spawn(
+    process.execPath,
+    [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'],
+    {
+      stdio: ['ignore', log, log],
+      env: {
+        PATH: process.env['PATH'],
+        NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '',
+        MASTER_KEY: place.masterKey,
+        ENCRYPTION_KEY: place.encryptionKey,
+        DATABASE_URL: databaseUrl(place.database),
+        ADMIN_API_HOST: '127.0.0.1',
+        ADMIN_API_PORT: String(place.port),
+        ADMIN_PROXY_HOST: '127.0.0.1',
+        ADMIN_HTTP_PROXY_PORT: '0',
+        ADMIN_SOCKS5_PROXY_PORT: '0',
+        ADMIN_OBSERVER_PORT: '0',
+        ADMIN_GATEWAY_ENABLED: 'false',
+        ADMIN_URLS: `http://127.0.0.1:${place.port}`,
+        ADMIN_NAME: 'bench',
+        DATA_DIR: join(BENCH_DIR, 'admin'),
+        ...place.env,
+      },
     },
-  });
+  );
   closeSync(log);
   const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted
   process.once('exit', abandon);
@@ -71,7 +97,10 @@ export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
   await ready(child, logFile);
   const http = createHttpClient(place.port, place.masterKey);
   return {
-    pid: child.pid ?? 0, port: place.port, http, startSeconds: (performance.now() - began) / 1_000,
+    pid: child.pid ?? 0,
+    port: place.port,
+    http,
+    startSeconds: (performance.now() - began) / 1_000,
     inspect: () => openInspector(child.pid ?? 0, inspectPort),
     signal: (signal) => void child.kill(signal),
     kill: async () => {
@@ -93,7 +122,8 @@ async function ready(child: ChildProcess, logFile: string): Promise<void> {
   for (const until = Date.now() + START_MS_MAX; Date.now() < until; await delay(5)) {
     const said = await readFile(logFile, 'utf8');
     if (said.includes(READY)) return;
-    if (child.exitCode !== null) throw new Error(`the admin ended with status ${child.exitCode}: ${said.slice(-2_000)}`);
+    if (child.exitCode !== null)
+      throw new Error(`the admin ended with status ${child.exitCode}: ${said.slice(-2_000)}`);
   }
   child.kill('SIGKILL');
   throw new Error(`the admin was not ready within ${START_MS_MAX / 1_000} s: ${logFile}`);

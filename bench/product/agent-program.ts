@@ -41,18 +41,36 @@ export interface AgentOptions {
 }
 
 /** Starts `edge-agent up` on a directory of its own and waits until it is healthy. The first of an admin makes the cluster. */
-export async function startAgent(admin: AdminProcess, { env = {}, isOptimizing = false }: AgentOptions = {}): Promise<AgentProcess> {
+export async function startAgent(
+  admin: AdminProcess,
+  { env = {}, isOptimizing = false }: AgentOptions = {},
+): Promise<AgentProcess> {
   const dataDir = await mkdtemp(join(BENCH_DIR, 'agent-'));
   const inspectPort = await freePort();
   const [socks5Port, httpPort, sshPort] = [await freePort(), await freePort(), await freePort()];
   const preload = isOptimizing ? ['--import', join(import.meta.dirname, 'keep-optimizing.ts')] : [];
-  const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, ...preload, join(import.meta.dirname, '../../cli/edge-agent.ts'), 'up'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      PATH: process.env['PATH'], ENROLLMENT_KEY: await enrollmentKey(admin), AGENT_DATA_DIR: dataDir, LOG_LEVEL: 'warn',
-      AGENT_SOCKS5_PROXY_PORT: String(socks5Port), AGENT_HTTP_PROXY_PORT: String(httpPort), AGENT_SSH_PORT: String(sshPort), AGENT_API_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', VPN_ENABLED: 'false', AGENT_SSH_UNKNOWN_USERS: 'agent', ...env,
+  const child = spawn(
+    process.execPath,
+    [`--inspect-port=127.0.0.1:${inspectPort}`, ...preload, join(import.meta.dirname, '../../cli/edge-agent.ts'), 'up'],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: {
+        PATH: process.env['PATH'],
+        ENROLLMENT_KEY: await enrollmentKey(admin),
+        AGENT_DATA_DIR: dataDir,
+        LOG_LEVEL: 'warn',
+        AGENT_SOCKS5_PROXY_PORT: String(socks5Port),
+        AGENT_HTTP_PROXY_PORT: String(httpPort),
+        AGENT_SSH_PORT: String(sshPort),
+        AGENT_API_PORT: '0',
+        AGENT_HOST_METRICS_PORT: '0',
+        AGENT_WIREGUARD_METRICS_PORT: '0',
+        VPN_ENABLED: 'false',
+        AGENT_SSH_UNKNOWN_USERS: 'agent',
+        ...env,
+      },
     },
-  });
+  );
   const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted
   process.once('exit', abandon);
   const stop = async (): Promise<void> => {
@@ -65,7 +83,16 @@ export async function startAgent(admin: AdminProcess, { env = {}, isOptimizing =
   };
   try {
     const { node, proxyPassword } = await identity(dataDir);
-    return { pid: child.pid ?? 0, node, proxyPassword, socks5Port, sshPort, hostName: await healthy(admin, node), inspect: () => openInspector(child.pid ?? 0, inspectPort), stop };
+    return {
+      pid: child.pid ?? 0,
+      node,
+      proxyPassword,
+      socks5Port,
+      sshPort,
+      hostName: await healthy(admin, node),
+      inspect: () => openInspector(child.pid ?? 0, inspectPort),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -82,7 +109,10 @@ async function enrollmentKey({ http }: AdminProcess): Promise<string> {
 async function identity(dataDir: string): Promise<{ node: string; proxyPassword: string }> {
   for (const until = Date.now() + HEALTHY_MS_MAX; Date.now() < until; await delay(50)) {
     const text = await readFile(join(dataDir, 'identity.json'), 'utf8').catch(() => '{}');
-    const { node_id: node, enrollment } = JSON.parse(text) as { node_id?: string; enrollment?: { proxy_password: string } | null };
+    const { node_id: node, enrollment } = JSON.parse(text) as {
+      node_id?: string;
+      enrollment?: { proxy_password: string } | null;
+    };
     if (node !== undefined && enrollment) return { node, proxyPassword: enrollment.proxy_password };
   }
   throw new Error(`the agent did not enrol within ${HEALTHY_MS_MAX / 1_000} s`);
@@ -91,7 +121,10 @@ async function identity(dataDir: string): Promise<{ node: string; proxyPassword:
 /** Waits for it; returns its host name. */
 async function healthy({ http }: AdminProcess, node: string): Promise<string> {
   for (const until = Date.now() + HEALTHY_MS_MAX; Date.now() < until; await delay(100)) {
-    const { status, vpn_hostname: hostName } = await http.call<{ status: string; vpn_hostname: string }>('GET', `/nodes/${node}`);
+    const { status, vpn_hostname: hostName } = await http.call<{ status: string; vpn_hostname: string }>(
+      'GET',
+      `/nodes/${node}`,
+    );
     if (status === 'healthy') return hostName;
   }
   throw new Error(`the agent was not healthy within ${HEALTHY_MS_MAX / 1_000} s`);

@@ -36,7 +36,9 @@ const ledger: Ledger = {
 async function connect(port: number, index: number): Promise<void> {
   const agent = simulatedAgent(port, index, ledger);
   agents[index] = agent;
-  const welcome = new Promise<void>((resolve) => { welcomed.set(index, resolve); });
+  const welcome = new Promise<void>((resolve) => {
+    welcomed.set(index, resolve);
+  });
   agent.session.start();
   await welcome;
 }
@@ -45,21 +47,31 @@ async function connect(port: number, index: number): Promise<void> {
  * The load of `sustained`, in this process, so that the end of an operation is seen where it happens: an operation is one
  * REST POST for one node, and over when its answer is here and its result is confirmed to the agent.
  */
-async function sustainCommands({ port, key, sockets, ...load }: SustainedLoad & { port: number; key: string; sockets: number }) {
+async function sustainCommands({
+  port,
+  key,
+  sockets,
+  ...load
+}: SustainedLoad & { port: number; key: string; sockets: number }) {
   const client = createPipelinedClient(port, key, sockets);
   let refused = 0;
   let number = 0;
   const one = async (node: number): Promise<void> => {
     number += 1;
     const text = `true #${number}`;
-    const done = new Promise<void>((resolve) => { operations.set(text, resolve); });
-    const status = await client.post('/api/v1/commands', `{"command_text":"${text}","targeting":{"type":"nodes","node_ids":["${nodeId(node)}"]}}`);
+    const done = new Promise<void>((resolve) => {
+      operations.set(text, resolve);
+    });
+    const status = await client.post(
+      '/api/v1/commands',
+      `{"command_text":"${text}","targeting":{"type":"nodes","node_ids":["${nodeId(node)}"]}}`,
+    );
     if (status === 201) await done;
     else refused += 1;
     operations.delete(text);
   };
   try {
-    return { ...await sustain(load, one), refused };
+    return { ...(await sustain(load, one)), refused };
   } finally {
     client.close();
   }
@@ -87,11 +99,18 @@ serveQuestions({
     runs.clear();
   },
   /** Answers when all that was expected is confirmed. */
-  confirmed: () => confirmed >= wanted ? undefined : new Promise<void>((resolve) => { allConfirmed = resolve; }),
+  confirmed: () =>
+    confirmed >= wanted
+      ? undefined
+      : new Promise<void>((resolve) => {
+          allConfirmed = resolve;
+        }),
   /** How many are connected, how many results are confirmed, and whether an execution was started twice. */
   tally: () => ({
-    live: agents.filter(({ session }) => session.isLive).length, confirmed,
-    executions: runs.size, ranTwice: [...runs.values()].filter((times) => times > 1).length,
+    live: agents.filter(({ session }) => session.isLive).length,
+    confirmed,
+    executions: runs.size,
+    ranTwice: [...runs.values()].filter((times) => times > 1).length,
   }),
   /** Nodes from … to - 1 report the opposite of what they reported before. Answers when that began: Unix time in ms. */
   flip: ({ from, to }: { from: number; to: number }) => {

@@ -21,7 +21,12 @@ export interface Product extends Contestant {
 }
 
 /** Runs `work` once more under the profiler of the admin, untimed, when a directory is given. */
-export async function profiled(product: Product | undefined, directory: string | undefined, name: string, work: () => Promise<unknown>): Promise<void> {
+export async function profiled(
+  product: Product | undefined,
+  directory: string | undefined,
+  name: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
   if (product === undefined || directory === undefined) return;
   await mkdir(directory, { recursive: true });
   product.resume();
@@ -44,7 +49,11 @@ export interface ProductOptions {
 }
 
 /** Starts the product with `nodes` enrolled and connected agents on a database of its own. */
-export async function startProduct(postgres: BenchServer, nodes: number, { name = 'product', agents: kind = 'simulated', env, beforeAgents }: ProductOptions = {}): Promise<Product> {
+export async function startProduct(
+  postgres: BenchServer,
+  nodes: number,
+  { name = 'product', agents: kind = 'simulated', env, beforeAgents }: ProductOptions = {},
+): Promise<Product> {
   const database = await postgres.create(name);
   await withClient(database, (client) => insertNodes(client, nodes));
   const place = await newAdminPlace(database, env);
@@ -52,14 +61,33 @@ export async function startProduct(postgres: BenchServer, nodes: number, { name 
   let worker: Worker | undefined;
   try {
     await beforeAgents?.(admin);
-    const agents = worker = await startWorker(new URL(kind === 'real' ? 'real-agents.ts' : 'agents.ts', import.meta.url));
+    const agents = (worker = await startWorker(
+      new URL(kind === 'real' ? 'real-agents.ts' : 'agents.ts', import.meta.url),
+    ));
     const connectSeconds = await agents.ask<number>('connect', { port: admin.port, nodes });
     return {
-      name: 'product', serverPid: admin.pid, database, postgres, connectSeconds, admin, place,
-      agents: { worker: agents, expect: (executions) => agents.ask('expect', executions), confirmed: () => agents.ask('confirmed') },
-      create: async () => void await admin.http.call('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } }),
-      pause: () => { admin.signal('SIGSTOP'); agents.pause(); },
-      resume: () => { admin.signal('SIGCONT'); agents.resume(); },
+      name: 'product',
+      serverPid: admin.pid,
+      database,
+      postgres,
+      connectSeconds,
+      admin,
+      place,
+      agents: {
+        worker: agents,
+        expect: (executions) => agents.ask('expect', executions),
+        confirmed: () => agents.ask('confirmed'),
+      },
+      create: async () =>
+        void (await admin.http.call('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } })),
+      pause: () => {
+        admin.signal('SIGSTOP');
+        agents.pause();
+      },
+      resume: () => {
+        admin.signal('SIGCONT');
+        agents.resume();
+      },
       end: async () => {
         await agents.end();
         await admin.stop();

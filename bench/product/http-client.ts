@@ -18,19 +18,33 @@ export interface HttpClient {
 /** A client of an admin on this machine. */
 export function createHttpClient(port: number, key: string): HttpClient {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
-  const ask = (method: string, path: string, body?: unknown): Promise<HttpAnswer> => new Promise((resolve, reject) => {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const asked = request({ host: '127.0.0.1', port, agent, method, path, headers: {
-      authorization: `Bearer ${key}`, ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-    } }, (answer) => {
-      const pieces: Buffer[] = [];
-      answer.on('data', (piece: Buffer) => pieces.push(piece));
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(pieces).toString() }));
-      answer.on('error', reject);
+  const ask = (method: string, path: string, body?: unknown): Promise<HttpAnswer> =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const asked = request(
+        {
+          host: '127.0.0.1',
+          port,
+          agent,
+          method,
+          path,
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(text === undefined
+              ? {}
+              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+          },
+        },
+        (answer) => {
+          const pieces: Buffer[] = [];
+          answer.on('data', (piece: Buffer) => pieces.push(piece));
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(pieces).toString() }));
+          answer.on('error', reject);
+        },
+      );
+      asked.on('error', reject);
+      asked.end(text);
     });
-    asked.on('error', reject);
-    asked.end(text);
-  });
   return {
     request: ask,
     call: async <T>(method: string, path: string, body?: unknown): Promise<T> => {

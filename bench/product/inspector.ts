@@ -31,18 +31,25 @@ export async function openInspector(pid: number, port: number): Promise<Inspecto
     if (answer.id !== undefined) waiting.get(answer.id)?.(answer.result);
   });
   let lastId = 0;
-  const ask = <T>(method: string, params: object = {}): Promise<T> => new Promise<unknown>((resolve) => {
-    lastId += 1;
-    waiting.set(lastId, resolve);
-    socket.send(JSON.stringify({ id: lastId, method, params }));
-  }) as Promise<T>;
+  const ask = <T>(method: string, params: object = {}): Promise<T> =>
+    new Promise<unknown>((resolve) => {
+      lastId += 1;
+      waiting.set(lastId, resolve);
+      socket.send(JSON.stringify({ id: lastId, method, params }));
+    }) as Promise<T>;
   return {
     collectGarbage: async () => {
       await ask('HeapProfiler.collectGarbage');
       await ask('HeapProfiler.collectGarbage'); // finalisers of the first round free the rest
     },
     heldBytes: async () => {
-      const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await ask<{ usedSize: number; embedderHeapUsedSize?: number; backingStorageSize?: number }>('Runtime.getHeapUsage');
+      const {
+        usedSize,
+        embedderHeapUsedSize = 0,
+        backingStorageSize = 0,
+      } = await ask<{ usedSize: number; embedderHeapUsedSize?: number; backingStorageSize?: number }>(
+        'Runtime.getHeapUsage',
+      );
       return usedSize + embedderHeapUsedSize + backingStorageSize;
     },
     profile: async (file, work) => {
@@ -60,7 +67,10 @@ export async function openInspector(pid: number, port: number): Promise<Inspecto
 
 async function debuggerUrl(port: number): Promise<string> {
   for (const until = Date.now() + OPEN_MS_MAX; Date.now() < until;) {
-    const targets = await fetch(`http://127.0.0.1:${port}/json/list`).then((answer) => answer.json() as Promise<{ webSocketDebuggerUrl: string }[]>, () => []);
+    const targets = await fetch(`http://127.0.0.1:${port}/json/list`).then(
+      (answer) => answer.json() as Promise<{ webSocketDebuggerUrl: string }[]>,
+      () => [],
+    );
     const url = targets[0]?.webSocketDebuggerUrl;
     if (url !== undefined) return url;
     await delay(20);
@@ -69,9 +79,12 @@ async function debuggerUrl(port: number): Promise<string> {
 }
 
 /** Profiles several processes while `work` runs. */
-export async function profiledTogether(targets: readonly { readonly program: { inspect(): Promise<Inspector> }; readonly file: string }[], work: () => Promise<unknown>): Promise<void> {
+export async function profiledTogether(
+  targets: readonly { readonly program: { inspect(): Promise<Inspector> }; readonly file: string }[],
+  work: () => Promise<unknown>,
+): Promise<void> {
   const [target, ...others] = targets;
-  if (target === undefined) return void await work();
+  if (target === undefined) return void (await work());
   const inspector = await target.program.inspect();
   await inspector.profile(target.file, () => profiledTogether(others, work));
   inspector.close();

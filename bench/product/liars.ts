@@ -37,20 +37,61 @@ const LIES: Readonly<Record<string, (() => object) | null>> = {
   hellos: null,
   'unknown acknowledgements': () => ({ type: 'acknowledge', executions: unknown(EXECUTIONS_PER_FRAME_MAX) }),
   'unknown acknowledgements, one a frame': () => ({ type: 'acknowledge', executions: unknown(1) }),
-  'unknown results': () => ({ type: 'result', results: unknown(32).map((execution) => ({ execution, outcome: 'completed', exit_code: 0, output: 'x', parts: 0, output_truncated: false })) }),
+  'unknown results': () => ({
+    type: 'result',
+    results: unknown(32).map((execution) => ({
+      execution,
+      outcome: 'completed',
+      exit_code: 0,
+      output: 'x',
+      parts: 0,
+      output_truncated: false,
+    })),
+  }),
   'unknown output': () => ({ type: 'output-part', execution: randomUUID(), part: 0, text: 'x'.repeat(1_000) }),
-  'SSH attempts': () => ({ type: 'verify-ssh', attempt: Math.floor(Math.random() * 1e9), username: 'root', credential: { method: 'password', password: 'wrong' } }),
-  'SSH logins': () => ({ type: 'ssh-grants', grants: unknown(64).map((id) => ({ ssh_username_id: id, ssh_public_key_id: null })) }),
-  reports: () => ({ type: 'report', report: { services: [{ name: 'runner', healthy: Math.random() < 0.5, detail: null }] } }),
-  'mesh advertisements': () => ({ type: 'mesh-advertise', advertisement: { public_key: KEY, listen_port: 1 + Math.floor(Math.random() * 60_000), endpoints: [], relay_region: null, revision: null } }),
+  'SSH attempts': () => ({
+    type: 'verify-ssh',
+    attempt: Math.floor(Math.random() * 1e9),
+    username: 'root',
+    credential: { method: 'password', password: 'wrong' },
+  }),
+  'SSH logins': () => ({
+    type: 'ssh-grants',
+    grants: unknown(64).map((id) => ({ ssh_username_id: id, ssh_public_key_id: null })),
+  }),
+  reports: () => ({
+    type: 'report',
+    report: { services: [{ name: 'runner', healthy: Math.random() < 0.5, detail: null }] },
+  }),
+  'mesh advertisements': () => ({
+    type: 'mesh-advertise',
+    advertisement: {
+      public_key: KEY,
+      listen_port: 1 + Math.floor(Math.random() * 60_000),
+      endpoints: [],
+      relay_region: null,
+      revision: null,
+    },
+  }),
   'mesh tries': () => ({ type: 'mesh-try', public_key: KEY }),
   settings: () => ({ type: 'refresh-settings' }),
   questions: () => ({ type: 'ask-open', ask: 1, executions: unknown(8) }),
-  'live output': () => ({ type: 'tail-output', execution: randomUUID(), offset: 0, text: 'x'.repeat(1_000), end: false }),
+  'live output': () => ({
+    type: 'tail-output',
+    execution: randomUUID(),
+    offset: 0,
+    text: 'x'.repeat(1_000),
+    end: false,
+  }),
 };
 
 /** Each lie as text, but for its number. */
-const PREPARED_LIES = new Map(Object.entries(LIES).map(([name, said]) => [name, said === null ? [] : Array.from({ length: PREPARED }, () => JSON.stringify(said()).slice(1))]));
+const PREPARED_LIES = new Map(
+  Object.entries(LIES).map(([name, said]) => [
+    name,
+    said === null ? [] : Array.from({ length: PREPARED }, () => JSON.stringify(said()).slice(1)),
+  ]),
+);
 
 function lie(port: number, { node, token }: Liar, everyMs: number): void {
   const names = Object.keys(LIES);
@@ -61,7 +102,9 @@ function lie(port: number, { node, token }: Liar, everyMs: number): void {
     turn += 1;
     const name = names[turn % names.length] ?? 'hellos';
     const lies = PREPARED_LIES.get(name) ?? [];
-    const socket = new WebSocket(`ws://127.0.0.1:${port}${SESSION_PATH}`, SESSION_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` } });
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${SESSION_PATH}`, SESSION_SUBPROTOCOL, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     const beganMs = performance.now();
     let seq = 0;
     let timer: NodeJS.Timeout | undefined;
@@ -71,10 +114,20 @@ function lie(port: number, { node, token }: Liar, everyMs: number): void {
       socket.send(`{"seq":${seq},${rest}`);
     };
     const some = (): void => {
-      for (let index = 0; index < FRAMES_AT_ONCE && socket.readyState === socket.OPEN; index += 1) send(lies[seq % lies.length] ?? '');
+      for (let index = 0; index < FRAMES_AT_ONCE && socket.readyState === socket.OPEN; index += 1)
+        send(lies[seq % lies.length] ?? '');
     };
     socket.on('open', () => {
-      send(JSON.stringify({ type: 'hello', protocol: PROTOCOL_VERSION, node, registration: REGISTRATION, report: { services: [] }, holding: lies.length === 0 ? HELD : [] }).slice(1));
+      send(
+        JSON.stringify({
+          type: 'hello',
+          protocol: PROTOCOL_VERSION,
+          node,
+          registration: REGISTRATION,
+          report: { services: [] },
+          holding: lies.length === 0 ? HELD : [],
+        }).slice(1),
+      );
     });
     socket.on('message', () => {
       if (lies.length === 0) socket.terminate();
@@ -92,8 +145,12 @@ function lie(port: number, { node, token }: Liar, everyMs: number): void {
 }
 
 serveQuestions({
-  lie: ({ port, liars, pace }: { port: number; liars: readonly Liar[]; pace: keyof typeof FRAMES_EVERY_MS }) => { for (const one of liars) lie(port, one, FRAMES_EVERY_MS[pace]); },
+  lie: ({ port, liars, pace }: { port: number; liars: readonly Liar[]; pace: keyof typeof FRAMES_EVERY_MS }) => {
+    for (const one of liars) lie(port, one, FRAMES_EVERY_MS[pace]);
+  },
   /** What became of their sessions since the last question. */
   told: () => ({ dials, cuts: cuts.splice(0) }),
-  stop: () => { stopped = true; },
+  stop: () => {
+    stopped = true;
+  },
 });

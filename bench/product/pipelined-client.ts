@@ -15,7 +15,8 @@ export interface PipelinedClient {
 /** Opens `sockets` connections and spreads requests over them in turns. */
 export function createPipelinedClient(port: number, key: string, sockets: number): PipelinedClient {
   const pipes = Array.from({ length: sockets }, () => new Pipe(connect({ port, host: '127.0.0.1', noDelay: true })));
-  const head = (path: string): string => `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: `;
+  const head = (path: string): string =>
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: `;
   let turn = 0;
   return {
     post: (path, json) => {

@@ -40,9 +40,19 @@ export async function startReachProduct(postgres: BenchServer): Promise<ReachPro
     const optimizing = await startAgent(admin, { env: AGENT_ENV, isOptimizing: true });
     agents.push(optimizing);
     return {
-      admin, agent, optimizing, end,
+      admin,
+      agent,
+      optimizing,
+      end,
       through: ({ hostName }, target) => ['socks5', port, '_', place.masterKey, hostName, target],
-      direct: ({ socks5Port, proxyPassword }, target) => ['socks5', socks5Port, '_', proxyPassword, '127.0.0.1', target],
+      direct: ({ socks5Port, proxyPassword }, target) => [
+        'socks5',
+        socks5Port,
+        '_',
+        proxyPassword,
+        '127.0.0.1',
+        target,
+      ],
     };
   } catch (error) {
     await end();
@@ -51,9 +61,23 @@ export async function startReachProduct(postgres: BenchServer): Promise<ReachPro
 }
 
 /** Profiles those processes of the product that take part in `work`, when a directory is given. */
-export async function profileReach({ admin, agent }: ReachProduct, pids: readonly number[], name: string, profileDir: string | undefined, work: () => Promise<unknown>): Promise<void> {
+export async function profileReach(
+  { admin, agent }: ReachProduct,
+  pids: readonly number[],
+  name: string,
+  profileDir: string | undefined,
+  work: () => Promise<unknown>,
+): Promise<void> {
   if (profileDir === undefined) return;
   await mkdir(profileDir, { recursive: true });
-  const processes = ([['admin', admin], ['agent', agent]] as const).filter(([, { pid }]) => pids.includes(pid));
-  await profiledTogether(processes.map(([role, program]) => ({ program, file: `${profileDir}/${name}-${role}.cpuprofile` })), work);
+  const processes = (
+    [
+      ['admin', admin],
+      ['agent', agent],
+    ] as const
+  ).filter(([, { pid }]) => pids.includes(pid));
+  await profiledTogether(
+    processes.map(([role, program]) => ({ program, file: `${profileDir}/${name}-${role}.cpuprofile` })),
+    work,
+  );
 }

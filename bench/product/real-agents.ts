@@ -18,7 +18,14 @@ import { REGISTRATION, systemClock } from './simulated-agent.ts';
 const CONCURRENCY = 10;
 const OUTPUT_BYTES_MAX = 1_048_576;
 
-const log = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+const log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (message: string) => {
+    console.error(message);
+  },
+};
 const directory = mkdtempSync(join(BENCH_DIR, 'agents-'));
 let confirmed = 0;
 let wanted = 0;
@@ -27,21 +34,44 @@ let allConfirmed: (() => void) | undefined;
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 
 function connect(port: number, index: number): Promise<void> {
-  const journal = openJournal(join(directory, `${index}.journal`), machineTimeline(), log, new Ledger(join(directory, `${index}.ledger`), log));
+  const journal = openJournal(
+    join(directory, `${index}.journal`),
+    machineTimeline(),
+    log,
+    new Ledger(join(directory, `${index}.ledger`), log),
+  );
   const executor = new Executor({
-    journal, timeline: machineTimeline(), log, directory: join(directory, `${index}.keepers`), concurrency: CONCURRENCY, outputBytesMax: OUTPUT_BYTES_MAX,
-    environment: scriptEnvironment(nodeId(index), process.env), onFinished: (executions) => session.finished(executions),
+    journal,
+    timeline: machineTimeline(),
+    log,
+    directory: join(directory, `${index}.keepers`),
+    concurrency: CONCURRENCY,
+    outputBytesMax: OUTPUT_BYTES_MAX,
+    environment: scriptEnvironment(nodeId(index), process.env),
+    onFinished: (executions) => session.finished(executions),
   });
   const { promise, resolve } = Promise.withResolvers<void>();
   const session: Session = new Session(
     {
-      node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => [`http://127.0.0.1:${port}`], onLive: () => resolve(),
+      node: NodeId.parse(nodeId(index)),
+      token: nodeToken(index),
+      registration: REGISTRATION,
+      adminUrls: () => [`http://127.0.0.1:${port}`],
+      onLive: () => resolve(),
       onConfirmed: () => {
         confirmed += 1;
         if (confirmed >= wanted) allConfirmed?.();
       },
     },
-    { journal, runner: executor, report: () => ({ services: [] }), dial: webSocketDial(), clock: systemClock, random: Math.random, log },
+    {
+      journal,
+      runner: executor,
+      report: () => ({ services: [] }),
+      dial: webSocketDial(),
+      clock: systemClock,
+      random: Math.random,
+      log,
+    },
   );
   executor.recover();
   session.start();
@@ -56,5 +86,10 @@ serveQuestions({
     confirmed = 0;
     wanted = executions;
   },
-  confirmed: () => confirmed >= wanted ? undefined : new Promise<void>((resolve) => { allConfirmed = resolve; }),
+  confirmed: () =>
+    confirmed >= wanted
+      ? undefined
+      : new Promise<void>((resolve) => {
+          allConfirmed = resolve;
+        }),
 });

@@ -13,7 +13,14 @@ const EXPOSITION_BYTES = 60_000;
 /** Connections that are dialled at once. */
 const DIALS_AT_ONCE = 64;
 
-const log = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+const log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (message: string) => {
+    console.error(message);
+  },
+};
 const stops: (() => void)[] = [];
 let answer = Buffer.alloc(0);
 let answered = 0;
@@ -32,20 +39,37 @@ function join(near: Duplex): void {
 /** What this machine measures, filled up to the size of a larger one. */
 async function exposition(): Promise<string> {
   const own = await createHostMetrics({ version: '0.0.0' })();
-  const more = new Exposition().family('node_network_filled_up_total', 'counter', 'Interfaces that this machine does not have.');
+  const more = new Exposition().family(
+    'node_network_filled_up_total',
+    'counter',
+    'Interfaces that this machine does not have.',
+  );
   const missing = Math.max(0, EXPOSITION_BYTES - own.length);
-  for (let index = 0; more.toString().length < missing; index += 1) more.sample('node_network_filled_up_total', index * 1_234.5, { device: `eth${index}`, duplex: 'full' });
+  for (let index = 0; more.toString().length < missing; index += 1)
+    more.sample('node_network_filled_up_total', index * 1_234.5, { device: `eth${index}`, duplex: 'full' });
   return own + (missing === 0 ? '' : more.toString());
 }
 
 function connect(port: number, index: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const tunnels = createAgentTunnels({ exit, join, log });
-  const { session } = simulatedAgent(port, index, { ran() {}, confirmed() {}, live: () => resolve() }, {
-    openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token), verdict() {}, endSsh() {}, unanswered: () => [], grants: () => [],
-  });
+  const { session } = simulatedAgent(
+    port,
+    index,
+    { ran() {}, confirmed() {}, live: () => resolve() },
+    {
+      openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token),
+      verdict() {},
+      endSsh() {},
+      unanswered: () => [],
+      grants: () => [],
+    },
+  );
   session.start();
-  stops.push(() => { session.stop(); tunnels.close(); });
+  stops.push(() => {
+    session.stop();
+    tunnels.close();
+  });
   return promise;
 }
 
@@ -53,16 +77,22 @@ serveQuestions({
   /** Connects nodes 0 … nodes - 1. */
   connect: async ({ port, nodes }: { port: number; nodes: number }) => {
     const text = await exposition();
-    answer = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
+    answer = Buffer.from(
+      `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    );
     let next = 0;
-    await Promise.all(Array.from({ length: DIALS_AT_ONCE }, async () => {
-      for (let index = next; index < nodes; index = next) {
-        next += 1;
-        await connect(port, index);
-      }
-    }));
+    await Promise.all(
+      Array.from({ length: DIALS_AT_ONCE }, async () => {
+        for (let index = next; index < nodes; index = next) {
+          next += 1;
+          await connect(port, index);
+        }
+      }),
+    );
     return Buffer.byteLength(text);
   },
   answered: () => answered,
-  stop: () => { for (const stop of stops) stop(); },
+  stop: () => {
+    for (const stop of stops) stop();
+  },
 });

@@ -14,8 +14,17 @@ const ENDED: Finished = { outcome: 'completed', exitCode: 0, outputTruncated: fa
 
 /** What every agent of the bench says of itself. */
 export const REGISTRATION: Registration = {
-  version: '1.0.0', id_type: 'persistent', self_update_enabled: false,
-  ports: { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 },
+  version: '1.0.0',
+  id_type: 'persistent',
+  self_update_enabled: false,
+  ports: {
+    http_port: 44_000,
+    ssh_port: 40_022,
+    host_metrics_port: 49_100,
+    wireguard_metrics_port: 49_586,
+    http_proxy_port: 43_128,
+    socks5_proxy_port: 41_080,
+  },
 };
 
 const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
@@ -39,7 +48,14 @@ export interface SimulatedAgent {
   flip(): void;
 }
 
-const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+const quiet = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (message: string) => {
+    console.error(message);
+  },
+};
 
 /** The machine's clock. */
 export const systemClock: SessionClock = {
@@ -69,11 +85,25 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger, reac
   };
   const session: Session = new Session(
     {
-      node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => adminUrls,
+      node: NodeId.parse(nodeId(index)),
+      token: nodeToken(index),
+      registration: REGISTRATION,
+      adminUrls: () => adminUrls,
       onLive: () => ledger.live(index),
-      onSettings: (settings: AgentSettings) => { if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls; },
+      onSettings: (settings: AgentSettings) => {
+        if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls;
+      },
     },
-    { journal, runner, ...(reach && { reach }), report: () => report, dial: webSocketDial(), clock: systemClock, random: Math.random, log: quiet },
+    {
+      journal,
+      runner,
+      ...(reach && { reach }),
+      report: () => report,
+      dial: webSocketDial(),
+      clock: systemClock,
+      random: Math.random,
+      log: quiet,
+    },
   );
   return {
     session,
@@ -100,12 +130,20 @@ export class MemoryJournal implements SessionJournal {
   receive(deliveries: Parameters<SessionJournal['receive']>[0]): ReturnType<SessionJournal['receive']> {
     const fresh = deliveries.filter(({ execution }) => !this.#held.has(execution));
     for (const { execution, command_text: text } of fresh) this.#held.set(execution, { text, ended: null, output: '' });
-    return { acknowledged: deliveries.map(({ execution }) => execution), fresh: fresh.map(({ execution }) => execution) };
+    return {
+      acknowledged: deliveries.map(({ execution }) => execution),
+      fresh: fresh.map(({ execution }) => execution),
+    };
   }
 
   recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
     const lost = executions.filter((execution) => !this.#held.has(execution));
-    for (const execution of lost) this.#held.set(execution, { text: '', ended: { outcome: 'cancelled', exitCode: 137, outputTruncated: false, outputBytes: 0 }, output: '' });
+    for (const execution of lost)
+      this.#held.set(execution, {
+        text: '',
+        ended: { outcome: 'cancelled', exitCode: 137, outputTruncated: false, outputBytes: 0 },
+        output: '',
+      });
     return lost;
   }
 

@@ -25,9 +25,25 @@ export interface SimulatedMember {
 /** What a frame about the mesh has near its beginning. */
 const MESH_FRAME = /^\{"seq":\d+,"type":"mesh-/u;
 
-const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, recall: () => [], forget() {}, heal: () => true };
+const EMPTY: SessionJournal = {
+  holding: () => [],
+  receive: () => ({ acknowledged: [], fresh: [] }),
+  finished: () => [],
+  result: () => null,
+  output: () => null,
+  recall: () => [],
+  forget() {},
+  heal: () => true,
+};
 const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
-const quiet = { debug() {}, info() {}, warn() {}, error: (message: string) => { console.error(message); } };
+const quiet = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (message: string) => {
+    console.error(message);
+  },
+};
 const dialWebSocket = webSocketDial();
 
 /** Key of that member: 32 bytes in base64, which is all that anybody looks at. */
@@ -39,9 +55,17 @@ export function memberKey(index: number): string {
 export function simulatedMember(url: string, index: number, tally: MeshTally, learned: () => void): SimulatedMember {
   const peers = new Set<string>();
   let revision: MeshRevision | null = null;
-  const advertise = (): void => void session.sayOfMesh({
-    type: 'mesh-advertise', advertisement: { public_key: memberKey(index), listen_port: 30_000, endpoints: [`192.168.${Math.floor(index / 250) % 250}.${index % 250}:30000`], relay_region: null, revision },
-  });
+  const advertise = (): void =>
+    void session.sayOfMesh({
+      type: 'mesh-advertise',
+      advertisement: {
+        public_key: memberKey(index),
+        listen_port: 30_000,
+        endpoints: [`192.168.${Math.floor(index / 250) % 250}.${index % 250}:30000`],
+        relay_region: null,
+        revision,
+      },
+    });
   const told = (order: MeshOrder): void => {
     if (order.type === 'mesh-network') {
       tally.wholes += 1;
@@ -58,20 +82,36 @@ export function simulatedMember(url: string, index: number, tally: MeshTally, le
     }
     learned();
   };
-  const dial: Dial = (adminUrl, token, owner) => dialWebSocket(adminUrl, token, {
-    opened: (link) => owner.opened(link),
-    message: (link, text) => {
-      if (MESH_FRAME.test(text.slice(0, 64))) {
-        tally.frames += 1;
-        tally.bytes += text.length;
-      }
-      owner.message(link, text);
-    },
-    closed: (link, code, reason) => owner.closed(link, code, reason),
-  });
+  const dial: Dial = (adminUrl, token, owner) =>
+    dialWebSocket(adminUrl, token, {
+      opened: (link) => owner.opened(link),
+      message: (link, text) => {
+        if (MESH_FRAME.test(text.slice(0, 64))) {
+          tally.frames += 1;
+          tally.bytes += text.length;
+        }
+        owner.message(link, text);
+      },
+      closed: (link, code, reason) => owner.closed(link, code, reason),
+    });
   const session: Session = new Session(
-    { node: NodeId.parse(nodeId(index)), token: nodeToken(index), registration: REGISTRATION, adminUrls: () => [url], onLive: advertise },
-    { journal: EMPTY, runner: IDLE, mesh: { told }, report: () => ({ services: [] }), dial, clock: systemClock, random: Math.random, log: quiet },
+    {
+      node: NodeId.parse(nodeId(index)),
+      token: nodeToken(index),
+      registration: REGISTRATION,
+      adminUrls: () => [url],
+      onLive: advertise,
+    },
+    {
+      journal: EMPTY,
+      runner: IDLE,
+      mesh: { told },
+      report: () => ({ services: [] }),
+      dial,
+      clock: systemClock,
+      random: Math.random,
+      log: quiet,
+    },
   );
   return { session, peers };
 }

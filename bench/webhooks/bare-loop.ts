@@ -16,14 +16,23 @@ async function run({ ports, requests, inFlight, body }: BareLoad): Promise<numbe
   const bytes = Buffer.from(body);
   const signature = createHash('sha256').update(bytes).digest();
   const headers = {
-    'content-type': 'application/cloudevents+json', 'user-agent': 'edge-fleet-control/0.0.0', 'webhook-id': '', 'webhook-timestamp': '1700000000',
-    'webhook-signature': `v1,${signature.toString('base64')}`, 'x-edge-signature': `sha256=${signature.toString('hex')}`,
+    'content-type': 'application/cloudevents+json',
+    'user-agent': 'edge-fleet-control/0.0.0',
+    'webhook-id': '',
+    'webhook-timestamp': '1700000000',
+    'webhook-signature': `v1,${signature.toString('base64')}`,
+    'x-edge-signature': `sha256=${signature.toString('hex')}`,
   };
   let left = requests;
   const send = async (pool: Pool): Promise<void> => {
     while (left > 0) {
       left -= 1;
-      const { body: answer } = await pool.request({ path: '/hook', method: 'POST', headers: { ...headers, 'webhook-id': randomUUID() }, body: bytes });
+      const { body: answer } = await pool.request({
+        path: '/hook',
+        method: 'POST',
+        headers: { ...headers, 'webhook-id': randomUUID() },
+        body: bytes,
+      });
       await answer.dump();
     }
   };

@@ -7,9 +7,12 @@ const DATA = `jsonb_build_object('node_id', s.id, 'cluster_name', 'bench', 'stat
 
 /** Stores so many `edge.node.status_changed` of a thousand nodes, in one transaction, with the time of now. */
 export async function storeEvents(client: Client, count: number): Promise<void> {
-  await client.query(`insert into event (id, type, subject, time, data)
+  await client.query(
+    `insert into event (id, type, subject, time, data)
     select gen_random_uuid(), 'edge.node.status_changed', s.id, clock_timestamp(), ${DATA}::json
-    from generate_series(1, $1::int) n, lateral (select ('00000000-0000-7000-8000-' || lpad(to_hex((n + floor(random() * 1000))::int % 1000), 12, '0'))::uuid as id) s`, [count]);
+    from generate_series(1, $1::int) n, lateral (select ('00000000-0000-7000-8000-' || lpad(to_hex((n + floor(random() * 1000))::int % 1000), 12, '0'))::uuid as id) s`,
+    [count],
+  );
 }
 
 /** A body of the usual size, for the floor. */

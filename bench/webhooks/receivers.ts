@@ -65,8 +65,18 @@ serveQuestions({
   },
   /** Resolves when all that was expected has come. `spanSeconds` is from the first to the last. */
   received: async () => {
-    if (received < wanted) await new Promise<void>((resolve) => { done = resolve; });
-    return { received, duplicates, p50Ms: quantile(delaysMs, 0.5), p99Ms: quantile(delaysMs, 0.99), worstMs: quantile(delaysMs, 1), spanSeconds: ((atMs.at(-1) ?? 0) - (atMs[0] ?? 0)) / 1_000 };
+    if (received < wanted)
+      await new Promise<void>((resolve) => {
+        done = resolve;
+      });
+    return {
+      received,
+      duplicates,
+      p50Ms: quantile(delaysMs, 0.5),
+      p99Ms: quantile(delaysMs, 0.99),
+      worstMs: quantile(delaysMs, 1),
+      spanSeconds: ((atMs.at(-1) ?? 0) - (atMs[0] ?? 0)) / 1_000,
+    };
   },
   tally: () => ({ received, wanted, duplicates }),
 });

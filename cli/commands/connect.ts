@@ -13,7 +13,9 @@ Examples:
 
 /** A stream to a node: what ProxyCommand of ssh uses. */
 export function addConnectCommand(program: Program): void {
-  program.command('connect <node> <port>').description('join stdin and stdout to a port of a node, or to HOST:PORT through it')
+  program
+    .command('connect <node> <port>')
+    .description('join stdin and stdout to a port of a node, or to HOST:PORT through it')
     .option('--ssh', `port ${SSH_PORT} stands for that of the node's SSH server, wherever it listens`)
     .addHelpText('after', HELP)
     .action(async (node: string, target: string, { ssh }: { readonly ssh?: boolean }, command: Program) => {

@@ -7,29 +7,45 @@ import { eventTypeOf, eventTypesOf } from '../event-types.ts';
 import { tell, write, type Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
 
-const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [['TYPE', ({ type }) => type], ['WHEN', ({ description }) => description]];
+const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [
+  ['TYPE', ({ type }) => type],
+  ['WHEN', ({ description }) => description],
+];
 
 /** Events: the types that there are, those that happen, and one to try with. */
 export function addEventsCommands(program: Program): void {
   const events = program.command('events').description('what happens in the fleet');
 
-  events.command('types').description('list the types of events').action(async (_flags: object, command: Program) => {
-    const { api, list } = sessionOf(command);
-    await list(TYPE_COLUMNS, 1_000, (page) => api.list_event_types.query(page));
-  });
+  events
+    .command('types')
+    .description('list the types of events')
+    .action(async (_flags: object, command: Program) => {
+      const { api, list } = sessionOf(command);
+      await list(TYPE_COLUMNS, 1_000, (page) => api.list_event_types.query(page));
+    });
 
-  events.command('explain <type>').description('explain a type of event, with an example').action(async (name: string, _flags: object, command: Program) => {
-    const { api, record, format } = sessionOf(command);
-    const explained = await api.explain_event_type.query({ type: await eventTypeOf(api, name) });
-    await (format === 'table' ? write(`${explained.type}: ${explained.description}\n\n${JSON.stringify(explained.example, null, 2)}\n`) : record(explained));
-  });
+  events
+    .command('explain <type>')
+    .description('explain a type of event, with an example')
+    .action(async (name: string, _flags: object, command: Program) => {
+      const { api, record, format } = sessionOf(command);
+      const explained = await api.explain_event_type.query({ type: await eventTypeOf(api, name) });
+      await (format === 'table'
+        ? write(`${explained.type}: ${explained.description}\n\n${JSON.stringify(explained.example, null, 2)}\n`)
+        : record(explained));
+    });
 
-  events.command('test').description('publish a test event, and show it as it is published').action(async (_flags: object, command: Program) => {
-    const { api, record } = sessionOf(command);
-    await record(await api.publish_test_event.mutate({}));
-  });
+  events
+    .command('test')
+    .description('publish a test event, and show it as it is published')
+    .action(async (_flags: object, command: Program) => {
+      const { api, record } = sessionOf(command);
+      await record(await api.publish_test_event.mutate({}));
+    });
 
-  events.command('tail').description('show events as they happen, until Ctrl-C')
+  events
+    .command('tail')
+    .description('show events as they happen, until Ctrl-C')
     .option('-t, --type <types>', 'only of these types', words)
     .action(async (flags: { readonly type?: readonly string[] }, command: Program) => {
       const session = sessionOf(command);
@@ -44,16 +60,19 @@ export function addEventsCommands(program: Program): void {
         await new Promise<void>((resolve, reject) => {
           process.once('SIGINT', () => resolve());
           process.once('SIGTERM', () => resolve());
-          live.api.events.watch.subscribe({ ...(types && { types: [...types] }) }, {
-            onData({ data }) {
-              isLost = false;
-              if (data.type === 'started') return;
-              const text = data.events.map((event) => eventText(event, session.format)).join('');
-              writing = writing.then(() => write(text));
+          live.api.events.watch.subscribe(
+            { ...(types && { types: [...types] }) },
+            {
+              onData({ data }) {
+                isLost = false;
+                if (data.type === 'started') return;
+                const text = data.events.map((event) => eventText(event, session.format)).join('');
+                writing = writing.then(() => write(text));
+              },
+              onError: reject,
+              onComplete: resolve,
             },
-            onError: reject,
-            onComplete: resolve,
-          });
+          );
         });
         await writing;
       } finally {

@@ -25,19 +25,29 @@ const COLUMNS: Columns<{ readonly local: string; readonly remote: string; readon
 
 /** Local ports that lead to a node, or through it. */
 export function addForwardCommand(program: Program): void {
-  program.command('forward <node> <forwards...>').description('listen on local ports that lead to a node, or through it, until Ctrl-C').addHelpText('after', HELP)
+  program
+    .command('forward <node> <forwards...>')
+    .description('listen on local ports that lead to a node, or through it, until Ctrl-C')
+    .addHelpText('after', HELP)
     .action(async (name: string, specs: readonly string[], _flags: object, command: Program) => {
       const wanted = specs.map(forwardOf);
       const { api, connection, format } = sessionOf(command);
       const proxy = proxyFrom(connection, process.env);
       const { host: nodeHost, status } = await nodePlace(api, name);
       await checkProxy(proxy, nodeHost);
-      if (status === 'unreachable') tell(`${nodeHost} is not connected now: it will do as soon as that machine is back`);
+      if (status === 'unreachable')
+        tell(`${nodeHost} is not connected now: it will do as soon as that machine is back`);
 
       const ended = ending();
       const running = await startForwards(wanted, { proxy, nodeHost, failed: tell });
       try {
-        await write(rowsText(running.forwards.map((forward) => row(forward, nodeHost)), COLUMNS, format));
+        await write(
+          rowsText(
+            running.forwards.map((forward) => row(forward, nodeHost)),
+            COLUMNS,
+            format,
+          ),
+        );
         await ended;
       } finally {
         running.close();
@@ -45,7 +55,10 @@ export function addForwardCommand(program: Program): void {
     });
 }
 
-function row({ listen, target }: LocalForward, node: string): { readonly local: string; readonly remote: string; readonly node: string } {
+function row(
+  { listen, target }: LocalForward,
+  node: string,
+): { readonly local: string; readonly remote: string; readonly node: string } {
   return { local: targetText(listen), remote: targetText(target), node };
 }
 

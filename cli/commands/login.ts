@@ -19,9 +19,14 @@ key, which does when that is MASTER_KEY. Where it is elsewhere or has PROXY_KEY,
 
 /** Remembers where the service and its proxy are and with which keys, after trying the former. */
 export function addLoginCommand(program: Program): void {
-  program.command('login').description('remember the URL and key (--key, EDGE_API_KEY, or asked for on stdin), and those of the proxy')
+  program
+    .command('login')
+    .description('remember the URL and key (--key, EDGE_API_KEY, or asked for on stdin), and those of the proxy')
     .option('--proxy-url <url>', `where the proxy is (default: the host of the service, port ${HTTP_PROXY_PORT})`)
-    .option('--proxy-key-stdin', 'read the key of the proxy from stdin, after that of the service if that is asked for too')
+    .option(
+      '--proxy-key-stdin',
+      'read the key of the proxy from stdin, after that of the service if that is asked for too',
+    )
     .addHelpText('after', HELP)
     .action(async (flags: LoginFlags, command: Program) => {
       const { key: flag } = command.optsWithGlobals<{ readonly key?: string }>();
@@ -29,14 +34,21 @@ export function addLoginCommand(program: Program): void {
       const before = storedProxy(url, process.env);
       const proxyUrl = flags.proxyUrl === undefined ? before.proxyUrl : parsedProxy(flags.proxyUrl).url;
       const given = flag ?? process.env['EDGE_API_KEY'];
-      const asked = await askedKeys([...(given === undefined ? [`Key for ${url}: `] : []), ...(flags.proxyKeyStdin === true ? ['Key of the proxy: '] : [])]);
+      const asked = await askedKeys([
+        ...(given === undefined ? [`Key for ${url}: `] : []),
+        ...(flags.proxyKeyStdin === true ? ['Key of the proxy: '] : []),
+      ]);
       const key = given ?? asked.shift();
-      if (key === undefined) throw new Problem('no key was given: pass --key, set EDGE_API_KEY, or write it to stdin', EXIT.usage);
+      if (key === undefined)
+        throw new Problem('no key was given: pass --key, set EDGE_API_KEY, or write it to stdin', EXIT.usage);
       const proxyKey = flags.proxyKeyStdin === true ? asked.shift() : before.proxyKey;
-      if (flags.proxyKeyStdin === true && proxyKey === undefined) throw new Problem('no key of the proxy was given: write it to stdin', EXIT.usage);
+      if (flags.proxyKeyStdin === true && proxyKey === undefined)
+        throw new Problem('no key of the proxy was given: write it to stdin', EXIT.usage);
 
       const admin = await createClient({ url, key }).get_admin.query({});
-      tell(`${admin.name} (${admin.version}) at ${url} accepts this key; remembered in ${storeConnection({ url, key, proxyUrl, proxyKey }, process.env)}`);
+      tell(
+        `${admin.name} (${admin.version}) at ${url} accepts this key; remembered in ${storeConnection({ url, key, proxyUrl, proxyKey }, process.env)}`,
+      );
     });
 }
 
@@ -45,7 +57,9 @@ async function askedKeys(questions: readonly string[]): Promise<string[]> {
   const answers: string[] = [];
   if (questions.length === 0) return answers;
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  const ask = (): void => { if (process.stdin.isTTY) process.stderr.write(questions[answers.length] ?? ''); };
+  const ask = (): void => {
+    if (process.stdin.isTTY) process.stderr.write(questions[answers.length] ?? '');
+  };
   try {
     ask();
     for await (const line of lines) {

@@ -23,18 +23,30 @@ Examples:
 
 /** The URL of the proxy, for other programs. */
 export function addProxyUrlCommand(program: Program): void {
-  program.command('proxy-url [node]').description('print the URL of the proxy, with the key in it, for curl and other programs')
+  program
+    .command('proxy-url [node]')
+    .description('print the URL of the proxy, with the key in it, for curl and other programs')
     .option('--socks5', 'that of the SOCKS5 proxy')
     .option('--export', 'as lines for eval of a shell: http_proxy, https_proxy, all_proxy')
     .addHelpText('after', HELP)
     .action(async (name: string | undefined, flags: UrlFlags, command: Program) => {
       const { api, connection } = sessionOf(command);
       const proxy = proxyFrom(connection, process.env);
-      if (proxy.key === null) throw new Problem('no key is known: set EDGE_PROXY_KEY or EDGE_API_KEY, or run edge login', EXIT.auth);
+      if (proxy.key === null)
+        throw new Problem('no key is known: set EDGE_PROXY_KEY or EDGE_API_KEY, or run edge login', EXIT.auth);
       const username = name === undefined ? SELF_USERNAME : (await nodePlace(api, name)).host;
       const user = `${username}:${encodeURIComponent(proxy.key)}@`;
-      const url = flags.socks5 === true ? `socks5h://${user}${socks5Authority(proxy, process.env)}` : proxy.url.replace('//', `//${user}`);
+      const url =
+        flags.socks5 === true
+          ? `socks5h://${user}${socks5Authority(proxy, process.env)}`
+          : proxy.url.replace('//', `//${user}`);
       if (process.stdout.isTTY) tell('the key is in this: whoever reads it gets to every node');
-      await write(flags.export === true ? ['http_proxy', 'https_proxy', 'all_proxy'].map((variable) => `export ${variable}=${shellWord(url)}\n`).join('') : `${url}\n`);
+      await write(
+        flags.export === true
+          ? ['http_proxy', 'https_proxy', 'all_proxy']
+              .map((variable) => `export ${variable}=${shellWord(url)}\n`)
+              .join('')
+          : `${url}\n`,
+      );
     });
 }

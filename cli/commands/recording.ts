@@ -50,48 +50,74 @@ What an admin records is its setting SSH_RECORDING. A + behind the seconds says 
 
 /** Recordings of SSH sessions: list, look at, play, save, remove. */
 export function addRecordingCommands(program: Program): void {
-  const recording = program.command('recording').description('what SSH sessions showed, where it is recorded').addHelpText('after', HELP);
+  const recording = program
+    .command('recording')
+    .description('what SSH sessions showed, where it is recorded')
+    .addHelpText('after', HELP);
 
-  recording.command('ls').alias('list').description('list recordings, newest first')
+  recording
+    .command('ls')
+    .alias('list')
+    .description('list recordings, newest first')
     .option('-n, --node <node>', 'only of this node')
     .option('-u, --user <name>', 'only of this SSH username')
     .addOption(limitOption())
     .action(async ({ node, user, limit }: ListFlags, command: Program) => {
       const { api, list } = sessionOf(command);
-      const filters = { ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }), ...(user !== undefined && { username: user }) };
+      const filters = {
+        ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
+        ...(user !== undefined && { username: user }),
+      };
       await list(COLUMNS, limit, (page) => api.list_ssh_recordings.query({ ...filters, ...page }));
     });
 
-  recording.command('get <id>').alias('show').description('show whose recording it is, and when it was made').action(async (id: string, _flags: object, command: Program) => {
-    const { api, record } = sessionOf(command);
-    const { cast: _cast, ...about } = await api.get_ssh_recording.query({ id });
-    await record(about);
-  });
+  recording
+    .command('get <id>')
+    .alias('show')
+    .description('show whose recording it is, and when it was made')
+    .action(async (id: string, _flags: object, command: Program) => {
+      const { api, record } = sessionOf(command);
+      const { cast: _cast, ...about } = await api.get_ssh_recording.query({ id });
+      await record(about);
+    });
 
-  recording.command('play <id>').description('play a recording in this terminal; q or Ctrl-C ends it. Where stdout is no terminal, all of it comes at once')
+  recording
+    .command('play <id>')
+    .description(
+      'play a recording in this terminal; q or Ctrl-C ends it. Where stdout is no terminal, all of it comes at once',
+    )
     .option('--speed <factor>', 'so many times as fast', factor, 1)
     .option('--max-idle <duration>', 'make longer waits of the recording so long, like 2s')
     .option('--instant', 'show all of it at once')
     .option('--resize', 'ask the terminal to take the sizes that the recorded one had')
     .action(async (id: string, flags: PlayFlags, command: Program) => {
-      const maxIdleMs = flags.maxIdle === undefined ? Number.POSITIVE_INFINITY : durationMs(flags.maxIdle, '--max-idle');
+      const maxIdleMs =
+        flags.maxIdle === undefined ? Number.POSITIVE_INFINITY : durationMs(flags.maxIdle, '--max-idle');
       const cast = readCast(await castOf(sessionOf(command).api, id));
       if (process.stdout.isTTY) await playHere(cast, { ...flags, maxIdleMs });
       else await playCast(cast, { speed: null, maxIdleMs, stop: new AbortController().signal }, PLAIN_STAGE);
     });
 
-  recording.command('save <id> <file>').description('save a recording as asciicast, version 2; a file that is there is not replaced')
+  recording
+    .command('save <id> <file>')
+    .description('save a recording as asciicast, version 2; a file that is there is not replaced')
     .option('-f, --force', 'replace it')
     .action(async (id: string, file: string, { force }: { readonly force?: boolean }, command: Program) => {
       const cast = await castOf(sessionOf(command).api, id);
       if (file === '-') return write(cast);
-      await writeFile(file, cast, { mode: 0o600, flag: force === true ? 'w' : 'wx' }).catch((error: unknown) => { throw fileProblem(error, file); });
+      await writeFile(file, cast, { mode: 0o600, flag: force === true ? 'w' : 'wx' }).catch((error: unknown) => {
+        throw fileProblem(error, file);
+      });
     });
 
-  recording.command('rm <ids...>').alias('remove').description('remove recordings').action(async (ids: readonly string[], _flags: object, command: Program) => {
-    const { api } = sessionOf(command);
-    for (const id of ids) await api.delete_ssh_recording.mutate({ id });
-  });
+  recording
+    .command('rm <ids...>')
+    .alias('remove')
+    .description('remove recordings')
+    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+      const { api } = sessionOf(command);
+      for (const id of ids) await api.delete_ssh_recording.mutate({ id });
+    });
 }
 
 async function castOf(api: Api, id: string): Promise<string> {
@@ -99,9 +125,15 @@ async function castOf(api: Api, id: string): Promise<string> {
   return cast ?? '';
 }
 
-async function playHere(cast: Cast, { speed, maxIdleMs, instant, resize }: PlayFlags & { readonly maxIdleMs: number }): Promise<void> {
+async function playHere(
+  cast: Cast,
+  { speed, maxIdleMs, instant, resize }: PlayFlags & { readonly maxIdleMs: number },
+): Promise<void> {
   const { columns, rows } = cast.size;
-  if (resize !== true && (process.stdout.columns < columns || process.stdout.rows < rows)) tell(`it was recorded at ${columns}x${rows}, and this terminal has ${process.stdout.columns}x${process.stdout.rows}: it may look wrong`);
+  if (resize !== true && (process.stdout.columns < columns || process.stdout.rows < rows))
+    tell(
+      `it was recorded at ${columns}x${rows}, and this terminal has ${process.stdout.columns}x${process.stdout.rows}: it may look wrong`,
+    );
   const stop = new AbortController();
   const terminal = openTerminal(resize === true, (isInterrupt) => {
     if (isInterrupt) process.exitCode = EXIT.interrupted;
@@ -116,11 +148,14 @@ async function playHere(cast: Cast, { speed, maxIdleMs, instant, resize }: PlayF
 
 function factor(text: string): number {
   const value = Number(text);
-  if (!(value > 0 && value <= SPEED_MAX)) throw new InvalidArgumentError(`It should be a number above 0, up to ${SPEED_MAX}.`);
+  if (!(value > 0 && value <= SPEED_MAX))
+    throw new InvalidArgumentError(`It should be a number above 0, up to ${SPEED_MAX}.`);
   return value;
 }
 
 function fileProblem(error: unknown, file: string): Problem {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'EEXIST' ? new Problem(`${file} is there already: --force replaces it`, EXIT.usage) : new Problem(`${file} cannot be written: ${code ?? message}`);
+  return code === 'EEXIST'
+    ? new Problem(`${file} is there already: --force replaces it`, EXIT.usage)
+    : new Problem(`${file} cannot be written: ${code ?? message}`);
 }

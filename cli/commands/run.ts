@@ -29,7 +29,9 @@ Exit status: 0 all succeeded, 6 some nodes failed, 7 some did not finish, 130 le
 
 /** Runs a command on nodes. */
 export function addRunCommand(program: Program): void {
-  program.command('run [command...]').description('run a command on many nodes and see every output live')
+  program
+    .command('run [command...]')
+    .description('run a command on many nodes and see every output live')
     .option('-c, --cluster <names>', 'on all nodes of these clusters', words)
     .option('-n, --node <nodes>', 'on these nodes: ids, beginnings of ids, aliases or host names', words)
     .option('--all', 'on all nodes')
@@ -46,7 +48,12 @@ export function addRunCommand(program: Program): void {
       process.on('SIGINT', onInterrupt);
       const live = session.live();
       try {
-        process.exitCode = await runCommand(session.api, live, wanted, { format: session.format, grouped: flags.group === true, cancel: cancel.signal, leave: leave.signal });
+        process.exitCode = await runCommand(session.api, live, wanted, {
+          format: session.format,
+          grouped: flags.group === true,
+          cancel: cancel.signal,
+          leave: leave.signal,
+        });
       } finally {
         live.close();
         process.off('SIGINT', onInterrupt);
@@ -78,17 +85,30 @@ async function commandOf(api: Api, text: string, flags: RunFlags): Promise<NewCo
 
 async function targetingOf(api: Api, { cluster, node, all }: RunFlags): Promise<NewCommand['targeting']> {
   const given = [cluster, node, all].filter((one) => one !== undefined).length;
-  if (given !== 1) throw new Problem(`${given === 0 ? 'say where to run it' : 'say only one place to run it'}: -c CLUSTER, -n NODE[,NODE] or --all`, EXIT.usage);
+  if (given !== 1)
+    throw new Problem(
+      `${given === 0 ? 'say where to run it' : 'say only one place to run it'}: -c CLUSTER, -n NODE[,NODE] or --all`,
+      EXIT.usage,
+    );
   if (cluster !== undefined) {
     // A cluster that does not exist would match nothing; a misspelt name should be told as such.
-    await Promise.all(cluster.map((name) => api.get_cluster.query({ name }).catch((error: unknown) => { throw misspelt(error, name); })));
+    await Promise.all(
+      cluster.map((name) =>
+        api.get_cluster.query({ name }).catch((error: unknown) => {
+          throw misspelt(error, name);
+        }),
+      ),
+    );
     return { type: 'clusters', cluster_names: cluster };
   }
-  if (node !== undefined) return { type: 'nodes', node_ids: await Promise.all(node.map((name) => nodeIdOf(api, name))) };
+  if (node !== undefined)
+    return { type: 'nodes', node_ids: await Promise.all(node.map((name) => nodeIdOf(api, name))) };
   return { type: 'all' };
 }
 
 function misspelt(error: unknown, name: string): unknown {
   const code = (error as { readonly data?: { readonly code?: unknown } | null }).data?.code;
-  return code === 'not_found' || code === 'bad_request' ? new Problem(`there is no cluster "${name}": edge cluster ls shows all`, EXIT.notFound) : error;
+  return code === 'not_found' || code === 'bad_request'
+    ? new Problem(`there is no cluster "${name}": edge cluster ls shows all`, EXIT.notFound)
+    : error;
 }

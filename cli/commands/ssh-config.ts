@@ -30,7 +30,9 @@ have no such variables, from what edge login remembers. Port ${SSH_PORT} stands 
 
 /** A block for the configuration of ssh. */
 export function addSshConfigCommand(program: Program): void {
-  program.command('ssh-config').description('print what makes ssh, scp, sftp, rsync, git and editors get to nodes by their host names')
+  program
+    .command('ssh-config')
+    .description('print what makes ssh, scp, sftp, rsync, git and editors get to nodes by their host names')
     .option('-c, --cluster <name>', 'for the nodes of this cluster only')
     .option('--write [file]', 'write it to a file (default: ~/.ssh/edge_config) and say how ssh reads that')
     .option('--include', 'write it, and put the line that makes ssh read it at the top of ~/.ssh/config, once')
@@ -45,9 +47,17 @@ export function addSshConfigCommand(program: Program): void {
       writeConfig(file, text);
       if (flags.include === true) {
         tell(`putting "${includeLine(file)}" at the top of ~/.ssh/config`);
-        tell(includeConfig(file) === null ? `it is there already; ${file} is written anew` : `done; ssh reads ${file} from now on`);
-      } else tell(`${file} is written; ssh reads it with this line at the top of ~/.ssh/config (--include puts it there): ${includeLine(file)}`);
-      if (homedir() !== userInfo().homedir) tell(`ssh reads the configuration below ${userInfo().homedir}, whatever HOME says`);
+        tell(
+          includeConfig(file) === null
+            ? `it is there already; ${file} is written anew`
+            : `done; ssh reads ${file} from now on`,
+        );
+      } else
+        tell(
+          `${file} is written; ssh reads it with this line at the top of ~/.ssh/config (--include puts it there): ${includeLine(file)}`,
+        );
+      if (homedir() !== userInfo().homedir)
+        tell(`ssh reads the configuration below ${userInfo().homedir}, whatever HOME says`);
       return undefined;
     });
 }
@@ -55,7 +65,10 @@ export function addSshConfigCommand(program: Program): void {
 /** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
 async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
   if (cluster !== undefined) return checkedHostName((await api.get_cluster.query({ name: cluster })).vpn_domain);
-  const { data: [first] } = await api.list_clusters.query({ page_size: 1 });
-  if (first === undefined) throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
+  const {
+    data: [first],
+  } = await api.list_clusters.query({ page_size: 1 });
+  if (first === undefined)
+    throw new Problem('there is no cluster yet, so no host name of a node: edge cluster create NAME', EXIT.notFound);
   return checkedHostName(first.vpn_domain.slice(first.name.length + 1));
 }

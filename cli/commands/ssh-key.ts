@@ -30,7 +30,11 @@ Examples:
 export function addSshKeyCommands(program: Program): void {
   const key = program.command('sshkey').description('public keys of SSH usernames').addHelpText('after', HELP);
 
-  key.command('add <username> <key>').description('add a key, its line or @ and its file, to an SSH username: an id, NODE/USERNAME, or a name that one node has')
+  key
+    .command('add <username> <key>')
+    .description(
+      'add a key, its line or @ and its file, to an SSH username: an id, NODE/USERNAME, or a name that one node has',
+    )
     .option('--name <name>', 'what to call it (default: its comment, or the name of its file)')
     .action(async (username: string, given: string, flags: { readonly name?: string }, command: Program) => {
       const { api, record } = sessionOf(command);
@@ -38,29 +42,48 @@ export function addSshKeyCommands(program: Program): void {
       await record(await api.create_ssh_public_key.mutate({ id: await sshUsernameIdOf(api, username), ...sent }));
     });
 
-  key.command('ls [username]').description('list keys, of all SSH usernames or of one').addOption(limitOption()).action(async (username: string | undefined, flags: { readonly limit: number }, command: Program) => {
-    const { api, list } = sessionOf(command);
-    const id = username === undefined ? null : await sshUsernameIdOf(api, username);
-    await list(COLUMNS, flags.limit, (page) => api.list_ssh_public_keys.query({ ...page, ...(id !== null && { ssh_username_id__in: id }) }));
-  });
+  key
+    .command('ls [username]')
+    .description('list keys, of all SSH usernames or of one')
+    .addOption(limitOption())
+    .action(async (username: string | undefined, flags: { readonly limit: number }, command: Program) => {
+      const { api, list } = sessionOf(command);
+      const id = username === undefined ? null : await sshUsernameIdOf(api, username);
+      await list(COLUMNS, flags.limit, (page) =>
+        api.list_ssh_public_keys.query({ ...page, ...(id !== null && { ssh_username_id__in: id }) }),
+      );
+    });
 
-  key.command('get <id>').description('show a key').action(async (id: string, _flags: object, command: Program) => {
-    const { api, record } = sessionOf(command);
-    await record(await api.get_ssh_public_key.query({ id }));
-  });
+  key
+    .command('get <id>')
+    .description('show a key')
+    .action(async (id: string, _flags: object, command: Program) => {
+      const { api, record } = sessionOf(command);
+      await record(await api.get_ssh_public_key.query({ id }));
+    });
 
-  key.command('rm <keys...>').description('remove keys by id or fingerprint: sessions that they opened end at once')
+  key
+    .command('rm <keys...>')
+    .description('remove keys by id or fingerprint: sessions that they opened end at once')
     .option('--everywhere', 'a fingerprint from every SSH username that has it')
     .action(async (keys: readonly string[], flags: { readonly everywhere?: boolean }, command: Program) => {
       const { api } = sessionOf(command);
-      for (const text of keys) for (const id of text.startsWith('SHA256:') ? await idsOf(api, text, flags.everywhere === true) : [text]) await api.delete_ssh_public_key.mutate({ id });
+      for (const text of keys)
+        for (const id of text.startsWith('SHA256:') ? await idsOf(api, text, flags.everywhere === true) : [text])
+          await api.delete_ssh_public_key.mutate({ id });
     });
 }
 
 async function idsOf(api: Api, fingerprint: string, everywhere: boolean): Promise<readonly string[]> {
   if (fingerprint.includes('*')) throw new Problem(`"${fingerprint}" is no fingerprint`, EXIT.usage);
-  const { rows, totalCount } = await firstRows<SshPublicKey>(REMOVED_AT_ONCE_MAX, (page) => api.list_ssh_public_keys.query({ fingerprint, ...page }));
+  const { rows, totalCount } = await firstRows<SshPublicKey>(REMOVED_AT_ONCE_MAX, (page) =>
+    api.list_ssh_public_keys.query({ fingerprint, ...page }),
+  );
   if (totalCount === 0) throw new Problem(`there is no key ${fingerprint}: edge sshkey ls shows all`, EXIT.notFound);
-  if (totalCount > 1 && !everywhere) throw new Problem(`${totalCount} SSH usernames have the key ${fingerprint}: give its id, or --everywhere`, EXIT.usage);
+  if (totalCount > 1 && !everywhere)
+    throw new Problem(
+      `${totalCount} SSH usernames have the key ${fingerprint}: give its id, or --everywhere`,
+      EXIT.usage,
+    );
   return rows.map(({ id }) => id);
 }

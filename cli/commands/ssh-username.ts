@@ -35,31 +35,57 @@ Examples:
 export function addSshUsernameCommands(program: Program): void {
   const user = program.command('sshuser').description('who may log in to a node by SSH').addHelpText('after', HELP);
 
-  addPasswordOptions(user.command('add <node> <username>').description('let somebody in, with keys, a password, or both'))
-    .option('-k, --public-key <key>', 'a public key: its line, or @ and the file that holds it; may be given several times', several)
+  addPasswordOptions(
+    user.command('add <node> <username>').description('let somebody in, with keys, a password, or both'),
+  )
+    .option(
+      '-k, --public-key <key>',
+      'a public key: its line, or @ and the file that holds it; may be given several times',
+      several,
+    )
     .action(async (node: string, username: string, flags: AddFlags, command: Program) => {
       const { api, record } = sessionOf(command);
       const keys = (flags.publicKey ?? []).map((key) => givenKey(key));
       const password = await givenPassword(flags);
-      await record(await api.create_ssh_username.mutate({ node_id: await nodeIdOf(api, node), username, ...(password !== null && { password }), ...(keys.length > 0 && { public_keys: keys }) }));
-      if (password === null && keys.length === 0) tell(`nothing opens ${username} yet: edge sshkey add ${node}/${username} @~/.ssh/id_ed25519.pub`);
+      await record(
+        await api.create_ssh_username.mutate({
+          node_id: await nodeIdOf(api, node),
+          username,
+          ...(password !== null && { password }),
+          ...(keys.length > 0 && { public_keys: keys }),
+        }),
+      );
+      if (password === null && keys.length === 0)
+        tell(`nothing opens ${username} yet: edge sshkey add ${node}/${username} @~/.ssh/id_ed25519.pub`);
     });
 
-  user.command('ls').description('list SSH usernames').addOption(limitOption())
+  user
+    .command('ls')
+    .description('list SSH usernames')
+    .addOption(limitOption())
     .option('-n, --node <node>', 'those of one node')
     .action(async (flags: ListFlags, command: Program) => {
       const { api, list } = sessionOf(command);
       const node = flags.node === undefined ? null : await nodeIdOf(api, flags.node);
-      await list(COLUMNS, flags.limit, (page) => api.list_ssh_usernames.query({ ...page, ...(node !== null && { node_id__in: node }) }));
+      await list(COLUMNS, flags.limit, (page) =>
+        api.list_ssh_usernames.query({ ...page, ...(node !== null && { node_id__in: node }) }),
+      );
     });
 
-  user.command('get <username>').description('show one with its keys: by id, NODE/USERNAME, or its name').action(async (username: string, _flags: object, command: Program) => {
-    const { api, record } = sessionOf(command);
-    await record(await api.get_ssh_username.query({ id: await sshUsernameIdOf(api, username) }));
-  });
+  user
+    .command('get <username>')
+    .description('show one with its keys: by id, NODE/USERNAME, or its name')
+    .action(async (username: string, _flags: object, command: Program) => {
+      const { api, record } = sessionOf(command);
+      await record(await api.get_ssh_username.query({ id: await sshUsernameIdOf(api, username) }));
+    });
 
-  user.command('rm <usernames...>').description('remove some with their keys: their sessions end at once').action(async (usernames: readonly string[], _flags: object, command: Program) => {
-    const { api } = sessionOf(command);
-    for (const username of usernames) await api.delete_ssh_username.mutate({ id: await sshUsernameIdOf(api, username) });
-  });
+  user
+    .command('rm <usernames...>')
+    .description('remove some with their keys: their sessions end at once')
+    .action(async (usernames: readonly string[], _flags: object, command: Program) => {
+      const { api } = sessionOf(command);
+      for (const username of usernames)
+        await api.delete_ssh_username.mutate({ id: await sshUsernameIdOf(api, username) });
+    });
 }

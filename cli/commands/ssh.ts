@@ -31,22 +31,49 @@ Exit status: that of scp.`;
 
 /** A shell or a command on a node, and copies of files. */
 export function addSshCommands(program: Program): void {
-  program.command('ssh [words...]').usage('[OPTIONS] [USER@]NODE [OPTIONS] [-- COMMAND]').description('log into a node, or run a command there, with OpenSSH').addHelpText('after', SSH_HELP)
+  program
+    .command('ssh [words...]')
+    .usage('[OPTIONS] [USER@]NODE [OPTIONS] [-- COMMAND]')
+    .description('log into a node, or run a command there, with OpenSSH')
+    .addHelpText('after', SSH_HELP)
     .action(async (words: readonly string[], _flags: object, command: Program) => {
       const { options, user, node, command: remote } = sshWordsOf(words);
       const { api, connection } = sessionOf(command);
       proxyFrom(connection, process.env); // what is wrong there is told once, and not by the program that ssh starts
       const place = await connectedPlace(api, node);
-      become('ssh', [...options, ...nodeOptions(place, process.env), ...(user === null ? [] : ['-l', user]), '--', place.host, ...remote], command.optsWithGlobals<ConnectionFlags>());
+      become(
+        'ssh',
+        [
+          ...options,
+          ...nodeOptions(place, process.env),
+          ...(user === null ? [] : ['-l', user]),
+          '--',
+          place.host,
+          ...remote,
+        ],
+        command.optsWithGlobals<ConnectionFlags>(),
+      );
     });
 
-  program.command('cp [words...]').usage('[OPTIONS] SOURCE… TARGET').description('copy files to or from a node, with scp').addHelpText('after', CP_HELP)
+  program
+    .command('cp [words...]')
+    .usage('[OPTIONS] SOURCE… TARGET')
+    .description('copy files to or from a node, with scp')
+    .addHelpText('after', CP_HELP)
     .action(async (words: readonly string[], _flags: object, command: Program) => {
       const { options, node, operands } = cpWordsOf(words);
       const { api, connection } = sessionOf(command);
       proxyFrom(connection, process.env);
       const place = await connectedPlace(api, node);
-      const paths = operands.map((operand) => (operand.node === null ? operand.path : `${operand.user === null ? '' : `${operand.user}@`}${place.host}:${operand.path}`));
-      become('scp', [...options, ...nodeOptions(place, process.env), '--', ...paths], command.optsWithGlobals<ConnectionFlags>());
+      const paths = operands.map((operand) =>
+        operand.node === null
+          ? operand.path
+          : `${operand.user === null ? '' : `${operand.user}@`}${place.host}:${operand.path}`,
+      );
+      become(
+        'scp',
+        [...options, ...nodeOptions(place, process.env), '--', ...paths],
+        command.optsWithGlobals<ConnectionFlags>(),
+      );
     });
 }

@@ -37,7 +37,9 @@ interface ListFlags {
 
 /** What was sent, how it went, and sending it again. */
 export function addDeliveryCommands(webhook: Program): void {
-  webhook.command('deliveries [webhook]').description('list deliveries, newest first, of one webhook or of all')
+  webhook
+    .command('deliveries [webhook]')
+    .description('list deliveries, newest first, of one webhook or of all')
     .option('-s, --status <statuses>', 'only pending, delivered or dropped ones', words)
     .option('-t, --type <types>', 'only of these types of events', words)
     .addOption(limitOption())
@@ -51,21 +53,29 @@ export function addDeliveryCommands(webhook: Program): void {
       await list(COLUMNS, flags.limit, (page) => api.list_webhook_deliveries.query({ ...filters, ...page }));
     });
 
-  webhook.command('delivery <id>').description('show a delivery with all of its tries').action(async (id: string, _flags: object, command: Program) => {
-    const { api, record, format } = sessionOf(command);
-    const delivery = await api.get_webhook_delivery.query({ id });
-    if (format !== 'table') return record(delivery);
-    const { attempts = [], ...rest } = delivery;
-    return write(`${recordText(rest, 'table')}${attempts.length === 0 ? '' : `\n${rowsText(attempts, ATTEMPT_COLUMNS, 'table')}`}`);
-  });
+  webhook
+    .command('delivery <id>')
+    .description('show a delivery with all of its tries')
+    .action(async (id: string, _flags: object, command: Program) => {
+      const { api, record, format } = sessionOf(command);
+      const delivery = await api.get_webhook_delivery.query({ id });
+      if (format !== 'table') return record(delivery);
+      const { attempts = [], ...rest } = delivery;
+      return write(
+        `${recordText(rest, 'table')}${attempts.length === 0 ? '' : `\n${rowsText(attempts, ATTEMPT_COLUMNS, 'table')}`}`,
+      );
+    });
 
-  webhook.command('redeliver <ids...>').description('send finished deliveries once more, with the same event ids').action(async (ids: readonly string[], _flags: object, command: Program) => {
-    const { api, format } = sessionOf(command);
-    const sent: Delivery[] = [];
-    try {
-      for (const id of ids) sent.push(await api.redeliver_webhook_delivery.mutate({ id }));
-    } finally {
-      if (sent.length > 0) await write(rowsText(sent, COLUMNS, format)); // also what was sent before one could not be
-    }
-  });
+  webhook
+    .command('redeliver <ids...>')
+    .description('send finished deliveries once more, with the same event ids')
+    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+      const { api, format } = sessionOf(command);
+      const sent: Delivery[] = [];
+      try {
+        for (const id of ids) sent.push(await api.redeliver_webhook_delivery.mutate({ id }));
+      } finally {
+        if (sent.length > 0) await write(rowsText(sent, COLUMNS, format)); // also what was sent before one could not be
+      }
+    });
 }

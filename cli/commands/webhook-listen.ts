@@ -35,8 +35,16 @@ const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
 /** A receiver that verifies what arrives and shows it. */
 export function addListenCommand(webhook: Program): void {
-  addSecretOptions(webhook.command('listen').description('receive deliveries on this machine, verify both signatures and show the events, until Ctrl-C'))
-    .option('--on <types>', 'create a webhook for these types, or all, that sends here, and delete it at the end', words)
+  addSecretOptions(
+    webhook
+      .command('listen')
+      .description('receive deliveries on this machine, verify both signatures and show the events, until Ctrl-C'),
+  )
+    .option(
+      '--on <types>',
+      'create a webhook for these types, or all, that sends here, and delete it at the end',
+      words,
+    )
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on; 0 is a free one', port, 0)
     .option('--public-url <url>', 'with --on: where the service reaches this receiver, when not at its own address')
@@ -46,19 +54,41 @@ export function addListenCommand(webhook: Program): void {
     .action(async (flags: ListenFlags, command: Program) => {
       const { api, connection, format } = sessionOf(command);
       const secret = givenSecret(flags) ?? (flags.on === undefined ? missingSecret() : newSecret());
-      if (flags.publicUrl === undefined && flags.on !== undefined && WILDCARDS.includes(flags.host)) throw new Problem(`nobody can send to ${flags.host}: say with --public-url where this receiver is reached, or give --host an address`, EXIT.usage);
+      if (flags.publicUrl === undefined && flags.on !== undefined && WILDCARDS.includes(flags.host))
+        throw new Problem(
+          `nobody can send to ${flags.host}: say with --public-url where this receiver is reached, or give --host an address`,
+          EXIT.usage,
+        );
       const types = flags.on === undefined ? null : await eventTypesOf(api, flags.on);
 
       const ended = ending();
       const receiver = await startReceiver({
-        host: flags.host, port: flags.port, status: flags.status, verify: createVerify(secret),
+        host: flags.host,
+        port: flags.port,
+        status: flags.status,
+        verify: createVerify(secret),
         received: (event) => show(eventText(event, flags.json === true ? 'ndjson' : format)),
         refused: tell,
       });
       try {
-        const webhook = types === null ? null : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
-        tell(webhook === null ? `listening on ${receiver.url}; Ctrl-C ends` : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`);
-        if (webhook !== null && flags.publicUrl === undefined && isLoopback(flags.host) && !isLoopback(new URL(connection.url).hostname)) tell(`${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`);
+        const webhook =
+          types === null
+            ? null
+            : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
+        tell(
+          webhook === null
+            ? `listening on ${receiver.url}; Ctrl-C ends`
+            : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
+        );
+        if (
+          webhook !== null &&
+          flags.publicUrl === undefined &&
+          isLoopback(flags.host) &&
+          !isLoopback(new URL(connection.url).hostname)
+        )
+          tell(
+            `${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`,
+          );
         await ended;
         await webhook?.end();
       } finally {
@@ -68,7 +98,10 @@ export function addListenCommand(webhook: Program): void {
 }
 
 function missingSecret(): never {
-  throw new Problem('say what deliveries are signed with: --secret-file FILE or --secret SECRET; or --on TYPE[,TYPE] for a webhook of its own', EXIT.usage);
+  throw new Problem(
+    'say what deliveries are signed with: --secret-file FILE or --secret SECRET; or --on TYPE[,TYPE] for a webhook of its own',
+    EXIT.usage,
+  );
 }
 
 /** Resolves at Ctrl-C and other wishes to end, also when whoever read stdout has gone: in order, as a webhook is still to be deleted. A second signal is left to Node, which ends the process. */
@@ -83,12 +116,12 @@ function ending(): Promise<void> {
 /** Shows an event; it counts as received when that is done. */
 function show(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => error == null ? resolve() : reject(error));
+    process.stdout.write(text, (error) => (error == null ? resolve() : reject(error)));
   });
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || isIPv4(host) && host.startsWith('127.');
+  return host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 function port(text: string): number {
@@ -99,6 +132,7 @@ function port(text: string): number {
 
 function status(text: string): number {
   const value = Number(text);
-  if (!/^\d+$/u.test(text) || value < 200 || value > 599) throw new InvalidArgumentError('It should be a status from 200 to 599.');
+  if (!/^\d+$/u.test(text) || value < 200 || value > 599)
+    throw new InvalidArgumentError('It should be a status from 200 to 599.');
   return value;
 }

@@ -18,7 +18,10 @@ const COLUMNS: Columns<Outputs['list_webhooks']['data'][number]> = [
   ['ID', ({ id }) => id],
   ['URL', ({ url }) => url],
   ['CREATED', ({ inserted_at: at }) => at],
-  ['EVENTS', ({ subscribed_events: types }) => types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')],
+  [
+    'EVENTS',
+    ({ subscribed_events: types }) => (types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')),
+  ],
 ];
 
 interface CreateFlags extends SecretFlags {
@@ -38,35 +41,57 @@ Examples:
 export function addWebhookCommands(program: Program): void {
   const webhook = program.command('webhook').description('where events are sent, signed').addHelpText('after', HELP);
 
-  webhook.command('ls').description('list webhooks').addOption(limitOption()).action(async (flags: { readonly limit: number }, command: Program) => {
-    const { api, list } = sessionOf(command);
-    await list(COLUMNS, flags.limit, (page) => api.list_webhooks.query(page));
-  });
+  webhook
+    .command('ls')
+    .description('list webhooks')
+    .addOption(limitOption())
+    .action(async (flags: { readonly limit: number }, command: Program) => {
+      const { api, list } = sessionOf(command);
+      await list(COLUMNS, flags.limit, (page) => api.list_webhooks.query(page));
+    });
 
-  webhook.command('get <id>').description('show a webhook').action(async (id: string, _flags: object, command: Program) => {
-    const { api, record } = sessionOf(command);
-    await record(await api.get_webhook.query({ id }));
-  });
+  webhook
+    .command('get <id>')
+    .description('show a webhook')
+    .action(async (id: string, _flags: object, command: Program) => {
+      const { api, record } = sessionOf(command);
+      await record(await api.get_webhook.query({ id }));
+    });
 
-  addSecretOptions(webhook.command('create <url>').description('have events sent to a URL; without a secret of yours one is made and shown once'))
+  addSecretOptions(
+    webhook
+      .command('create <url>')
+      .description('have events sent to a URL; without a secret of yours one is made and shown once'),
+  )
     .option('--on <types>', 'the types of events, such as edge.node.status_changed, or all', words)
     .option('--all', 'all types that there are now')
-    .option('--header <header>', "'Name: value', sent with each delivery and never shown; may be given several times", several)
+    .option(
+      '--header <header>',
+      "'Name: value', sent with each delivery and never shown; may be given several times",
+      several,
+    )
     .action(async (url: string, flags: CreateFlags, command: Program) => {
       const { api, record, connection } = sessionOf(command);
       const headers = headersOf(flags.header ?? []);
       const given = givenSecret(flags);
       const secret = given ?? newSecret();
       const types = await eventTypesOf(api, wantedTypes(flags));
-      const created = await api.create_webhook.mutate({ url, secret, subscribed_events: [...types], headers }).catch((error: unknown) => { throw addressProblem(error, connection.url); });
+      const created = await api.create_webhook
+        .mutate({ url, secret, subscribed_events: [...types], headers })
+        .catch((error: unknown) => {
+          throw addressProblem(error, connection.url);
+        });
       await record(given === null ? { ...created, secret } : created);
       if (given === null) tell('the secret is shown only now: give it to whoever verifies what arrives');
     });
 
-  webhook.command('rm <ids...>').description('remove webhooks: their deliveries end at once').action(async (ids: readonly string[], _flags: object, command: Program) => {
-    const { api } = sessionOf(command);
-    for (const id of ids) await api.delete_webhook.mutate({ id });
-  });
+  webhook
+    .command('rm <ids...>')
+    .description('remove webhooks: their deliveries end at once')
+    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+      const { api } = sessionOf(command);
+      for (const id of ids) await api.delete_webhook.mutate({ id });
+    });
 
   addDeliveryCommands(webhook);
   addListenCommand(webhook);
@@ -74,7 +99,8 @@ export function addWebhookCommands(program: Program): void {
 
 function wantedTypes({ on, all }: CreateFlags): readonly string[] {
   if (on !== undefined && all === true) throw new Problem('say either --on TYPE[,TYPE] or --all', EXIT.usage);
-  if (on === undefined && all !== true) throw new Problem('say which events: --on TYPE[,TYPE] or --all; edge events types lists them', EXIT.usage);
+  if (on === undefined && all !== true)
+    throw new Problem('say which events: --on TYPE[,TYPE] or --all; edge events types lists them', EXIT.usage);
   return on ?? ['all'];
 }
 
@@ -83,7 +109,8 @@ function headersOf(given: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, readonly [name: string, value: string]>();
   for (const [index, text] of given.entries()) {
     const [, name, value] = /^([^\s:]+):\s*(.*?)\s*$/su.exec(text) ?? [];
-    if (name === undefined || value === undefined) throw new Problem(`--header number ${index + 1} is none: it should be like 'Name: value'`, EXIT.usage);
+    if (name === undefined || value === undefined)
+      throw new Problem(`--header number ${index + 1} is none: it should be like 'Name: value'`, EXIT.usage);
     if (headers.has(name.toLowerCase())) throw new Problem(`--header ${name} is there twice`, EXIT.usage);
     headers.set(name.toLowerCase(), [name, value]);
   }

@@ -38,11 +38,15 @@ export async function openHome(directory: string): Promise<DemoHome> {
 
 async function endEarlier(runningFile: string): Promise<void> {
   const { demo, programs } = readRunning(runningFile);
-  if (demo !== null && demo !== process.pid && runs(demo, 'demo.ts')) throw new Problem(`the demo runs already, as process ${demo}: end it with Ctrl-C there, or use --data DIRECTORY for another one`);
+  if (demo !== null && demo !== process.pid && runs(demo, 'demo.ts'))
+    throw new Problem(
+      `the demo runs already, as process ${demo}: end it with Ctrl-C there, or use --data DIRECTORY for another one`,
+    );
   const left = programs.filter((pid) => runs(pid, 'edge-admin.ts') || runs(pid, 'edge-agent.ts'));
   for (const pid of left) process.kill(pid, 'SIGTERM');
   for (let looks = 0; left.some((pid) => runs(pid, 'edge-')); looks += 1) {
-    if (looks === LOOKS_MAX) throw new Problem(`an earlier demo left processes that do not end: ${left.join(', ')}. End them and start again`);
+    if (looks === LOOKS_MAX)
+      throw new Problem(`an earlier demo left processes that do not end: ${left.join(', ')}. End them and start again`);
     await wait(LOOK_MS);
   }
 }

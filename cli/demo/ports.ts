@@ -12,13 +12,20 @@ export async function freePorts(count: number): Promise<readonly number[]> {
 }
 
 /** The wanted port, refused when taken; without one the usual port, or a free one when that is taken. */
-export async function portFor(wanted: number | null, usual: number): Promise<{ readonly port: number; readonly isUsual: boolean }> {
+export async function portFor(
+  wanted: number | null,
+  usual: number,
+): Promise<{ readonly port: number; readonly isUsual: boolean }> {
   try {
     await close(await listen(wanted ?? usual));
     return { port: wanted ?? usual, isUsual: true };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (wanted !== null) throw new Problem(`port ${wanted} cannot be used (${code === 'EADDRINUSE' ? 'another program listens there' : code}): give another --port, or none for a free one`, EXIT.usage);
+    if (wanted !== null)
+      throw new Problem(
+        `port ${wanted} cannot be used (${code === 'EADDRINUSE' ? 'another program listens there' : code}): give another --port, or none for a free one`,
+        EXIT.usage,
+      );
     const [port = 0] = await freePorts(1);
     return { port, isUsual: false };
   }

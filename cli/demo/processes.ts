@@ -25,18 +25,45 @@ export interface RunningProgram {
 }
 
 /** Starts one of our programs with these settings; what it says goes to a log file. It has a process group of its own, so that Ctrl-C reaches only the demo, which then ends all in order. */
-export function startProgram(name: string, script: string, args: readonly string[], settings: Readonly<Record<string, string>>, logFile: string): RunningProgram {
+export function startProgram(
+  name: string,
+  script: string,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>>,
+  logFile: string,
+): RunningProgram {
   const log = openSync(logFile, 'w', 0o600);
-  const env = Object.fromEntries(PASSED_VARIABLES.flatMap((variable) => process.env[variable] === undefined ? [] : [[variable, process.env[variable]]]));
-  const child = spawn(process.execPath, [fileURLToPath(new URL(`../${script}`, import.meta.url)), ...args], { env: { ...env, ...settings }, stdio: ['ignore', log, log], detached: true });
+  const env = Object.fromEntries(
+    PASSED_VARIABLES.flatMap((variable) =>
+      process.env[variable] === undefined ? [] : [[variable, process.env[variable]]],
+    ),
+  );
+  const child = spawn(process.execPath, [fileURLToPath(new URL(`../${script}`, import.meta.url)), ...args], {
+    env: { ...env, ...settings },
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
   closeSync(log);
 
   let stopping = false;
-  const ended = once(child, 'exit').then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
-  const failed = ended.then(({ code, signal }) => stopping ? new Promise<never>(() => {}) : Promise.reject(new Problem(`${name} ended with ${signal ?? `status ${code ?? '?'}`}: ${endOf(logFile)} (all of it: ${logFile})`)));
+  const ended = once(child, 'exit').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
+  const failed = ended.then(({ code, signal }) =>
+    stopping
+      ? new Promise<never>(() => {})
+      : Promise.reject(
+          new Problem(
+            `${name} ended with ${signal ?? `status ${code ?? '?'}`}: ${endOf(logFile)} (all of it: ${logFile})`,
+          ),
+        ),
+  );
   failed.catch(() => {}); // told by whoever waits for it; nobody may
   return {
-    name, pid: child.pid ?? 0, failed,
+    name,
+    pid: child.pid ?? 0,
+    failed,
     async stop() {
       stopping = true;
       await stopChild(child, ended);

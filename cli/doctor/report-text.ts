@@ -8,7 +8,11 @@ export type ToldCheck = Pick<DiagnosisCheck, 'name' | 'status' | 'summary' | 'hi
 const MARKS: Readonly<Record<DiagnosisStatus, string>> = { pass: 'pass', warn: 'WARN', fail: 'FAIL' };
 
 /** Green, yellow, red. Source: ECMA-48, SGR. */
-const COLOURS: Readonly<Record<DiagnosisStatus, string>> = { pass: '\u001B[32m', warn: '\u001B[33m', fail: '\u001B[31m' };
+const COLOURS: Readonly<Record<DiagnosisStatus, string>> = {
+  pass: '\u001B[32m',
+  warn: '\u001B[33m',
+  fail: '\u001B[31m',
+};
 const PLAIN = '\u001B[0m';
 
 /** How it is told. */
@@ -20,7 +24,10 @@ export interface ReportTextOptions {
 }
 
 /** The whole report: its checks and what they come to. */
-export function reportText(report: Pick<Diagnosis, 'overall' | 'collected_at'> & { readonly checks: readonly ToldCheck[] }, options: ReportTextOptions): string {
+export function reportText(
+  report: Pick<Diagnosis, 'overall' | 'collected_at'> & { readonly checks: readonly ToldCheck[] },
+  options: ReportTextOptions,
+): string {
   const { checks, overall, collected_at: at } = report;
   const count = (status: DiagnosisStatus): number => checks.filter((check) => check.status === status).length;
   const sum = `${count('pass')} passed, ${count('warn')} warned, ${count('fail')} failed, collected ${plainText(at)}`;
@@ -32,16 +39,20 @@ export function checksText(checks: readonly ToldCheck[], options: ReportTextOpti
   const shown = options.onlyProblems === true ? checks.filter(({ status }) => status !== 'pass') : checks;
   const width = Math.max(0, ...shown.map(({ name }) => name.length));
   const indent = ' '.repeat(width + 8);
-  return shown.map((check) => {
-    const hint = check.hint === null ? '' : `${indent}-> ${plainText(check.hint)}\n`;
-    const details = check.status === 'pass' ? '' : detailLines(check, indent);
-    return `${mark(check.status, options)}  ${plainText(check.name).padEnd(width)}  ${plainText(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
-  }).join('');
+  return shown
+    .map((check) => {
+      const hint = check.hint === null ? '' : `${indent}-> ${plainText(check.hint)}\n`;
+      const details = check.status === 'pass' ? '' : detailLines(check, indent);
+      return `${mark(check.status, options)}  ${plainText(check.name).padEnd(width)}  ${plainText(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
+    })
+    .join('');
 }
 
 function detailLines({ details }: ToldCheck, indent: string): string {
   const told = Object.entries(details ?? {}).filter(([, value]) => value !== null);
-  return told.length === 0 ? '' : `${indent}${told.map(([name, value]) => `${plainText(name)}=${plainText(String(value))}`).join(' ')}\n`;
+  return told.length === 0
+    ? ''
+    : `${indent}${told.map(([name, value]) => `${plainText(name)}=${plainText(String(value))}`).join(' ')}\n`;
 }
 
 function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): string {
@@ -49,6 +60,9 @@ function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): strin
 }
 
 /** Whether a stream shows colours: a terminal, unless its user wants none. Source: no-color.org. */
-export function showsColours(stream: { readonly isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): boolean {
+export function showsColours(
+  stream: { readonly isTTY?: boolean },
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
   return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }

@@ -41,7 +41,9 @@ export async function connect({ node, target: text, isSsh }: ConnectOptions, fla
 async function pipeToStdout(socket: Socket): Promise<void> {
   socket.pipe(process.stdout, { end: false });
   await finished(socket, { writable: false });
-  await new Promise((resolve) => { process.stdout.write('', resolve); });
+  await new Promise((resolve) => {
+    process.stdout.write('', resolve);
+  });
   closeSync(process.stdout.fd); // Node itself never does, and whoever reads would wait for more
 }
 
@@ -49,7 +51,8 @@ async function pipeToStdout(socket: Socket): Promise<void> {
 export function plainConnect(words: readonly string[]): (() => Promise<void>) | null {
   const isSsh = words[0] === '--ssh';
   const [node, target, ...more] = isSsh ? words.slice(1) : words;
-  if (node === undefined || target === undefined || more.length > 0 || node.startsWith('-') || target.startsWith('-')) return null;
+  if (node === undefined || target === undefined || more.length > 0 || node.startsWith('-') || target.startsWith('-'))
+    return null;
   return async () => {
     process.stdout.on('error', () => process.exit(EXIT.ok)); // whoever read it has gone
     try {
@@ -63,7 +66,11 @@ export function plainConnect(words: readonly string[]): (() => Promise<void>) | 
 }
 
 /** The host name of a node, and the port of its SSH server if that is wanted. The service is asked only for what the name does not say. */
-async function placeOf(connection: Connection, node: string, wantsPort: boolean): Promise<{ readonly host: string; readonly sshPort: number | null }> {
+async function placeOf(
+  connection: Connection,
+  node: string,
+  wantsPort: boolean,
+): Promise<{ readonly host: string; readonly sshPort: number | null }> {
   if (isHostName(node) && !wantsPort) return { host: node, sshPort: null };
   const { nodePlace } = await import('./places.ts');
   const { createClient } = await import('../client.ts');

@@ -31,9 +31,14 @@ interface Answer {
 /** Opens a stream. It is paused, and either side may end first. Rejects with a Problem that says what to do. */
 export async function dial(proxy: Proxy, way: Way, signal?: AbortSignal): Promise<Socket> {
   const socket = await connected(proxy);
-  const abort = (): void => { socket.destroy(new Problem('given up')); };
+  const abort = (): void => {
+    socket.destroy(new Problem('given up'));
+  };
   signal?.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(() => socket.destroy(new Problem(`the proxy ${proxy.url} does not answer: try again shortly`)), ANSWER_MS_MAX);
+  const timer = setTimeout(
+    () => socket.destroy(new Problem(`the proxy ${proxy.url} does not answer: try again shortly`)),
+    ANSWER_MS_MAX,
+  );
   try {
     if (signal?.aborted === true) abort();
     socket.write(request(proxy, way));
@@ -66,13 +71,23 @@ export async function checkProxy(proxy: Proxy, nodeHost: string): Promise<void> 
 async function connected(proxy: Proxy): Promise<Socket> {
   const { host, port } = proxy;
   const options = { host, port, allowHalfOpen: true, noDelay: true };
-  const socket = proxy.isTls ? (await import('node:tls')).connect({ ...options, ALPNProtocols: ['http/1.1'], ...(isIP(host) === 0 && { servername: host }) }) : connectTcp(options);
+  const socket = proxy.isTls
+    ? (await import('node:tls')).connect({
+        ...options,
+        ALPNProtocols: ['http/1.1'],
+        ...(isIP(host) === 0 && { servername: host }),
+      })
+    : connectTcp(options);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => failed({ code: 'ETIMEDOUT', message: '' }), CONNECT_MS_MAX);
     const failed = ({ code, message }: { readonly code?: string; readonly message: string }): void => {
       clearTimeout(timer);
       socket.destroy();
-      reject(new Problem(`cannot reach the proxy ${proxy.url} (${code ?? message}): check that it listens there, or set EDGE_PROXY_URL`));
+      reject(
+        new Problem(
+          `cannot reach the proxy ${proxy.url} (${code ?? message}): check that it listens there, or set EDGE_PROXY_URL`,
+        ),
+      );
     };
     socket.once('error', failed).once(proxy.isTls ? 'secureConnect' : 'connect', () => {
       clearTimeout(timer);
@@ -94,15 +109,22 @@ async function answerOf(socket: Socket, { url }: Proxy): Promise<Answer> {
     const head = read.toString('latin1', 0, end === -1 ? read.length : end);
     const status = /^HTTP\/1\.\d (?<status>\d{3})/u.exec(head)?.groups?.['status'];
     if (end !== -1 && status !== undefined) return { status: Number(status), head, rest: read.subarray(end + 4) };
-    if (end !== -1 || read.length > HEAD_BYTES_MAX || read.length >= 5 && !head.startsWith('HTTP/')) throw new Problem(`what answers at ${url} is no HTTP proxy: check EDGE_PROXY_URL`);
+    if (end !== -1 || read.length > HEAD_BYTES_MAX || (read.length >= 5 && !head.startsWith('HTTP/')))
+      throw new Problem(`what answers at ${url} is no HTTP proxy: check EDGE_PROXY_URL`);
     const chunk = await nextChunk(socket);
-    if (chunk === null) throw new Problem(`the proxy ${url} closed the connection without an answer: check EDGE_PROXY_URL, and whether it takes TLS`);
+    if (chunk === null)
+      throw new Problem(
+        `the proxy ${url} closed the connection without an answer: check EDGE_PROXY_URL, and whether it takes TLS`,
+      );
     read = Buffer.concat([read, chunk]);
   }
 }
 
 async function refusalText(socket: Socket, { head, rest }: Answer): Promise<string> {
-  const length = Math.min(Number(/^content-length: *(?<length>\d+)/imu.exec(head)?.groups?.['length'] ?? REFUSAL_BYTES_MAX), REFUSAL_BYTES_MAX);
+  const length = Math.min(
+    Number(/^content-length: *(?<length>\d+)/imu.exec(head)?.groups?.['length'] ?? REFUSAL_BYTES_MAX),
+    REFUSAL_BYTES_MAX,
+  );
   let body = rest;
   while (body.length < length) {
     const chunk = await nextChunk(socket);
@@ -114,9 +136,20 @@ async function refusalText(socket: Socket, { head, rest }: Answer): Promise<stri
 
 function refusal({ status, head }: Answer, text: string, { url, key }: Proxy): Problem {
   switch (status) {
-    case 407: return new Problem(key === null ? `the proxy ${url} wants a key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY of the service, or give it to edge login --proxy-key-stdin` : `the proxy ${url} does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY of the service, or give it to edge login --proxy-key-stdin`, EXIT.auth);
-    case 429: return new Problem(text === '' ? 'too many wrong keys came from this address: try again later' : text, EXIT.auth);
-    default: return new Problem(text === '' ? `the proxy ${url} refused with ${status}` : text, /^proxy-status:.*destination_not_found/imu.test(head) ? EXIT.notFound : EXIT.failed);
+    case 407:
+      return new Problem(
+        key === null
+          ? `the proxy ${url} wants a key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY of the service, or give it to edge login --proxy-key-stdin`
+          : `the proxy ${url} does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY of the service, or give it to edge login --proxy-key-stdin`,
+        EXIT.auth,
+      );
+    case 429:
+      return new Problem(text === '' ? 'too many wrong keys came from this address: try again later' : text, EXIT.auth);
+    default:
+      return new Problem(
+        text === '' ? `the proxy ${url} refused with ${status}` : text,
+        /^proxy-status:.*destination_not_found/imu.test(head) ? EXIT.notFound : EXIT.failed,
+      );
   }
 }
 
@@ -132,7 +165,8 @@ function nextChunk(socket: Socket): Promise<Buffer | null> {
       if (chunk !== null) done(() => resolve(chunk));
     };
     const onEnd = (): void => done(() => resolve(null));
-    const onClose = (): void => done(() => (socket.errored instanceof Problem ? reject(socket.errored) : resolve(null)));
+    const onClose = (): void =>
+      done(() => (socket.errored instanceof Problem ? reject(socket.errored) : resolve(null)));
     socket.on('readable', onReadable).on('end', onEnd).on('close', onClose);
     onReadable();
     if (socket.destroyed) onClose();

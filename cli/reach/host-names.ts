@@ -11,13 +11,17 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-
 /** The name, as the service said it. Throws a Problem for one that is none: it could hold lines or commands. */
 export function checkedHostName(name: unknown): string {
   if (typeof name === 'string' && HOST_NAME.test(name)) return name;
-  throw new Problem(`the service says ${JSON.stringify(name)?.slice(0, SHOWN_CHARACTERS_MAX) ?? 'nothing'}, which is no host name: nothing was written or started`);
+  throw new Problem(
+    `the service says ${JSON.stringify(name)?.slice(0, SHOWN_CHARACTERS_MAX) ?? 'nothing'}, which is no host name: nothing was written or started`,
+  );
 }
 
 /** The port, as the service said it. Throws a Problem for one that is none. */
 export function checkedPort(port: unknown): number {
   if (Number.isInteger(port) && Number(port) >= 1 && Number(port) <= 65_535) return Number(port);
-  throw new Problem(`the service says ${JSON.stringify(port)?.slice(0, SHOWN_CHARACTERS_MAX) ?? 'nothing'}, which is no port: nothing was started`);
+  throw new Problem(
+    `the service says ${JSON.stringify(port)?.slice(0, SHOWN_CHARACTERS_MAX) ?? 'nothing'}, which is no port: nothing was started`,
+  );
 }
 
 /** Longest piece of a wrong name that is repeated, in characters. */

@@ -69,7 +69,12 @@ async function listening(server: Server, { host, port }: Target): Promise<number
     await once(server.listen(port, host), 'listening');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const reason = code === 'EADDRINUSE' ? 'another program listens there already: take another port, or 0 for a free one' : code === 'EACCES' ? 'this user may not listen there: take a port from 1024 on' : code ?? 'unknown error';
+    const reason =
+      code === 'EADDRINUSE'
+        ? 'another program listens there already: take another port, or 0 for a free one'
+        : code === 'EACCES'
+          ? 'this user may not listen there: take a port from 1024 on'
+          : (code ?? 'unknown error');
     throw new Problem(`cannot listen on ${targetText({ host, port })}: ${reason}`);
   }
   return (server.address() as AddressInfo).port;
@@ -85,7 +90,8 @@ async function serve(client: Socket, target: Target, { proxy, nodeHost, failed }
   } catch (error) {
     // A client that leaves early is no failure.
     const isCut = remote?.errored != null;
-    if (!gone.signal.aborted || isCut) failed(`${targetText(target)}: ${error instanceof Problem ? error.message : 'the connection was cut'}`);
+    if (!gone.signal.aborted || isCut)
+      failed(`${targetText(target)}: ${error instanceof Problem ? error.message : 'the connection was cut'}`);
     client.resetAndDestroy();
     remote?.destroy();
   }

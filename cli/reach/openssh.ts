@@ -24,8 +24,11 @@ export function proxyCommand(words: readonly string[]): string {
 /** Options with which ssh and scp reach a node. The first that is given wins, so a person's own go before. */
 export function nodeOptions({ sshPort, ownHost }: NodePlace, env: Environment): readonly string[] {
   return [
-    `ProxyCommand=${proxyCommand(['%h', '%p'])}`, `Port=${sshPort}`, `HostKeyAlias=${ownHost}`,
-    `UserKnownHostsFile=${configWord(knownHostsFile(env))}`, 'StrictHostKeyChecking=accept-new',
+    `ProxyCommand=${proxyCommand(['%h', '%p'])}`,
+    `Port=${sshPort}`,
+    `HostKeyAlias=${ownHost}`,
+    `UserKnownHostsFile=${configWord(knownHostsFile(env))}`,
+    'StrictHostKeyChecking=accept-new',
   ].flatMap((option) => ['-o', option]);
 }
 
@@ -34,7 +37,10 @@ export function become(program: string, words: readonly string[], flags: Connect
   const file = pathOf(program);
   if (file === null) throw new Problem(`there is no ${program} on this machine's PATH: install the OpenSSH client`);
   // What was given by flags goes to the `edge connect` that it starts, by the environment: words of a command are in the list of processes.
-  const given = { ...(flags.url !== undefined && { EDGE_URL: flags.url }), ...(flags.key !== undefined && { EDGE_API_KEY: flags.key }) };
+  const given = {
+    ...(flags.url !== undefined && { EDGE_URL: flags.url }),
+    ...(flags.key !== undefined && { EDGE_API_KEY: flags.key }),
+  };
   process.execve?.(file, [program, ...words], { ...process.env, ...given });
   throw new Problem(`${program} cannot be started from here on ${process.platform}: see edge ssh-config --help`);
 }
@@ -55,7 +61,8 @@ export function shellWord(text: string): string {
 }
 
 function checked(path: string): string {
-  if (/[\n\r\0]/u.test(path)) throw new Problem(`${JSON.stringify(path)} cannot be written into a configuration of ssh`, EXIT.usage);
+  if (/[\n\r\0]/u.test(path))
+    throw new Problem(`${JSON.stringify(path)} cannot be written into a configuration of ssh`, EXIT.usage);
   return path;
 }
 

@@ -16,13 +16,19 @@ export interface NodePlace {
 /** Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none or several, or what the service says is no host name and no port. */
 export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
   const node = await api.get_node.query({ id: await nodeIdOf(api, name) });
-  return { host: checkedHostName(hostOf(node, name.trim().toLowerCase().replace(/\.$/u, ''))), sshPort: checkedPort(node.ssh_port), ownHost: checkedHostName(node.vpn_hostname), status: node.status };
+  return {
+    host: checkedHostName(hostOf(node, name.trim().toLowerCase().replace(/\.$/u, ''))),
+    sshPort: checkedPort(node.ssh_port),
+    ownHost: checkedHostName(node.vpn_hostname),
+    status: node.status,
+  };
 }
 
 /** The same, and rejects when it is known not to be connected: ssh would tell that in words of its own after ours. */
 export async function connectedPlace(api: Api, name: string): Promise<NodePlace> {
   const place = await nodePlace(api, name);
-  if (place.status === 'unreachable') throw new Problem(`${place.host} is not connected now: try again when that machine is back`);
+  if (place.status === 'unreachable')
+    throw new Problem(`${place.host} is not connected now: try again when that machine is back`);
   return place;
 }
 

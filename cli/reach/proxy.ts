@@ -30,37 +30,67 @@ export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
   const named = nonEmpty(env['EDGE_PROXY_URL']);
   const proxy = parsedProxy(named ?? stored.proxyUrl ?? guessedUrl(url));
   const given = nonEmpty(env['EDGE_PROXY_KEY']);
-  const isOfLogin = given === undefined && (stored.proxyKey !== undefined || key !== null && key === stored.key && nonEmpty(env['EDGE_API_KEY']) === undefined);
-  if (isOfLogin && !isProxyOf(proxy, url, stored.proxyUrl)) throw new Problem(`the key that edge login remembers is not sent to ${proxy.url}, which is not the proxy of ${url}: set EDGE_PROXY_KEY, or run edge login --proxy-url ${proxy.url}`, EXIT.auth);
+  const isOfLogin =
+    given === undefined &&
+    (stored.proxyKey !== undefined ||
+      (key !== null && key === stored.key && nonEmpty(env['EDGE_API_KEY']) === undefined));
+  if (isOfLogin && !isProxyOf(proxy, url, stored.proxyUrl))
+    throw new Problem(
+      `the key that edge login remembers is not sent to ${proxy.url}, which is not the proxy of ${url}: set EDGE_PROXY_KEY, or run edge login --proxy-url ${proxy.url}`,
+      EXIT.auth,
+    );
   return { ...proxy, key: given ?? stored.proxyKey ?? key };
 }
 
 /** Whether a proxy belongs to a service: it was remembered with it, or is on its host. */
 function isProxyOf(proxy: Pick<Proxy, 'url' | 'host'>, service: string, rememberedUrl: string | undefined): boolean {
-  return proxy.host === new URL(service).hostname.replace(/^\[|\]$/gu, '') || (rememberedUrl !== undefined && proxy.url === parsedProxy(rememberedUrl).url);
+  return (
+    proxy.host === new URL(service).hostname.replace(/^\[|\]$/gu, '') ||
+    (rememberedUrl !== undefined && proxy.url === parsedProxy(rememberedUrl).url)
+  );
 }
 
 /** Reads the URL of a proxy. Throws a Problem for what is none. */
 export function parsedProxy(text: string): Omit<Proxy, 'key'> {
   const url = /^https?:\/\//u.test(text) && URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !['', '/'].includes(url.pathname + url.search + url.hash)) throw new Problem(`"${withoutUser(text)}" is no URL of a proxy: EDGE_PROXY_URL should be like http://HOST:${HTTP_PROXY_PORT}`, EXIT.usage);
-  if (url.username !== '' || url.password !== '') throw new Problem('the URL of the proxy must not hold the key: give it as EDGE_PROXY_KEY', EXIT.usage);
+  if (url === null || !['', '/'].includes(url.pathname + url.search + url.hash))
+    throw new Problem(
+      `"${withoutUser(text)}" is no URL of a proxy: EDGE_PROXY_URL should be like http://HOST:${HTTP_PROXY_PORT}`,
+      EXIT.usage,
+    );
+  if (url.username !== '' || url.password !== '')
+    throw new Problem('the URL of the proxy must not hold the key: give it as EDGE_PROXY_KEY', EXIT.usage);
   const isTls = url.protocol === 'https:';
-  return { url: url.origin, host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || (isTls ? 443 : 80)), isTls };
+  return {
+    url: url.origin,
+    host: url.hostname.replace(/^\[|\]$/gu, ''),
+    port: Number(url.port || (isTls ? 443 : 80)),
+    isTls,
+  };
 }
 
 /** The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the usual port. */
 export function socks5Authority(proxy: Pick<Proxy, 'url'>, env: Environment): string {
   const given = nonEmpty(env['EDGE_SOCKS5_URL']);
   if (given === undefined) return `${new URL(proxy.url).hostname}:${SOCKS5_PROXY_PORT}`;
-  const found = /^socks5h?:\/\/(?<authority>(?:\[[\da-f:.]+\]|[\w.-]+):\d{1,5})\/?$/iu.exec(given)?.groups?.['authority'];
-  if (found === undefined) throw new Problem(`"${withoutUser(given)}" is no URL of a SOCKS5 proxy: EDGE_SOCKS5_URL should be like socks5://HOST:${SOCKS5_PROXY_PORT}`, EXIT.usage);
+  const found = /^socks5h?:\/\/(?<authority>(?:\[[\da-f:.]+\]|[\w.-]+):\d{1,5})\/?$/iu.exec(given)?.groups?.[
+    'authority'
+  ];
+  if (found === undefined)
+    throw new Problem(
+      `"${withoutUser(given)}" is no URL of a SOCKS5 proxy: EDGE_SOCKS5_URL should be like socks5://HOST:${SOCKS5_PROXY_PORT}`,
+      EXIT.usage,
+    );
   return found;
 }
 
 function guessedUrl(serviceUrl: string): string {
   const { protocol, hostname } = new URL(serviceUrl);
-  if (protocol === 'https:') throw new Problem(`${serviceUrl} is reached by TLS, which its proxy has not by itself: set EDGE_PROXY_URL (or edge login --proxy-url) to https://HOST:PORT where TLS stands before it, or to http://${hostname}:${HTTP_PROXY_PORT} if the key may go there in the clear`, EXIT.usage);
+  if (protocol === 'https:')
+    throw new Problem(
+      `${serviceUrl} is reached by TLS, which its proxy has not by itself: set EDGE_PROXY_URL (or edge login --proxy-url) to https://HOST:PORT where TLS stands before it, or to http://${hostname}:${HTTP_PROXY_PORT} if the key may go there in the clear`,
+      EXIT.usage,
+    );
   return `http://${hostname}:${HTTP_PROXY_PORT}`;
 }
 

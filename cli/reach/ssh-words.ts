@@ -24,23 +24,41 @@ export interface CpOperand {
 export function sshWordsOf(words: readonly string[]): SshWords {
   const before = optionsOf(words, SSH_VALUES, 'ssh');
   const [destination, ...rest] = before.rest;
-  if (destination === undefined) throw new Problem('a node is missing: edge ssh [OPTIONS] [USER@]NODE [-- COMMAND]', EXIT.usage);
+  if (destination === undefined)
+    throw new Problem('a node is missing: edge ssh [OPTIONS] [USER@]NODE [-- COMMAND]', EXIT.usage);
   const after = before.isClosed ? { options: [], rest } : optionsOf(rest, SSH_VALUES, 'ssh');
   return { ...userAndNode(destination), options: [...before.options, ...after.options], command: after.rest };
 }
 
 /** `[OPTIONS] SOURCE… TARGET`. Throws a Problem when that is not one node on one side. */
-export function cpWordsOf(words: readonly string[]): { readonly options: readonly string[]; readonly node: string; readonly operands: readonly CpOperand[] } {
+export function cpWordsOf(words: readonly string[]): {
+  readonly options: readonly string[];
+  readonly node: string;
+  readonly operands: readonly CpOperand[];
+} {
   const { options, rest } = optionsOf(words, SCP_VALUES, 'scp');
   const operands = rest.map(operandOf);
   const [sources, target] = [operands.slice(0, -1), operands.at(-1)];
-  if (target === undefined || sources.length === 0) throw new Problem('say what to copy and to where: edge cp [-r] SOURCE… TARGET, one of them as NODE:PATH', EXIT.usage);
+  if (target === undefined || sources.length === 0)
+    throw new Problem(
+      'say what to copy and to where: edge cp [-r] SOURCE… TARGET, one of them as NODE:PATH',
+      EXIT.usage,
+    );
   const nodes = new Set(operands.flatMap(({ node }) => node ?? []));
   const [node] = nodes;
   if (node === undefined) throw new Problem('nothing of this is on a node: write NODE:PATH for what is', EXIT.usage);
-  if (target.node !== null && sources.some((source) => source.node !== null)) throw new Problem('both sides are on a node: copy to this machine first, or use edge ssh NODE -- cp within one', EXIT.usage);
-  if (target.node === null && sources.some((source) => source.node === null)) throw new Problem('some of the sources and the target are on this machine: copy those with cp', EXIT.usage);
-  if (nodes.size > 1) throw new Problem(`this is from ${nodes.size} nodes (${[...nodes].join(', ')}): copy from one at a time`, EXIT.usage);
+  if (target.node !== null && sources.some((source) => source.node !== null))
+    throw new Problem(
+      'both sides are on a node: copy to this machine first, or use edge ssh NODE -- cp within one',
+      EXIT.usage,
+    );
+  if (target.node === null && sources.some((source) => source.node === null))
+    throw new Problem('some of the sources and the target are on this machine: copy those with cp', EXIT.usage);
+  if (nodes.size > 1)
+    throw new Problem(
+      `this is from ${nodes.size} nodes (${[...nodes].join(', ')}): copy from one at a time`,
+      EXIT.usage,
+    );
   return { options, node, operands };
 }
 
@@ -58,7 +76,11 @@ function optionsOf(words: readonly string[], withValue: string, program: string)
     const word = words[at] ?? '';
     if (word === '--') return { options: words.slice(0, at), rest: words.slice(at + 1), isClosed: true };
     if (word === '-' || !word.startsWith('-')) break;
-    if (word.startsWith('--')) throw new Problem(`${word} is no option of ${program}; those of edge itself go before the command, as in edge --url URL ssh`, EXIT.usage);
+    if (word.startsWith('--'))
+      throw new Problem(
+        `${word} is no option of ${program}; those of edge itself go before the command, as in edge --url URL ssh`,
+        EXIT.usage,
+      );
     at += valueIsNext.test(word) ? 2 : 1;
   }
   return { options: words.slice(0, at), rest: words.slice(at), isClosed: false };
@@ -75,6 +97,6 @@ function userAndNode(destination: string): { readonly user: string | null; reado
 function operandOf(text: string): CpOperand {
   const colon = text.indexOf(':');
   const slash = text.indexOf('/');
-  if (colon <= 0 || slash !== -1 && slash < colon) return { node: null, user: null, path: text };
+  if (colon <= 0 || (slash !== -1 && slash < colon)) return { node: null, user: null, path: text };
   return { ...userAndNode(text.slice(0, colon)), path: text.slice(colon + 1) };
 }

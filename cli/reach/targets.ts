@@ -31,7 +31,8 @@ const LOCAL_HOST = '127.0.0.1';
 export function targetOf(text: string): Target {
   const { host = 'localhost', port = '' } = TARGET.exec(text)?.groups ?? {};
   const target = readTarget(host, port, 1);
-  if (target === null) throw new Problem(`"${text}" is neither a port nor HOST:PORT: it should be like 22 or 10.0.0.5:22`, EXIT.usage);
+  if (target === null)
+    throw new Problem(`"${text}" is neither a port nor HOST:PORT: it should be like 22 or 10.0.0.5:22`, EXIT.usage);
   return target;
 }
 
@@ -39,7 +40,11 @@ export function targetOf(text: string): Target {
 export function forwardOf(text: string): Forward {
   const { bind = LOCAL_HOST, local = '', host = '', port = '' } = FORWARD.exec(text)?.groups ?? {};
   const [listen, target] = [readTarget(bind, local, 0), readTarget(host, port, 1)];
-  if (listen === null || target === null) throw new Problem(`"${text}" is no forward: it should be LOCAL_PORT:HOST:PORT, such as 8080:localhost:80, or LOCAL_HOST:LOCAL_PORT:HOST:PORT`, EXIT.usage);
+  if (listen === null || target === null)
+    throw new Problem(
+      `"${text}" is no forward: it should be LOCAL_PORT:HOST:PORT, such as 8080:localhost:80, or LOCAL_HOST:LOCAL_PORT:HOST:PORT`,
+      EXIT.usage,
+    );
   return { listen, target };
 }
 
@@ -55,7 +60,7 @@ export function targetText({ host, port }: Target): string {
 
 function readTarget(host: string, port: string, portMin: number): Target | null {
   const [bare, number] = [host.replace(/^\[|\]$/gu, ''), Number(port)];
-  if (port === '' || number < portMin || number > 65_535 || host.startsWith('[') && !isIPv6(bare)) return null;
+  if (port === '' || number < portMin || number > 65_535 || (host.startsWith('[') && !isIPv6(bare))) return null;
   return { host: bare, port: number };
 }
 

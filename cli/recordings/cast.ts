@@ -21,9 +21,16 @@ export interface Cast {
 /** Reads a recording. Input, markers and lines that are no events, such as one that was cut, are left out. Throws a `Problem` when it is no asciicast of version 2. */
 export function readCast(text: string): Cast {
   const end = text.indexOf('\n');
-  const header = parsed(end < 0 ? text : text.slice(0, end)) as { readonly version?: unknown; readonly width?: unknown; readonly height?: unknown } | null;
+  const header = parsed(end < 0 ? text : text.slice(0, end)) as {
+    readonly version?: unknown;
+    readonly width?: unknown;
+    readonly height?: unknown;
+  } | null;
   if (header?.version !== 2) throw new Problem('the recording is no asciicast of version 2');
-  return { size: { columns: side(header.width, 80), rows: side(header.height, 24) }, events: () => eventsOf(text, end < 0 ? text.length : end + 1) };
+  return {
+    size: { columns: side(header.width, 80), rows: side(header.height, 24) },
+    events: () => eventsOf(text, end < 0 ? text.length : end + 1),
+  };
 }
 
 function* eventsOf(text: string, from: number): Generator<CastEvent, void> {
@@ -38,7 +45,7 @@ function* eventsOf(text: string, from: number): Generator<CastEvent, void> {
     if (typeof seconds !== 'number' || typeof data !== 'string') continue;
     atMs = Math.max(atMs, seconds * 1_000);
     if (code === 'o') yield { atMs, type: 'output', text: data };
-    const [, columns, rows] = code === 'r' ? /^(\d{1,5})x(\d{1,5})$/u.exec(data) ?? [] : [];
+    const [, columns, rows] = code === 'r' ? (/^(\d{1,5})x(\d{1,5})$/u.exec(data) ?? []) : [];
     if (columns !== undefined) yield { atMs, type: 'resize', size: { columns: Number(columns), rows: Number(rows) } };
   }
 }

@@ -49,13 +49,16 @@ export function createModeTracker(): ModeTracker {
       const escape = all.lastIndexOf('\u001B');
       rest = escape >= end && all.length - escape <= SEQUENCE_CHARS_MAX ? all.slice(escape) : '';
     },
-    restoring: () => [
-      PLAIN,
-      hasMargins ? '\u001B7\u001B[r\u001B8' : '',
-      isKeypadSwitched ? '\u001B>' : '',
-      tellsKeys ? '\u001B[>4m' : '',
-      '\u001B[<u'.repeat(pushed),
-      ...[...switched].map(([mode, isOn]) => isOn === ON_AT_FIRST.has(mode) ? '' : `\u001B[?${mode}${isOn ? 'l' : 'h'}`),
-    ].join(''),
+    restoring: () =>
+      [
+        PLAIN,
+        hasMargins ? '\u001B7\u001B[r\u001B8' : '',
+        isKeypadSwitched ? '\u001B>' : '',
+        tellsKeys ? '\u001B[>4m' : '',
+        '\u001B[<u'.repeat(pushed),
+        ...[...switched].map(([mode, isOn]) =>
+          isOn === ON_AT_FIRST.has(mode) ? '' : `\u001B[?${mode}${isOn ? 'l' : 'h'}`,
+        ),
+      ].join(''),
   };
 }

@@ -48,7 +48,9 @@ export function openTerminal(resizes: boolean, stop: (isInterrupt: boolean) => v
       if (resizes) await write(`\u001B[8;${rows};${columns}t`);
     },
     nowMs: () => performance.now(),
-    wait: async (ms, signal) => { await delay(ms, undefined, { signal }).catch(() => {}); }, // cut short by a key, which is no failure
+    wait: async (ms, signal) => {
+      await delay(ms, undefined, { signal }).catch(() => {});
+    }, // cut short by a key, which is no failure
     async leave() {
       await write(modes.restoring());
       if (isRead) {
@@ -64,4 +66,9 @@ export function openTerminal(resizes: boolean, stop: (isInterrupt: boolean) => v
 }
 
 /** What is no terminal gets all that was shown, at once. */
-export const PLAIN_STAGE: Stage = { write, resize: () => Promise.resolve(), nowMs: () => 0, wait: () => Promise.resolve() };
+export const PLAIN_STAGE: Stage = {
+  write,
+  resize: () => Promise.resolve(),
+  nowMs: () => 0,
+  wait: () => Promise.resolve(),
+};

@@ -45,7 +45,10 @@ interface Answer {
 
 /** Listens. Throws a Problem when it cannot. */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
-  const server = createServer({ requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: 1_000 }, (request, response) => void take(request, response, options));
+  const server = createServer(
+    { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: 1_000 },
+    (request, response) => void take(request, response, options),
+  );
   server.maxConnections = CONNECTIONS_MAX;
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
@@ -64,15 +67,22 @@ async function listen(server: Server, { host, port }: ReceiverOptions): Promise<
     await once(server.listen(port, host), 'listening');
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') throw new Problem(`port ${port} of ${host} cannot be used, as another program listens there: give another --port, or none for a free one`);
-    if (code === 'EACCES') throw new Problem(`port ${port} needs more rights than this user has: give a --port above 1023, or none for a free one`);
+    if (code === 'EADDRINUSE')
+      throw new Problem(
+        `port ${port} of ${host} cannot be used, as another program listens there: give another --port, or none for a free one`,
+      );
+    if (code === 'EACCES')
+      throw new Problem(
+        `port ${port} needs more rights than this user has: give a --port above 1023, or none for a free one`,
+      );
     throw new Problem(`cannot listen on ${host} (${code}): --host should be an address of this machine`, EXIT.usage);
   }
 }
 
 async function take(request: IncomingMessage, response: ServerResponse, options: ReceiverOptions): Promise<void> {
   const { status, reason } = await answerTo(request, options);
-  if (reason !== null) options.refused(`refused a request from ${request.socket.remoteAddress ?? 'someone who left'}: ${reason}`);
+  if (reason !== null)
+    options.refused(`refused a request from ${request.socket.remoteAddress ?? 'someone who left'}: ${reason}`);
   response.statusCode = status;
   if (reason === null) {
     response.end();
@@ -84,7 +94,8 @@ async function take(request: IncomingMessage, response: ServerResponse, options:
 }
 
 async function answerTo(request: IncomingMessage, { verify, received, status }: ReceiverOptions): Promise<Answer> {
-  if (request.method !== 'POST') return { status: 405, reason: `it is a ${request.method ?? 'request'}; events come by POST` };
+  if (request.method !== 'POST')
+    return { status: 405, reason: `it is a ${request.method ?? 'request'}; events come by POST` };
   const body = await bodyOf(request);
   if (body === 'too-long') return { status: 413, reason: `its body is longer than ${BODY_BYTES_MAX} bytes` };
   if (body === 'cut') return { status: 400, reason: 'it broke off' };
@@ -120,8 +131,12 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | 'too-long' | '
 function eventIn(body: Buffer): Envelope | null {
   try {
     const event = JSON.parse(body.toString('utf8')) as Partial<Envelope> | null;
-    const isEvent = typeof event?.type === 'string' && typeof event.time === 'string' && typeof event.data === 'object' && event.data !== null;
-    return isEvent ? event as Envelope : null;
+    const isEvent =
+      typeof event?.type === 'string' &&
+      typeof event.time === 'string' &&
+      typeof event.data === 'object' &&
+      event.data !== null;
+    return isEvent ? (event as Envelope) : null;
   } catch {
     return null;
   }

@@ -16,14 +16,19 @@ export interface SecretFlags {
 /** Adds `--secret` and `--secret-file` to a command. */
 export function addSecretOptions(command: Program): Program {
   return command
-    .addOption(new Option('--secret <secret>', 'what deliveries are signed with; others on this machine may see it in the list of processes').conflicts('secretFile'))
+    .addOption(
+      new Option(
+        '--secret <secret>',
+        'what deliveries are signed with; others on this machine may see it in the list of processes',
+      ).conflicts('secretFile'),
+    )
     .option('--secret-file <file>', 'the file that holds it, without the newline at its end');
 }
 
 /** The secret that was given; null: none. Refuses an empty one, and a file that cannot be read. */
 export function givenSecret({ secret, secretFile }: SecretFlags): string | null {
   if (secret === '') throw new Problem('--secret is empty', EXIT.usage);
-  return secretFile === undefined ? secret ?? null : secretIn(secretFile);
+  return secretFile === undefined ? (secret ?? null) : secretIn(secretFile);
 }
 
 /** A new one, in the form that every library of Standard Webhooks takes. */
@@ -36,7 +41,10 @@ function secretIn(file: string): string {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Problem(`--secret-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`, EXIT.usage);
+    throw new Problem(
+      `--secret-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      EXIT.usage,
+    );
   }
   const secret = text.replace(/\r?\n$/u, '');
   if (secret === '') throw new Problem(`--secret-file ${file} is empty`, EXIT.usage);

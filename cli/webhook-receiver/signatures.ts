@@ -18,24 +18,36 @@ export type Verify = (headers: HeaderValues, body: Uint8Array, nowMs: number) =>
 export function createVerify(secret: string): Verify {
   const edgeKey = Buffer.from(secret);
   const standardKey = standardKeyOf(secret);
-  return (headers, body, nowMs) => [edgeProblem(edgeKey, headers, body), standardProblem(standardKey, headers, body, nowMs)].filter((problem) => problem !== null);
+  return (headers, body, nowMs) =>
+    [edgeProblem(edgeKey, headers, body), standardProblem(standardKey, headers, body, nowMs)].filter(
+      (problem) => problem !== null,
+    );
 }
 
 function edgeProblem(key: Uint8Array, headers: HeaderValues, body: Uint8Array): string | null {
   const problem = countProblem(headers, 'X-Edge-Signature');
   if (problem !== null) return problem;
   const expected = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
-  return isSame(valueOf(headers, 'X-Edge-Signature'), expected) ? null : 'X-Edge-Signature does not fit: the secret is another one, or the body was changed';
+  return isSame(valueOf(headers, 'X-Edge-Signature'), expected)
+    ? null
+    : 'X-Edge-Signature does not fit: the secret is another one, or the body was changed';
 }
 
 function standardProblem(key: Uint8Array, headers: HeaderValues, body: Uint8Array, nowMs: number): string | null {
-  const counts = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => countProblem(headers, name)).filter((problem) => problem !== null);
+  const counts = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
+    .map((name) => countProblem(headers, name))
+    .filter((problem) => problem !== null);
   if (counts.length > 0) return counts.join('; ');
 
-  const [id, timestamp, signatures] = [valueOf(headers, 'webhook-id'), valueOf(headers, 'webhook-timestamp'), valueOf(headers, 'webhook-signature')];
+  const [id, timestamp, signatures] = [
+    valueOf(headers, 'webhook-id'),
+    valueOf(headers, 'webhook-timestamp'),
+    valueOf(headers, 'webhook-signature'),
+  ];
   const expected = `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
   // Several stand there while a secret is replaced by another.
-  if (!signatures.split(' ').some((signature) => isSame(signature, expected))) return 'webhook-signature does not fit: the secret is another one, or id, time or body were changed';
+  if (!signatures.split(' ').some((signature) => isSame(signature, expected)))
+    return 'webhook-signature does not fit: the secret is another one, or id, time or body were changed';
   return ageProblem(timestamp, nowMs);
 }
 

@@ -21,7 +21,11 @@ export interface Subscription {
 
 /** Creates the webhook. */
 export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wanted): Promise<Subscription> {
-  const { id } = await api.create_webhook.mutate({ url, secret, subscribed_events: [...types] }).catch((error: unknown) => { throw addressProblem(error, serviceUrl); });
+  const { id } = await api.create_webhook
+    .mutate({ url, secret, subscribed_events: [...types] })
+    .catch((error: unknown) => {
+      throw addressProblem(error, serviceUrl);
+    });
   return {
     id,
     async end() {
@@ -29,7 +33,9 @@ export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wa
         await api.delete_webhook.mutate({ id });
       } catch (error) {
         if (isNotFound(error)) return; // somebody removed it meanwhile
-        throw new Problem(`webhook ${id} could not be deleted: ${problemOf(error, serviceUrl).message}; then: edge webhook rm ${id}`);
+        throw new Problem(
+          `webhook ${id} could not be deleted: ${problemOf(error, serviceUrl).message}; then: edge webhook rm ${id}`,
+        );
       }
     },
   };
@@ -37,10 +43,15 @@ export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wa
 
 /** Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay what they are. */
 export function addressProblem(error: unknown, serviceUrl: string): unknown {
-  const { url: sentences } = (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data?.details ?? {};
+  const { url: sentences } =
+    (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data
+      ?.details ?? {};
   if (!sentences?.some((sentence) => /private/u.test(sentence))) return error;
   const { message, status } = problemOf(error, serviceUrl);
-  return new Problem(`${message.replace(/\.$/u, '')}; edge-admin sends to private networks only with WEBHOOK_ALLOW_PRIVATE_IPS=true`, status);
+  return new Problem(
+    `${message.replace(/\.$/u, '')}; edge-admin sends to private networks only with WEBHOOK_ALLOW_PRIVATE_IPS=true`,
+    status,
+  );
 }
 
 function isNotFound(error: unknown): boolean {

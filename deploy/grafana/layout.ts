@@ -57,7 +57,12 @@ const GRAPH = { width: 8, height: 8 };
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 
 /** Clusters to look at. */
-export const CLUSTERS: Variable = { name: 'cluster', label: 'Cluster', values: 'label_values(edge_agent_info, cluster)', isMany: true };
+export const CLUSTERS: Variable = {
+  name: 'cluster',
+  label: 'Cluster',
+  values: 'label_values(edge_agent_info, cluster)',
+  isMany: true,
+};
 
 /** Lines over time. */
 export function time(title: string, unit: Unit, ...queries: readonly Query[]): Panel {
@@ -70,7 +75,12 @@ export function area(title: string, unit: Unit, ...queries: readonly Query[]): P
 }
 
 /** One number. */
-export function stat(title: string, unit: Unit, expression: string, more: Pick<Panel, 'badFrom' | 'isName' | 'description'> & { readonly legend?: string } = {}): Panel {
+export function stat(
+  title: string,
+  unit: Unit,
+  expression: string,
+  more: Pick<Panel, 'badFrom' | 'isName' | 'description'> & { readonly legend?: string } = {},
+): Panel {
   const { legend = '', ...rest } = more;
   return { kind: 'stat', title, unit, queries: [[expression, legend]], ...rest };
 }
@@ -80,13 +90,20 @@ export function grafanaDashboard({ uid, title, description, variables, rows }: D
   const panels: object[] = [];
   let y = 0;
   for (const row of rows) {
-    panels.push({ id: panels.length + 1, type: 'row', title: row.title, collapsed: false, gridPos: { x: 0, y, w: COLUMNS, h: 1 }, panels: [] });
+    panels.push({
+      id: panels.length + 1,
+      type: 'row',
+      title: row.title,
+      collapsed: false,
+      gridPos: { x: 0, y, w: COLUMNS, h: 1 },
+      panels: [],
+    });
     y += 1;
     let x = 0;
     let height = 0;
     for (const panel of row.panels) {
       const size = panel.kind === 'stat' ? STAT : GRAPH;
-      if (x + size.width > COLUMNS || height !== 0 && height !== size.height) {
+      if (x + size.width > COLUMNS || (height !== 0 && height !== size.height)) {
         x = 0;
         y += height;
       }
@@ -97,19 +114,42 @@ export function grafanaDashboard({ uid, title, description, variables, rows }: D
     y += height;
   }
   return {
-    uid, title, description, tags: ['edge'], schemaVersion: SCHEMA_VERSION, version: 1, editable: true, graphTooltip: 1, timezone: '', refresh: '30s',
+    uid,
+    title,
+    description,
+    tags: ['edge'],
+    schemaVersion: SCHEMA_VERSION,
+    version: 1,
+    editable: true,
+    graphTooltip: 1,
+    timezone: '',
+    refresh: '30s',
     time: { from: 'now-1h', to: 'now' },
     links: [{ type: 'dashboards', tags: ['edge'], title: 'Edge', asDropdown: true, includeVars: true, keepTime: true }],
     annotations: { list: [] },
-    templating: { list: [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' }, ...variables.map(grafanaVariable)] },
+    templating: {
+      list: [
+        { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+        ...variables.map(grafanaVariable),
+      ],
+    },
     panels,
   };
 }
 
 function grafanaVariable({ name, label, values, isMany }: Variable): object {
   return {
-    name, label, type: 'query', datasource: DATASOURCE, query: { query: values, refId: name }, definition: values, refresh: 2, sort: 1,
-    multi: isMany, includeAll: isMany, ...(isMany && { allValue: '.*', current: { selected: true, text: ['All'], value: ['$__all'] } }),
+    name,
+    label,
+    type: 'query',
+    datasource: DATASOURCE,
+    query: { query: values, refId: name },
+    definition: values,
+    refresh: 2,
+    sort: 1,
+    multi: isMany,
+    includeAll: isMany,
+    ...(isMany && { allValue: '.*', current: { selected: true, text: ['All'], value: ['$__all'] } }),
   };
 }
 
@@ -117,27 +157,73 @@ function grafanaPanel(panel: Panel): object {
   const { title, description = '', queries, kind } = panel;
   const isNow = kind === 'stat' || kind === 'table';
   return {
-    type: kind === 'stat' || kind === 'table' ? kind : 'timeseries', title, description, datasource: DATASOURCE,
+    type: kind === 'stat' || kind === 'table' ? kind : 'timeseries',
+    title,
+    description,
+    datasource: DATASOURCE,
     targets: queries.map(([expr, legendFormat], index) => ({
-      refId: String.fromCodePoint('A'.codePointAt(0)! + index), datasource: DATASOURCE, editorMode: 'code', expr, legendFormat, range: !isNow, instant: isNow, ...(kind === 'table' && { format: 'table' }),
+      refId: String.fromCodePoint('A'.codePointAt(0)! + index),
+      datasource: DATASOURCE,
+      editorMode: 'code',
+      expr,
+      legendFormat,
+      range: !isNow,
+      instant: isNow,
+      ...(kind === 'table' && { format: 'table' }),
     })),
     fieldConfig: { defaults: defaultsOf(panel), overrides: [] },
     options: optionsOf(panel),
-    ...(kind === 'table' && { transformations: [{ id: 'organize', options: { excludeByName: { Time: true, __name__: true, job: true, instance: true }, indexByName: {}, renameByName: {} } }] }),
+    ...(kind === 'table' && {
+      transformations: [
+        {
+          id: 'organize',
+          options: {
+            excludeByName: { Time: true, __name__: true, job: true, instance: true },
+            indexByName: {},
+            renameByName: {},
+          },
+        },
+      ],
+    }),
   };
 }
 
 function defaultsOf({ kind, unit, badFrom }: Panel): object {
-  const steps = badFrom === undefined ? [{ color: 'text', value: null }] : [{ color: 'green', value: null }, { color: 'red', value: badFrom }];
+  const steps =
+    badFrom === undefined
+      ? [{ color: 'text', value: null }]
+      : [
+          { color: 'green', value: null },
+          { color: 'red', value: badFrom },
+        ];
   if (kind === 'stat' || kind === 'table') return { unit, thresholds: { mode: 'absolute', steps } };
   return {
-    unit, min: 0,
-    custom: { ...(unit === 'percentunit' && { axisSoftMax: 1 }), drawStyle: 'line', lineWidth: 1, fillOpacity: kind === 'area' ? 40 : 8, showPoints: 'never', spanNulls: false, stacking: { mode: kind === 'area' ? 'normal' : 'none', group: 'A' } },
+    unit,
+    min: 0,
+    custom: {
+      ...(unit === 'percentunit' && { axisSoftMax: 1 }),
+      drawStyle: 'line',
+      lineWidth: 1,
+      fillOpacity: kind === 'area' ? 40 : 8,
+      showPoints: 'never',
+      spanNulls: false,
+      stacking: { mode: kind === 'area' ? 'normal' : 'none', group: 'A' },
+    },
   };
 }
 
 function optionsOf({ kind, isName }: Panel): object {
-  if (kind === 'stat') return { reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false }, colorMode: 'value', graphMode: 'none', justifyMode: 'auto', textMode: isName === true ? 'name' : 'value' };
+  if (kind === 'stat')
+    return {
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+      colorMode: 'value',
+      graphMode: 'none',
+      justifyMode: 'auto',
+      textMode: isName === true ? 'name' : 'value',
+    };
   if (kind === 'table') return { showHeader: true };
-  return { legend: { displayMode: 'list', placement: 'bottom', showLegend: true }, tooltip: { mode: 'multi', sort: 'desc' } };
+  return {
+    legend: { displayMode: 'list', placement: 'bottom', showLegend: true },
+    tooltip: { mode: 'multi', sort: 'desc' },
+  };
 }

@@ -26,8 +26,14 @@ const KEY_FILE = 'encryption.key';
 
 /** Writes the whole database into a file while admins use it. Answers what to tell the operator; rejects with an error whose message is for him. */
 export async function backUp(storage: Storage, file: string, version: string, log: Log): Promise<string> {
-  if (storage.DATABASE_URL === undefined && !await isThere(join(storage.DATA_DIR, 'postgres')) && !await isThere(join(storage.DATA_DIR, 'location'))) {
-    throw new BackupRefused(`DATA_DIR (${storage.DATA_DIR}) holds no database: set DATA_DIR or DATABASE_URL as the admin has it.`);
+  if (
+    storage.DATABASE_URL === undefined &&
+    !(await isThere(join(storage.DATA_DIR, 'postgres'))) &&
+    !(await isThere(join(storage.DATA_DIR, 'location')))
+  ) {
+    throw new BackupRefused(
+      `DATA_DIR (${storage.DATA_DIR}) holds no database: set DATA_DIR or DATABASE_URL as the admin has it.`,
+    );
   }
   const { tables, rows } = await withDatabase(storage, log, (client) => writeBackup(client, file, version));
   const key = storage.ENCRYPTION_KEY === undefined ? join(storage.DATA_DIR, KEY_FILE) : 'ENCRYPTION_KEY';
@@ -36,10 +42,15 @@ export async function backUp(storage: Storage, file: string, version: string, lo
 
 /** Loads a backup into an empty database and brings it up to date. Answers what to tell the operator; rejects with an error whose message is for him. */
 export async function restore(storage: Storage, file: string, log: Log): Promise<string> {
-  if (storage.ENCRYPTION_KEY === undefined && (storage.DATABASE_URL !== undefined || !await isThere(join(storage.DATA_DIR, KEY_FILE)))) {
-    throw new BackupRefused(`The key of the backup is missing: put its ${KEY_FILE} into DATA_DIR (${storage.DATA_DIR}), or set ENCRYPTION_KEY.`);
+  if (
+    storage.ENCRYPTION_KEY === undefined &&
+    (storage.DATABASE_URL !== undefined || !(await isThere(join(storage.DATA_DIR, KEY_FILE))))
+  ) {
+    throw new BackupRefused(
+      `The key of the backup is missing: put its ${KEY_FILE} into DATA_DIR (${storage.DATA_DIR}), or set ENCRYPTION_KEY.`,
+    );
   }
-  const vault = createVault(storage.ENCRYPTION_KEY ?? await encryptionKeyIn(storage.DATA_DIR));
+  const vault = createVault(storage.ENCRYPTION_KEY ?? (await encryptionKeyIn(storage.DATA_DIR)));
   const { tables, rows, header } = await withDatabase(storage, log, async (client, connection) => {
     const restored = await restoreBackup(file, {
       client,
@@ -60,8 +71,13 @@ export async function restore(storage: Storage, file: string, log: Log): Promise
   return `Restored ${rows} rows of ${tables} tables, as they were at ${header.made_at}. Start the admin now: edge-admin serve`;
 }
 
-async function withDatabase<T>(storage: Storage, log: Log, work: (client: Client, connection: Connection) => Promise<T>): Promise<T> {
-  const postgres = storage.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: storage.DATA_DIR, log }) : null;
+async function withDatabase<T>(
+  storage: Storage,
+  log: Log,
+  work: (client: Client, connection: Connection) => Promise<T>,
+): Promise<T> {
+  const postgres =
+    storage.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: storage.DATA_DIR, log }) : null;
   try {
     const connection = postgres?.connection ?? { url: storage.DATABASE_URL ?? '' };
     const client = dedicatedClient(connection);
@@ -77,5 +93,8 @@ async function withDatabase<T>(storage: Storage, log: Log, work: (client: Client
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

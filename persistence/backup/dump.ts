@@ -25,9 +25,12 @@ export async function writeBackup(client: Client, file: string, version: string)
   const unfinished = `${file}.unfinished-${process.pid}`;
   try {
     const summary = await dump(client, unfinished, version);
-    if (await rowsIn(unfinished) !== summary.rows) throw new BackupRefused(`${unfinished} was not written as it should be: see the disk.`);
+    if ((await rowsIn(unfinished)) !== summary.rows)
+      throw new BackupRefused(`${unfinished} was not written as it should be: see the disk.`);
     await link(unfinished, file).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'EEXIST' ? new BackupRefused(`${file} is there already: name another file, or move it away.`) : error;
+      throw error.code === 'EEXIST'
+        ? new BackupRefused(`${file} is there already: name another file, or move it away.`)
+        : error;
     });
     return summary;
   } finally {
@@ -45,10 +48,22 @@ async function rowsIn(file: string): Promise<number> {
 async function dump(client: Client, file: string, version: string): Promise<BackupSummary> {
   await client.query('begin isolation level repeatable read read only');
   try {
-    const [migrations, tables, sequences] = [await migrationsOf(client), await tablesOf(client), await sequencesOf(client)];
-    if (migrations.length === 0) throw new BackupRefused('There is nothing to back up: no admin has used this database yet.');
+    const [migrations, tables, sequences] = [
+      await migrationsOf(client),
+      await tablesOf(client),
+      await sequencesOf(client),
+    ];
+    if (migrations.length === 0)
+      throw new BackupRefused('There is nothing to back up: no admin has used this database yet.');
     const to = writeLines(file);
-    await to.write({ format: BACKUP_FORMAT, version, made_at: new Date().toISOString(), migrations, tables, sequences });
+    await to.write({
+      format: BACKUP_FORMAT,
+      version,
+      made_at: new Date().toISOString(),
+      migrations,
+      tables,
+      sequences,
+    });
     let rows = 0;
     for (const { name } of tables) {
       await to.write({ table: name });

@@ -19,7 +19,11 @@ export interface BackupHeader {
 }
 
 /** A line: a row is a text, everything else an object. */
-export type BackupLine = BackupHeader | { readonly table: string } | { readonly end: { readonly rows: number } } | string;
+export type BackupLine =
+  | BackupHeader
+  | { readonly table: string }
+  | { readonly end: { readonly rows: number } }
+  | string;
 
 /** The file is no backup, or not all of one. `message` is one line for the operator. */
 export class BackupRefused extends Error {
@@ -61,10 +65,14 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
     for await (const line of textLines(file)) {
       const parsed = JSON.parse(line) as BackupLine;
       number += 1;
-      if (number === 1 && !isHeader(parsed)) throw new BackupRefused(`${file} is no backup of this form (it should begin with "${BACKUP_FORMAT}").`);
+      if (number === 1 && !isHeader(parsed))
+        throw new BackupRefused(`${file} is no backup of this form (it should begin with "${BACKUP_FORMAT}").`);
       if (typeof parsed === 'string') rows += 1;
       else if ('end' in parsed) {
-        if (parsed.end.rows !== rows) throw new BackupRefused(`${file} is damaged: it holds ${rows} rows and says that they are ${parsed.end.rows}.`);
+        if (parsed.end.rows !== rows)
+          throw new BackupRefused(
+            `${file} is damaged: it holds ${rows} rows and says that they are ${parsed.end.rows}.`,
+          );
         isEnded = true;
       }
       yield parsed;
@@ -73,7 +81,8 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
     if (error instanceof BackupRefused) throw error;
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (code === 'Z_BUF_ERROR') throw new BackupRefused(`${file} is cut short.`, { cause: error });
-    if (code.startsWith('Z_') || error instanceof SyntaxError) throw new BackupRefused(`${file} is no backup, or damaged (${message}).`, { cause: error });
+    if (code.startsWith('Z_') || error instanceof SyntaxError)
+      throw new BackupRefused(`${file} is no backup, or damaged (${message}).`, { cause: error });
     throw error;
   }
   if (!isEnded) throw new BackupRefused(`${file} is cut short.`);

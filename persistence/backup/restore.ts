@@ -21,7 +21,10 @@ export interface RestorePorts {
 }
 
 /** All rows of the backup, in one transaction. Refuses a database that holds anything, and a key that does not open what the backup holds. */
-export async function restoreBackup(file: string, ports: RestorePorts): Promise<BackupSummary & { readonly header: BackupHeader }> {
+export async function restoreBackup(
+  file: string,
+  ports: RestorePorts,
+): Promise<BackupSummary & { readonly header: BackupHeader }> {
   const { client } = ports;
   const lines = readLines(file);
   const { value: header } = await lines.next();
@@ -36,8 +39,11 @@ export async function restoreBackup(file: string, ports: RestorePorts): Promise<
       await client.query(`alter table ${quoted(table.name)} disable trigger user`); // counts and such are rows of the backup
       await declareShape(client, table);
     }
-    const columnsOf = new Map(header.tables.map(({ name, columns }) => [name, columns.map((column) => quoted(nameOf(column))).join(', ')]));
-    for (const name of SEEDED.filter((seeded) => header.tables.some((table) => table.name === seeded))) await client.query(`delete from ${quoted(name)}`);
+    const columnsOf = new Map(
+      header.tables.map(({ name, columns }) => [name, columns.map((column) => quoted(nameOf(column))).join(', ')]),
+    );
+    for (const name of SEEDED.filter((seeded) => header.tables.some((table) => table.name === seeded)))
+      await client.query(`delete from ${quoted(name)}`);
     let rows = 0;
     let waiting: string[] = [];
     let bytes = 0;
@@ -57,8 +63,16 @@ export async function restoreBackup(file: string, ports: RestorePorts): Promise<
         if ('table' in line) table = line.table;
       }
     }
-    for (const { table: of, column, value, isCalled } of header.sequences) await client.query('select setval(pg_get_serial_sequence($1, $2), $3, $4)', [quoted(of), column, value, isCalled]);
-    const { rows: [check] } = await client.query<{ sealed: string }>('select sealed from secret_check limit 1');
+    for (const { table: of, column, value, isCalled } of header.sequences)
+      await client.query('select setval(pg_get_serial_sequence($1, $2), $3, $4)', [
+        quoted(of),
+        column,
+        value,
+        isCalled,
+      ]);
+    const {
+      rows: [check],
+    } = await client.query<{ sealed: string }>('select sealed from secret_check limit 1');
     ports.checkKey(check?.sealed ?? null);
     for (const { name } of header.tables) await client.query(`alter table ${quoted(name)} enable trigger user`);
     await client.query('commit');
@@ -72,7 +86,9 @@ export async function restoreBackup(file: string, ports: RestorePorts): Promise<
 
 /** A type with the columns in the order in which the backup has them: where one was dropped and came back, tables of the same columns differ in it. */
 async function declareShape(client: Client, { name, columns }: TableShape): Promise<void> {
-  await client.query(`create temporary table ${rowShape(name)} (${columns.map((column) => `${quoted(nameOf(column))} ${column.slice(nameOf(column).length)}`).join(', ')}) on commit drop`);
+  await client.query(
+    `create temporary table ${rowShape(name)} (${columns.map((column) => `${quoted(nameOf(column))} ${column.slice(nameOf(column).length)}`).join(', ')}) on commit drop`,
+  );
 }
 
 function rowShape(table: string): string {
@@ -86,7 +102,10 @@ function nameOf(column: string): string {
 function insert(client: Client, table: string, columns: string, rows: readonly string[]): Promise<unknown> {
   const [into, shape] = [quoted(table), rowShape(table)];
   // "offset 0" keeps the row from being read once for each of its columns.
-  return client.query(`insert into ${into} (${columns}) overriding system value select (one.row).* from (select line::${shape} as row from unnest($1::text[]) line offset 0) one`, [rows]);
+  return client.query(
+    `insert into ${into} (${columns}) overriding system value select (one.row).* from (select line::${shape} as row from unnest($1::text[]) line offset 0) one`,
+    [rows],
+  );
 }
 
 /** An interrupted restore left tables without rows: those may be there. */
@@ -99,11 +118,18 @@ async function refuseUsed(client: Client): Promise<void> {
   }
   const isOurs = (await migrationsOf(client)).length > 0;
   if (used.length === 0 && (isOurs || tables.length === 0)) return;
-  throw new BackupRefused(`The database is not empty (${used.length > 0 ? used.join(', ') : tables.map(({ name }) => name).join(', ')}): a backup is restored into a new one, so that nothing is overwritten. Name an empty DATABASE_URL or another DATA_DIR.`);
+  throw new BackupRefused(
+    `The database is not empty (${used.length > 0 ? used.join(', ') : tables.map(({ name }) => name).join(', ')}): a backup is restored into a new one, so that nothing is overwritten. Name an empty DATABASE_URL or another DATA_DIR.`,
+  );
 }
 
 async function compareShapes(client: Client, header: BackupHeader): Promise<void> {
   const here = new Map((await tablesOf(client)).map(({ name, columns }) => [name, columns.toSorted().join(', ')]));
-  const wrong = header.tables.filter(({ name, columns }) => here.get(name) !== columns.toSorted().join(', ')).map(({ name }) => name);
-  if (wrong.length > 0) throw new BackupRefused(`The tables ${wrong.join(', ')} of the backup are others than migrations make here: the database that it was made from was changed by hand, or the one here holds a newer schema.`);
+  const wrong = header.tables
+    .filter(({ name, columns }) => here.get(name) !== columns.toSorted().join(', '))
+    .map(({ name }) => name);
+  if (wrong.length > 0)
+    throw new BackupRefused(
+      `The tables ${wrong.join(', ')} of the backup are others than migrations make here: the database that it was made from was changed by hand, or the one here holds a newer schema.`,
+    );
 }

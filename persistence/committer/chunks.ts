@@ -12,22 +12,38 @@ export const CHUNK_EXECUTIONS_MAX = 5_000;
  */
 export async function markCancelled(pool: Pool, command: CommandId, atMs: number): Promise<void> {
   for (let marked = CHUNK_EXECUTIONS_MAX; marked === CHUNK_EXECUTIONS_MAX;) {
-    const rows = await rowsOf(pool, 'cancelling a command', sql`
+    const rows = await rowsOf(
+      pool,
+      'cancelling a command',
+      sql`
       update command_execution set cancel_requested_at = to_timestamp(${atMs}::float8 / 1000) where id in (
         select id from command_execution where command_id = ${command}::uuid and finished_at is null and cancel_requested_at is null limit ${CHUNK_EXECUTIONS_MAX}::int for update)
-      returning 1`);
+      returning 1`,
+    );
     marked = rows.length;
   }
 }
 
 /** Deletes the executions of a command that is over but for the last chunk, which goes with the command itself. One that is not over is left as it is. */
 export async function deleteExecutions(pool: Pool, command: CommandId): Promise<void> {
-  const [open] = await rowsOf(pool, 'deleting a command', sql`select 1 from command_execution where command_id = ${command}::uuid and finished_at is null limit 1`);
+  const [open] = await rowsOf(
+    pool,
+    'deleting a command',
+    sql`select 1 from command_execution where command_id = ${command}::uuid and finished_at is null limit 1`,
+  );
   if (open !== undefined) return; // no execution is added to a command later, so what is over stays so
   for (;;) {
-    const [more] = await rowsOf(pool, 'deleting a command', sql`select 1 from command_execution where command_id = ${command}::uuid offset ${CHUNK_EXECUTIONS_MAX}::int limit 1`);
+    const [more] = await rowsOf(
+      pool,
+      'deleting a command',
+      sql`select 1 from command_execution where command_id = ${command}::uuid offset ${CHUNK_EXECUTIONS_MAX}::int limit 1`,
+    );
     if (more === undefined) return;
-    await rowsOf(pool, 'deleting a command', sql`
-      delete from command_execution where id in (select id from command_execution where command_id = ${command}::uuid limit ${CHUNK_EXECUTIONS_MAX}::int)`);
+    await rowsOf(
+      pool,
+      'deleting a command',
+      sql`
+      delete from command_execution where id in (select id from command_execution where command_id = ${command}::uuid limit ${CHUNK_EXECUTIONS_MAX}::int)`,
+    );
   }
 }

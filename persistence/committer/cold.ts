@@ -37,7 +37,11 @@ export interface ColdPorts {
 }
 
 /** Stores one change with its events and its remembered answer, or tells why not. */
-export async function storeCold({ database, vault, adminId }: ColdPorts, lease: Lease | null, change: Change): Promise<ColdOutcome> {
+export async function storeCold(
+  { database, vault, adminId }: ColdPorts,
+  lease: Lease | null,
+  change: Change,
+): Promise<ColdOutcome> {
   try {
     const written = await database.orm.em.fork().transactional(async (em) => {
       if (lease !== null) await checkLease(em, lease);
@@ -68,7 +72,12 @@ async function turnedAway(database: Database, { event, refusal }: EnrollmentRefu
   return { refusal, notices: [{ type: 'events-stored' }] };
 }
 
-function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEvent[], adminId: string): Promise<Written> {
+function perform(
+  em: EntityManager,
+  write: ColdWrite,
+  events: readonly DomainEvent[],
+  adminId: string,
+): Promise<Written> {
   switch (write.kind) {
     case 'nothing':
       return Promise.resolve(NOTHING_TO_TELL);
@@ -108,11 +117,23 @@ function perform(em: EntityManager, write: ColdWrite, events: readonly DomainEve
 
 /** The share lock makes a takeover wait until this transaction ended (O1). */
 async function checkLease(em: EntityManager, lease: Lease): Promise<void> {
-  const rows = await em.execute<{ epoch: string }[]>('select epoch::text as epoch from cluster_ownership where cluster_id = ? and lease_until > clock_timestamp() for share', [lease.cluster]);
+  const rows = await em.execute<{ epoch: string }[]>(
+    'select epoch::text as epoch from cluster_ownership where cluster_id = ? and lease_until > clock_timestamp() for share',
+    [lease.cluster],
+  );
   if (Number(rows[0]?.epoch) !== lease.epoch) throw new GuardRefused(STALE_EPOCH);
 }
 
 async function insertEvents(em: EntityManager, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
-  await em.insertMany(Event, events.map((event) => ({ id: crypto.randomUUID(), type: event.type, subject: event.subject, time: new Date(event.atMs), data: event.data })) as never);
+  await em.insertMany(
+    Event,
+    events.map((event) => ({
+      id: crypto.randomUUID(),
+      type: event.type,
+      subject: event.subject,
+      time: new Date(event.atMs),
+      data: event.data,
+    })) as never,
+  );
 }

@@ -97,7 +97,8 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   /** What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is begun while the database is away. */
   let doubted: Notice[] = [];
   const isolation = createIsolation({
-    store, isAway,
+    store,
+    isAway,
     wentAway: wentAwayWith,
     awayError: () => (back === null ? null : new DatabaseUnavailable('The database is not available.')),
     unstorable: (error) => log.error({ error }, 'a change could not be stored'),
@@ -168,7 +169,17 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   async function store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
     const beganMs = performance.now();
     try {
-      const outcome = await inTransaction(pool, 'storing a batch', (client) => storeBatch(client, vault, waiting.map((one) => one.unit)), beginWith(patience));
+      const outcome = await inTransaction(
+        pool,
+        'storing a batch',
+        (client) =>
+          storeBatch(
+            client,
+            vault,
+            waiting.map((one) => one.unit),
+          ),
+        beginWith(patience),
+      );
       tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
@@ -209,7 +220,12 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     try {
       committed(await storedNotices(pool, notices));
       await delay(SECOND_LOOK_MS, undefined, { ref: false });
-      if (back === null) committed((await storedNotices(pool, notices)).map((notice) => (notice.type === 'execution-changed' ? { ...notice, again: true } : notice)));
+      if (back === null)
+        committed(
+          (await storedNotices(pool, notices)).map((notice) =>
+            notice.type === 'execution-changed' ? { ...notice, again: true } : notice,
+          ),
+        );
     } catch (error) {
       log.warn({ error }, 'what was stored when the database went away could not be read');
     }
@@ -222,7 +238,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
         if (change.write.kind === 'command-deleted') await deleteExecutions(pool, change.write.command);
         const queuedMs = performance.now();
-        refused.push(...await coldTurns(() => storeInTime(lease, change, queuedMs)));
+        refused.push(...(await coldTurns(() => storeInTime(lease, change, queuedMs))));
       } catch (error) {
         if (await isAway(error)) wentAway(error, back === null ? [change] : []);
         throw error;
@@ -252,7 +268,12 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     }
   }
 
-  function tell(changes: readonly Change[], refused: readonly RefusedChange[], beganMs: number, more: readonly Notice[] = []): void {
+  function tell(
+    changes: readonly Change[],
+    refused: readonly RefusedChange[],
+    beganMs: number,
+    more: readonly Notice[] = [],
+  ): void {
     counters.batches += 1;
     if (changes.length > 0) {
       durations.observe((performance.now() - beganMs) / 1_000);
@@ -271,10 +292,18 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     waiting: () => queue.length,
     async commit(lease, changes) {
       const hot = changes.filter((change): change is HotChange => isHot(change.write));
-      for (const { write } of hot) if (write.kind === 'command-cancel-requested' && back === null) await markCancelled(pool, write.command, write.atMs);
+      for (const { write } of hot)
+        if (write.kind === 'command-cancel-requested' && back === null)
+          await markCancelled(pool, write.command, write.atMs);
       const refused = hot.length === 0 ? [] : await commitHot(lease, hot);
       if (hot.length === changes.length) return refused;
-      return [...refused, ...(await commitCold(lease, changes.filter((change) => !isHot(change.write))))];
+      return [
+        ...refused,
+        ...(await commitCold(
+          lease,
+          changes.filter((change) => !isHot(change.write)),
+        )),
+      ];
     },
     ready: () => back ?? Promise.resolve(),
     drained: async () => {

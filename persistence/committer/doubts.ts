@@ -16,9 +16,11 @@ export async function storedNotices(pool: Pool, doubted: readonly Notice[]): Pro
     [executions.map((notice) => notice.execution)],
   );
   const stored = new Map(rows.map((row) => [row.id, row]));
-  const told = new Map(executions.flatMap((notice): [ExecutionId, Notice][] => {
-    const row = stored.get(notice.execution);
-    return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
-  }));
+  const told = new Map(
+    executions.flatMap((notice): [ExecutionId, Notice][] => {
+      const row = stored.get(notice.execution);
+      return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
+    }),
+  );
   return [...told.values(), ...doubted.filter((notice) => notice.type === 'node-changed'), { type: 'events-stored' }];
 }

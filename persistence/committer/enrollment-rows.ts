@@ -23,39 +23,81 @@ export class EnrollmentRefused extends GuardRefused {
   constructor(problem: KeyProblem, verified: VerifiedEvent, usesRemaining: number | null) {
     super({ code: problem, message: KEY_REFUSALS[problem] });
     const nothing = problem === 'invalid_key' ? { enrollment_key_id: null, cluster_name: null, name: null } : {};
-    this.event = { ...verified, data: { ...verified.data, ...nothing, uses_remaining: usesRemaining, result: problem } };
+    this.event = {
+      ...verified,
+      data: { ...verified.data, ...nothing, uses_remaining: usesRemaining, result: problem },
+    };
   }
 }
 
 /** Enrols, or throws why not. */
-export async function enrollNode(em: EntityManager, write: NodeEnrolled, events: readonly DomainEvent[]): Promise<Written> {
+export async function enrollNode(
+  em: EntityManager,
+  write: NodeEnrolled,
+  events: readonly DomainEvent[],
+): Promise<Written> {
   const verified = events.find((event) => event.type === 'edge.enrollment_key.verified');
   if (write.existing.type === 'none') await refuseDeleted(em, write.node);
   // The node first: of several with the same recovery key or id, one holds its row and wins.
   if (write.existing.type === 'recovery') await consumeRecoveryKey(em, write, write.existing.keyHash);
   const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
-  if (write.existing.type === 'none' && verified !== undefined) await takePlace(em, write, verified, usesRemaining ?? null);
+  if (write.existing.type === 'none' && verified !== undefined)
+    await takePlace(em, write, verified, usesRemaining ?? null);
   await writeNode(em, write);
-  if (write.wireguardPublicKey !== null) await setMember(em, write.node, write.cluster, { publicKey: write.wireguardPublicKey, ...NOWHERE }, new Date(write.atMs));
+  if (write.wireguardPublicKey !== null)
+    await setMember(
+      em,
+      write.node,
+      write.cluster,
+      { publicKey: write.wireguardPublicKey, ...NOWHERE },
+      new Date(write.atMs),
+    );
   if (write.aliases.length > 0) {
     await em.nativeDelete(Alias, { node: write.node, name: { $in: write.aliases.map((alias) => alias.name) } });
     const at = new Date(write.atMs);
-    await em.insertMany(Alias, write.aliases.map((alias) => ({ id: alias.id, node: write.node, cluster: write.cluster, name: alias.name, insertedAt: at, updatedAt: at })));
+    await em.insertMany(
+      Alias,
+      write.aliases.map((alias) => ({
+        id: alias.id,
+        node: write.node,
+        cluster: write.cluster,
+        name: alias.name,
+        insertedAt: at,
+        updatedAt: at,
+      })),
+    );
   }
   if (usesRemaining === undefined) return { notices: [] };
   // Only the row knows how many uses are left when several agents come at once.
-  return { notices: [], events: events.map((event) => (event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event)) };
+  return {
+    notices: [],
+    events: events.map((event) =>
+      event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event,
+    ),
+  };
 }
 
 /** Somebody deleted it on purpose: a machine that comes back with a key at hand does not undo that. */
 async function refuseDeleted(em: EntityManager, node: string): Promise<void> {
-  if ((await em.count(DeletedNode, { id: node })) > 0) throw new GuardRefused({ code: 'conflict', message: 'The node of this id was deleted. `edge-agent leave` gives the machine a new identity, with which it can enrol again.' });
+  if ((await em.count(DeletedNode, { id: node })) > 0)
+    throw new GuardRefused({
+      code: 'conflict',
+      message:
+        'The node of this id was deleted. `edge-agent leave` gives the machine a new identity, with which it can enrol again.',
+    });
 }
 
 async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
-  const rows = await em.execute<{ key_hash: Uint8Array }[]>('select key_hash from recovery_key where node_id = ? and cluster_id = ? for update', [write.node, write.cluster]);
+  const rows = await em.execute<{ key_hash: Uint8Array }[]>(
+    'select key_hash from recovery_key where node_id = ? and cluster_id = ? for update',
+    [write.node, write.cluster],
+  );
   const stored = rows[0]?.key_hash;
-  if (stored === undefined || !timingSafeEqual(stored, keyHash)) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled, and the recovery key is not valid for it.' });
+  if (stored === undefined || !timingSafeEqual(stored, keyHash))
+    throw new GuardRefused({
+      code: 'conflict',
+      message: 'A node with this id is already enrolled, and the recovery key is not valid for it.',
+    });
   await em.nativeDelete(RecoveryKey, { node: write.node });
 }
 
@@ -66,14 +108,34 @@ async function spendUse(em: EntityManager, write: NodeEnrolled, verified: Verifi
     [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster, new Date(write.atMs)],
   );
   if (rows[0] !== undefined) return rows[0].uses_remaining;
-  const [key] = await em.execute<{ uses_remaining: number | null }[]>('select uses_remaining from enrollment_key where id = ?', [write.enrollmentKey]);
-  throw new EnrollmentRefused(key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired', verified, key?.uses_remaining ?? null);
+  const [key] = await em.execute<{ uses_remaining: number | null }[]>(
+    'select uses_remaining from enrollment_key where id = ?',
+    [write.enrollmentKey],
+  );
+  throw new EnrollmentRefused(
+    key === undefined ? 'invalid_key' : key.uses_remaining === 0 ? 'key_spent' : 'key_expired',
+    verified,
+    key?.uses_remaining ?? null,
+  );
 }
 
-async function takePlace(em: EntityManager, write: NodeEnrolled, verified: VerifiedEvent, usesRemaining: number | null): Promise<void> {
-  const rows = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.cluster]);
+async function takePlace(
+  em: EntityManager,
+  write: NodeEnrolled,
+  verified: VerifiedEvent,
+  usesRemaining: number | null,
+): Promise<void> {
+  const rows = await em.execute<unknown[]>(
+    'update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id',
+    [write.cluster],
+  );
   // The use that was just spent is given back with the rest of the transaction.
-  if (rows.length === 0) throw new EnrollmentRefused('node_limit_reached', verified, usesRemaining === null ? null : usesRemaining + Number(write.spendsUse));
+  if (rows.length === 0)
+    throw new EnrollmentRefused(
+      'node_limit_reached',
+      verified,
+      usesRemaining === null ? null : usesRemaining + Number(write.spendsUse),
+    );
 }
 
 async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> {
@@ -96,15 +158,30 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
     updatedAt: at,
   };
   if (write.existing.type === 'none') {
-    await em.insert(Node, { ...fields, id: write.node, cluster: write.cluster, status: 'unreachable', statusSince: at, statusReason: NEVER_CONNECTED, lastSeenAt: null, insertedAt: at });
+    await em.insert(Node, {
+      ...fields,
+      id: write.node,
+      cluster: write.cluster,
+      status: 'unreachable',
+      statusSince: at,
+      statusReason: NEVER_CONNECTED,
+      lastSeenAt: null,
+      insertedAt: at,
+    });
     return;
   }
-  const found = await em.nativeUpdate(Node, { id: write.node, cluster: write.cluster, ...sameMachine(write.existing) }, fields);
+  const found = await em.nativeUpdate(
+    Node,
+    { id: write.node, cluster: write.cluster, ...sameMachine(write.existing) },
+    fields,
+  );
   if (found === 0) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled.' });
 }
 
 /** What the row of a retry must still be: that of the machine which enrolled it, or one that nobody has connected with. */
 function sameMachine(existing: NodeEnrolled['existing']): { machineSecretHash?: Uint8Array | null; lastSeenAt?: null } {
   if (existing.type !== 'retry') return {};
-  return existing.machineSecretHash === null ? { machineSecretHash: null, lastSeenAt: null } : { machineSecretHash: existing.machineSecretHash };
+  return existing.machineSecretHash === null
+    ? { machineSecretHash: null, lastSeenAt: null }
+    : { machineSecretHash: existing.machineSecretHash };
 }

@@ -29,7 +29,10 @@ export async function insertEvents(client: Pick<PoolClient, 'query'>, events: re
 }
 
 /** As `insertEvents`, for events that are worded already. */
-export async function insertWordedEvents(client: Pick<PoolClient, 'query'>, events: readonly WordedEvent[]): Promise<void> {
+export async function insertWordedEvents(
+  client: Pick<PoolClient, 'query'>,
+  events: readonly WordedEvent[],
+): Promise<void> {
   if (events.length === 0) return;
   const ids: string[] = [];
   const types: string[] = [];

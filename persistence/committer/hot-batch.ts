@@ -24,39 +24,71 @@ export interface Unit {
 
 const KINDS = Object.keys(HOT_STATEMENTS) as HotWrite['kind'][];
 const ALREADY: Refusal = { code: 'conflict', message: 'It has already finished, or was changed meanwhile.' };
-const KEY_TAKEN: Refusal = { code: 'idempotency_conflict', message: 'Another request with this Idempotency-Key came first.' };
+const KEY_TAKEN: Refusal = {
+  code: 'idempotency_conflict',
+  message: 'Another request with this Idempotency-Key came first.',
+};
 
 /** Stores all units in the open transaction and returns what each was refused. */
-export async function storeBatch(client: Pick<PoolClient, 'query'>, vault: Vault, units: readonly Unit[]): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+export async function storeBatch(
+  client: Pick<PoolClient, 'query'>,
+  vault: Vault,
+  units: readonly Unit[],
+): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
   const refused = new Map<Change, Refusal>();
-  const stale = await staleLeases(client, units.flatMap((unit) => unit.lease ?? []));
+  const stale = await staleLeases(
+    client,
+    units.flatMap((unit) => unit.lease ?? []),
+  );
   const changes: HotChange[] = [];
   for (const unit of units) {
     for (const change of unit.changes) {
       if (unit.lease !== null && stale.has(unit.lease)) refused.set(change, STALE_EPOCH);
-      else if (change.remember !== undefined && !(await insertRemembered(client, vault, change.remember))) refused.set(change, KEY_TAKEN);
+      else if (change.remember !== undefined && !(await insertRemembered(client, vault, change.remember)))
+        refused.set(change, KEY_TAKEN);
       else changes.push(change);
     }
   }
   // The events are worded while the database works on the rows.
-  const [missed, worded] = await Promise.all([writeRows(client, changes), wordEvents(changes.flatMap((change) => change.events))]);
+  const [missed, worded] = await Promise.all([
+    writeRows(client, changes),
+    wordEvents(changes.flatMap((change) => change.events)),
+  ]);
   for (const change of missed) refused.set(change, ALREADY);
   // An execution that is sent and finished in one batch stands or falls as one.
-  const unfinished = new Set([...refused.keys()].flatMap(({ write }) => (write.kind === 'execution-finished' ? [write.execution] : [])));
-  for (const change of changes) if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
+  const unfinished = new Set(
+    [...refused.keys()].flatMap(({ write }) => (write.kind === 'execution-finished' ? [write.execution] : [])),
+  );
+  for (const change of changes)
+    if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   const untold = new Set([...refused.keys()].flatMap((change) => change.events));
-  await insertWordedEvents(client, worded.filter(({ event }) => !untold.has(event)));
+  await insertWordedEvents(
+    client,
+    worded.filter(({ event }) => !untold.has(event)),
+  );
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
 
 /** Runs one statement a kind, one after another as `pg` wants it. Returns the changes that found no row. */
-async function writeRows(client: Pick<PoolClient, 'query'>, changes: readonly HotChange[]): Promise<readonly HotChange[]> {
+async function writeRows(
+  client: Pick<PoolClient, 'query'>,
+  changes: readonly HotChange[],
+): Promise<readonly HotChange[]> {
   const missed: HotChange[] = [];
   for (const kind of KINDS) {
-    const ofKind = withoutOverwritten(changes.filter((change) => change.write.kind === kind), changes);
+    const ofKind = withoutOverwritten(
+      changes.filter((change) => change.write.kind === kind),
+      changes,
+    );
     if (ofKind.length === 0) continue;
-    const statement = HOT_STATEMENTS[kind] as (client: Pick<PoolClient, 'query'>, writes: readonly HotWrite[]) => Promise<ReadonlySet<string>>;
-    const applied = await statement(client, ofKind.map((change) => change.write));
+    const statement = HOT_STATEMENTS[kind] as (
+      client: Pick<PoolClient, 'query'>,
+      writes: readonly HotWrite[],
+    ) => Promise<ReadonlySet<string>>;
+    const applied = await statement(
+      client,
+      ofKind.map((change) => change.write),
+    );
     for (const change of ofKind) if (!applied.has(keyOf(change.write))) missed.push(change);
   }
   return missed;
@@ -65,8 +97,12 @@ async function writeRows(client: Pick<PoolClient, 'query'>, changes: readonly Ho
 /** An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are stored. */
 function withoutOverwritten(ofKind: readonly HotChange[], all: readonly HotChange[]): readonly HotChange[] {
   if (ofKind[0]?.write.kind !== 'execution-sent') return ofKind;
-  const finishing = new Set(all.flatMap((change) => (change.write.kind === 'execution-finished' ? [change.write.execution] : [])));
-  return finishing.size === 0 ? ofKind : ofKind.filter((change) => change.write.kind !== 'execution-sent' || !finishing.has(change.write.execution));
+  const finishing = new Set(
+    all.flatMap((change) => (change.write.kind === 'execution-finished' ? [change.write.execution] : [])),
+  );
+  return finishing.size === 0
+    ? ofKind
+    : ofKind.filter((change) => change.write.kind !== 'execution-sent' || !finishing.has(change.write.execution));
 }
 
 function refusalOf(change: Change, refused: ReadonlyMap<Change, Refusal>): readonly RefusedChange[] {

@@ -21,13 +21,17 @@ export function keyOf(write: HotWrite): string {
       return write.command;
     case 'node-status':
       return write.node;
-    case 'delivery-attempted': case 'delivery-reopened':
+    case 'delivery-attempted':
+    case 'delivery-reopened':
       return write.delivery;
     case 'ssh-verified':
       return `${write.node}:${write.session}:${write.attempt}`;
     case 'output-part':
       return `${write.execution}:${write.part}`;
-    case 'execution-cancel-requested': case 'execution-finished': case 'execution-sent': default:
+    case 'execution-cancel-requested':
+    case 'execution-finished':
+    case 'execution-sent':
+    default:
       return write.execution;
   }
 }
@@ -53,7 +57,15 @@ async function createCommands(client: Client, writes: readonly Of<'command-creat
     text: `insert into command (id, command_text, targeting, timeout, expired_at, traceparent, inserted_at, updated_at)
       select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), traceparent, to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
       from unnest($1::uuid[], $2::text[], ${jsonTextsOf('$3')}, $4::int[], $5::float8[], $6::float8[], $7::text[]) as v(id, text, targeting, timeout, expires, at, traceparent)`,
-    values: [plainArray(commands.map((c) => c.id)), commands.map((c) => c.text), jsonTexts(commands.map((c) => c.targeting)), plainArray(commands.map((c) => c.timeoutMs)), plainArray(commands.map((c) => c.expiredAtMs)), plainArray(commands.map((c) => c.insertedAtMs)), plainArray(commands.map((c) => (c.trace === undefined ? null : traceparentOf(c.trace))))],
+    values: [
+      plainArray(commands.map((c) => c.id)),
+      commands.map((c) => c.text),
+      jsonTexts(commands.map((c) => c.targeting)),
+      plainArray(commands.map((c) => c.timeoutMs)),
+      plainArray(commands.map((c) => c.expiredAtMs)),
+      plainArray(commands.map((c) => c.insertedAtMs)),
+      plainArray(commands.map((c) => (c.trace === undefined ? null : traceparentOf(c.trace)))),
+    ],
   });
   await createExecutions(client, writes);
   return new Set(commands.map((command) => command.id));
@@ -81,7 +93,16 @@ async function createExecutions(client: Client, writes: readonly Of<'command-cre
       from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[]) as v(id, command, node, cluster)
       join (select n, id, target_all, to_timestamp(expires / 1000.0) as expires, to_timestamp(at / 1000.0) as at
         from unnest($5::uuid[], $6::boolean[], $7::float8[], $8::float8[]) with ordinality as u(id, target_all, expires, at, n)) as c on c.n = v.command`,
-    values: [plainArray(ids), plainArray(commands), plainArray(nodes), plainArray(clusters), plainArray(writes.map((w) => w.command.id)), plainArray(writes.map((w) => w.command.targeting.type === 'all')), plainArray(writes.map((w) => w.command.expiredAtMs)), plainArray(writes.map((w) => w.command.insertedAtMs))],
+    values: [
+      plainArray(ids),
+      plainArray(commands),
+      plainArray(nodes),
+      plainArray(clusters),
+      plainArray(writes.map((w) => w.command.id)),
+      plainArray(writes.map((w) => w.command.targeting.type === 'all')),
+      plainArray(writes.map((w) => w.command.expiredAtMs)),
+      plainArray(writes.map((w) => w.command.insertedAtMs)),
+    ],
   });
 }
 
@@ -94,7 +115,10 @@ async function sendExecutions(client: Client, writes: readonly Of<'execution-sen
   });
 }
 
-async function finishExecutions(client: Client, writes: readonly Of<'execution-finished'>[]): Promise<ReadonlySet<string>> {
+async function finishExecutions(
+  client: Client,
+  writes: readonly Of<'execution-finished'>[],
+): Promise<ReadonlySet<string>> {
   const keys = await applied(client, {
     name: 'finish-executions',
     text: `update command_execution e set status = v.status, exit_code = v.exit_code, output_truncated = v.truncated,
@@ -104,10 +128,20 @@ async function finishExecutions(client: Client, writes: readonly Of<'execution-f
       finished_at = to_timestamp(v.at / 1000.0), updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::int[], $6::boolean[], $7::float8[], $8::float8[]) as v(id, status, exit_code, output, parts, truncated, sent, at)
       where e.id = v.id and e.finished_at is null returning e.id as key`,
-    values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.status)), plainArray(writes.map((w) => w.ending.exitCode)), writes.map((w) => storable(w.ending.output)), plainArray(writes.map((w) => w.ending.parts)), plainArray(writes.map((w) => w.ending.truncated)), plainArray(writes.map((w) => w.sentAtMs)), plainArray(writes.map((w) => w.atMs))],
+    values: [
+      plainArray(writes.map((w) => w.execution)),
+      plainArray(writes.map((w) => w.status)),
+      plainArray(writes.map((w) => w.ending.exitCode)),
+      writes.map((w) => storable(w.ending.output)),
+      plainArray(writes.map((w) => w.ending.parts)),
+      plainArray(writes.map((w) => w.ending.truncated)),
+      plainArray(writes.map((w) => w.sentAtMs)),
+      plainArray(writes.map((w) => w.atMs)),
+    ],
   });
   const joined = writes.filter((write) => write.ending.parts > 0).map((write) => write.execution);
-  if (joined.length > 0) await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
+  if (joined.length > 0)
+    await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
   return keys;
 }
 
@@ -121,7 +155,10 @@ async function storeParts(client: Client, writes: readonly Of<'output-part'>[]):
   return new Set(distinct.map(keyOf));
 }
 
-async function requestCancel(client: Client, writes: readonly Of<'execution-cancel-requested'>[]): Promise<ReadonlySet<string>> {
+async function requestCancel(
+  client: Client,
+  writes: readonly Of<'execution-cancel-requested'>[],
+): Promise<ReadonlySet<string>> {
   return applied(client, {
     name: 'request-cancel',
     text: `update command_execution e set cancel_requested_at = coalesce(e.cancel_requested_at, to_timestamp(v.at / 1000.0))
@@ -130,7 +167,10 @@ async function requestCancel(client: Client, writes: readonly Of<'execution-canc
   });
 }
 
-async function requestCommandCancel(client: Client, writes: readonly Of<'command-cancel-requested'>[]): Promise<ReadonlySet<string>> {
+async function requestCommandCancel(
+  client: Client,
+  writes: readonly Of<'command-cancel-requested'>[],
+): Promise<ReadonlySet<string>> {
   await client.query(
     `update command_execution e set cancel_requested_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.command_id = v.id and e.finished_at is null and e.cancel_requested_at is null`,
@@ -148,8 +188,14 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
       updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
       from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::text[], ${jsonTextsOf('$6')}) as v(id, status, at, since, reason, detail) where n.id = v.id returning n.id as key`,
     values: [
-      plainArray(last.map((w) => w.node)), plainArray(last.map((w) => w.status)), plainArray(last.map((w) => w.atMs)), plainArray(last.map((w) => w.standing.sinceMs)),
-      last.map((w) => w.standing.reason), jsonTexts(last.map(({ standing }): StatusDetail => ({ evidence: standing.evidence, changes_ms: standing.changesMs }))),
+      plainArray(last.map((w) => w.node)),
+      plainArray(last.map((w) => w.status)),
+      plainArray(last.map((w) => w.atMs)),
+      plainArray(last.map((w) => w.standing.sinceMs)),
+      last.map((w) => w.standing.reason),
+      jsonTexts(
+        last.map(({ standing }): StatusDetail => ({ evidence: standing.evidence, changes_ms: standing.changesMs })),
+      ),
     ],
   });
 }
@@ -160,38 +206,73 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
  */
 async function lookAgain(client: Client, writes: readonly Of<'ssh-verified'>[]): Promise<ReadonlySet<string>> {
   const keys = new Set(writes.filter((write) => write.grant === null).map(keyOf));
-  const granted = writes.flatMap((write) => (write.grant === null ? [] : [{ key: keyOf(write), node: write.node, ...write.grant }]));
-  for (const key of await lockGrants(client, granted.filter((one) => one.ssh_public_key_id === null), false)) keys.add(key);
-  for (const key of await lockGrants(client, granted.filter((one) => one.ssh_public_key_id !== null), true)) keys.add(key);
+  const granted = writes.flatMap((write) =>
+    write.grant === null ? [] : [{ key: keyOf(write), node: write.node, ...write.grant }],
+  );
+  for (const key of await lockGrants(
+    client,
+    granted.filter((one) => one.ssh_public_key_id === null),
+    false,
+  ))
+    keys.add(key);
+  for (const key of await lockGrants(
+    client,
+    granted.filter((one) => one.ssh_public_key_id !== null),
+    true,
+  ))
+    keys.add(key);
   return keys;
 }
 
-async function lockGrants(client: Client, granted: readonly ({ readonly key: string; readonly node: string } & SshGrant)[], byKey: boolean): Promise<ReadonlySet<string>> {
+async function lockGrants(
+  client: Client,
+  granted: readonly ({ readonly key: string; readonly node: string } & SshGrant)[],
+  byKey: boolean,
+): Promise<ReadonlySet<string>> {
   if (granted.length === 0) return new Set();
-  const values: unknown[] = [plainArray(granted.map((one) => one.key)), plainArray(granted.map((one) => one.node)), plainArray(granted.map((one) => one.ssh_username_id))];
-  return applied(client, byKey ? {
-    name: 'lock-ssh-keys',
-    text: `select v.key from unnest($1::text[], $2::uuid[], $3::uuid[], $4::uuid[]) as v(key, node, username, public_key)
+  const values: unknown[] = [
+    plainArray(granted.map((one) => one.key)),
+    plainArray(granted.map((one) => one.node)),
+    plainArray(granted.map((one) => one.ssh_username_id)),
+  ];
+  return applied(
+    client,
+    byKey
+      ? {
+          name: 'lock-ssh-keys',
+          text: `select v.key from unnest($1::text[], $2::uuid[], $3::uuid[], $4::uuid[]) as v(key, node, username, public_key)
       join ssh_username u on u.id = v.username and u.node_id = v.node join ssh_public_key k on k.id = v.public_key and k.ssh_username_id = u.id order by u.id, k.id for share of u, k`,
-    values: [...values, plainArray(granted.map((one) => one.ssh_public_key_id))],
-  } : {
-    name: 'lock-ssh-usernames',
-    text: 'select v.key from unnest($1::text[], $2::uuid[], $3::uuid[]) as v(key, node, username) join ssh_username u on u.id = v.username and u.node_id = v.node order by u.id for share of u',
-    values,
-  });
+          values: [...values, plainArray(granted.map((one) => one.ssh_public_key_id))],
+        }
+      : {
+          name: 'lock-ssh-usernames',
+          text: 'select v.key from unnest($1::text[], $2::uuid[], $3::uuid[]) as v(key, node, username) join ssh_username u on u.id = v.username and u.node_id = v.node order by u.id for share of u',
+          values,
+        },
+  );
 }
 
-async function reopenDeliveries(client: Client, writes: readonly Of<'delivery-reopened'>[]): Promise<ReadonlySet<string>> {
+async function reopenDeliveries(
+  client: Client,
+  writes: readonly Of<'delivery-reopened'>[],
+): Promise<ReadonlySet<string>> {
   return applied(client, {
     name: 'reopen-deliveries',
     text: `update webhook_delivery d set status = 'pending', attempts_max = d.attempt_count + 1, updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::int[], $3::float8[]) as v(id, attempts, at) where d.id = v.id and d.status <> 'pending' and d.attempt_count = v.attempts returning d.id as key`,
-    values: [plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.attempts)), plainArray(writes.map((w) => w.atMs))],
+    values: [
+      plainArray(writes.map((w) => w.delivery)),
+      plainArray(writes.map((w) => w.attempts)),
+      plainArray(writes.map((w) => w.atMs)),
+    ],
   });
 }
 
 /** The number of the try guards it: one that was counted already changes nothing. */
-async function storeAttempts(client: Client, writes: readonly Of<'delivery-attempted'>[]): Promise<ReadonlySet<string>> {
+async function storeAttempts(
+  client: Client,
+  writes: readonly Of<'delivery-attempted'>[],
+): Promise<ReadonlySet<string>> {
   const attempts = writes.map((w) => w.attempt);
   return applied(client, {
     name: 'store-attempts',
@@ -203,14 +284,24 @@ async function storeAttempts(client: Client, writes: readonly Of<'delivery-attem
       insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code, error, response_body)
         select v.id, v.number, v.began, v.duration, v.code, v.error, v.answer from v join d on d.id = v.id returning delivery_id as key`,
     values: [
-      plainArray(writes.map((w) => w.delivery)), plainArray(writes.map((w) => w.number)), plainArray(attempts.map((a) => a.atMs)), plainArray(attempts.map((a) => Math.round(a.durationMs))),
-      plainArray(attempts.map((a) => (a.type === 'answered' ? a.statusCode : null))), attempts.map((a) => (a.type === 'failed' ? storable(a.error) : null)), attempts.map((a) => (a.type === 'answered' ? storable(a.answer) : null)),
-      plainArray(writes.map((w) => w.status)), plainArray(writes.map((w) => w.nextAttemptAtMs)), plainArray(writes.map((w) => w.atMs)),
+      plainArray(writes.map((w) => w.delivery)),
+      plainArray(writes.map((w) => w.number)),
+      plainArray(attempts.map((a) => a.atMs)),
+      plainArray(attempts.map((a) => Math.round(a.durationMs))),
+      plainArray(attempts.map((a) => (a.type === 'answered' ? a.statusCode : null))),
+      attempts.map((a) => (a.type === 'failed' ? storable(a.error) : null)),
+      attempts.map((a) => (a.type === 'answered' ? storable(a.answer) : null)),
+      plainArray(writes.map((w) => w.status)),
+      plainArray(writes.map((w) => w.nextAttemptAtMs)),
+      plainArray(writes.map((w) => w.atMs)),
     ],
   });
 }
 
-async function applied(client: Client, query: { readonly name: string; readonly text: string; readonly values: unknown[] }): Promise<ReadonlySet<string>> {
+async function applied(
+  client: Client,
+  query: { readonly name: string; readonly text: string; readonly values: unknown[] },
+): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ key: string }>(query);
   return new Set(rows.map((row) => row.key));
 }

@@ -88,7 +88,9 @@ export function createIsolation(ports: IsolationPorts): Isolation {
     pieces.push(...more);
     while (workers < AT_ONCE_MAX && pieces.length > 0) {
       workers += 1;
-      void work().finally(() => { workers -= 1; });
+      void work().finally(() => {
+        workers -= 1;
+      });
     }
   }
 
@@ -119,7 +121,9 @@ export function createIsolation(ports: IsolationPorts): Isolation {
   }
 
   async function store(piece: Piece): Promise<void> {
-    const away = ports.awayError() ?? (ports.monotonicMs() > piece.untilMs ? new DatabaseUnavailable('The database takes too long.') : null);
+    const away =
+      ports.awayError() ??
+      (ports.monotonicMs() > piece.untilMs ? new DatabaseUnavailable('The database takes too long.') : null);
     if (away !== null) return piece.waiting.forEach((one) => one.reject(away));
     try {
       await ports.store(piece.waiting, piece.patience);
@@ -135,7 +139,11 @@ export function createIsolation(ports: IsolationPorts): Isolation {
   function next({ waiting, patience, untilMs }: Piece, error: unknown): readonly Piece[] {
     if (waiting.length > 1) {
       const size = Math.ceil(waiting.length / PIECES);
-      return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({ waiting: waiting.slice(index * size, (index + 1) * size), patience: PIECE_PATIENCE, untilMs }));
+      return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({
+        waiting: waiting.slice(index * size, (index + 1) * size),
+        patience: PIECE_PATIENCE,
+        untilMs,
+      }));
     }
     return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ waiting, patience: LAST_PATIENCE, untilMs }] : [];
   }
@@ -165,7 +173,8 @@ export function createIsolation(ports: IsolationPorts): Isolation {
       if (smaller.length > 0) add(smaller);
       else void failed(waiting, error);
     },
-    alone: (waiting) => add([{ waiting: [tracked(waiting)], patience: PIECE_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }]),
+    alone: (waiting) =>
+      add([{ waiting: [tracked(waiting)], patience: PIECE_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }]),
     isSuspect(unit) {
       if (suspects.size === 0) return false;
       return unit.changes.some(({ write }) => (suspects.get(suspectKey(write)) ?? 0) > ports.monotonicMs());

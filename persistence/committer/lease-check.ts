@@ -6,7 +6,10 @@ import type { Lease } from '../../actors/kit/behaviour.ts';
  * Locks the ownership rows and returns which leases are stale: another epoch, another owner, or run out by the database's clock.
  * The share lock makes a takeover wait until this transaction ended, so what was checked still holds at the commit.
  */
-export async function staleLeases(client: Pick<PoolClient, 'query'>, leases: readonly Lease[]): Promise<ReadonlySet<Lease>> {
+export async function staleLeases(
+  client: Pick<PoolClient, 'query'>,
+  leases: readonly Lease[],
+): Promise<ReadonlySet<Lease>> {
   const distinct = new Map<string, Lease[]>();
   for (const lease of leases) {
     const same = distinct.get(lease.cluster);

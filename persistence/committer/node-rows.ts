@@ -10,7 +10,10 @@ import { moveMember } from './mesh-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
-type NodeWrite = Exclude<Extract<ColdWrite, { kind: `node-${string}` | `recovery-${string}` | `alias-${string}` | 'command-deleted' }>, NodeEnrolled>;
+type NodeWrite = Exclude<
+  Extract<ColdWrite, { kind: `node-${string}` | `recovery-${string}` | `alias-${string}` | 'command-deleted' }>,
+  NodeEnrolled
+>;
 
 /** Writes one of them; a row that is gone is a GuardRefused. */
 export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Written> {
@@ -18,10 +21,24 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
   switch (write.kind) {
     case 'node-registered': {
       const { ports } = write;
-      mustFind(await em.nativeUpdate(Node, { id: write.node }, {
-        version: write.version, idType: write.idType, selfUpdateEnabled: write.selfUpdateEnabled, updatedAt: at,
-        httpPort: ports.http_port, sshPort: ports.ssh_port, hostMetricsPort: ports.host_metrics_port, wireguardMetricsPort: ports.wireguard_metrics_port, httpProxyPort: ports.http_proxy_port, socks5ProxyPort: ports.socks5_proxy_port,
-      }));
+      mustFind(
+        await em.nativeUpdate(
+          Node,
+          { id: write.node },
+          {
+            version: write.version,
+            idType: write.idType,
+            selfUpdateEnabled: write.selfUpdateEnabled,
+            updatedAt: at,
+            httpPort: ports.http_port,
+            sshPort: ports.ssh_port,
+            hostMetricsPort: ports.host_metrics_port,
+            wireguardMetricsPort: ports.wireguard_metrics_port,
+            httpProxyPort: ports.http_proxy_port,
+            socks5ProxyPort: ports.socks5_proxy_port,
+          },
+        ),
+      );
       return NOTHING_TO_TELL;
     }
     case 'node-moved':
@@ -29,13 +46,25 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     case 'node-deleted':
       return deleteNode(em, write, at);
     case 'recovery-key-set':
-      await em.upsert(RecoveryKey, { node: write.node, cluster: write.cluster, keyHash: write.keyHash, insertedAt: at });
+      await em.upsert(RecoveryKey, {
+        node: write.node,
+        cluster: write.cluster,
+        keyHash: write.keyHash,
+        insertedAt: at,
+      });
       return NOTHING_TO_TELL;
     case 'recovery-key-cleared':
       mustFind(await em.nativeDelete(RecoveryKey, { node: write.node }));
       return NOTHING_TO_TELL;
     case 'alias-created':
-      await em.insert(Alias, { id: write.id, node: write.node, cluster: write.cluster, name: write.name, insertedAt: at, updatedAt: at });
+      await em.insert(Alias, {
+        id: write.id,
+        node: write.node,
+        cluster: write.cluster,
+        name: write.name,
+        insertedAt: at,
+        updatedAt: at,
+      });
       return NOTHING_TO_TELL;
     case 'alias-deleted':
       mustFind(await em.nativeDelete(Alias, { id: write.id }));
@@ -48,15 +77,26 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
 }
 
 /** The recovery key goes with the move (E2), the place in the target is taken under its limit. */
-async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'node-moved' }>, at: Date): Promise<Written> {
+async function moveNode(
+  em: EntityManager,
+  write: Extract<NodeWrite, { kind: 'node-moved' }>,
+  at: Date,
+): Promise<Written> {
   mustFind(await em.nativeUpdate(Node, { id: write.node, cluster: write.from }, { cluster: write.to, updatedAt: at }));
   await em.nativeUpdate(Alias, { node: write.node }, { cluster: write.to, updatedAt: at });
   await em.nativeDelete(RecoveryKey, { node: write.node });
   await moveMember(em, write.node, write.to, at);
-  await em.execute(`insert into mesh_move (node_id, from_cluster_id, from_name, to_cluster_id, inserted_at) select ?, id, name, ?, ? from cluster where id = ?
-    on conflict (node_id) do update set to_cluster_id = excluded.to_cluster_id, step = 'leave', inserted_at = excluded.inserted_at`, [write.node, write.to, at, write.from]);
-  const taken = await em.execute<unknown[]>('update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id', [write.to]);
-  if (taken.length === 0) throw new GuardRefused({ code: 'conflict', message: 'The target cluster has reached its node limit.' });
+  await em.execute(
+    `insert into mesh_move (node_id, from_cluster_id, from_name, to_cluster_id, inserted_at) select ?, id, name, ?, ? from cluster where id = ?
+    on conflict (node_id) do update set to_cluster_id = excluded.to_cluster_id, step = 'leave', inserted_at = excluded.inserted_at`,
+    [write.node, write.to, at, write.from],
+  );
+  const taken = await em.execute<unknown[]>(
+    'update cluster set node_count = node_count + 1 where id = ? and (node_limit is null or node_count < node_limit) returning id',
+    [write.to],
+  );
+  if (taken.length === 0)
+    throw new GuardRefused({ code: 'conflict', message: 'The target cluster has reached its node limit.' });
   await leave(em, write.from);
   return NOTHING_TO_TELL;
 }
@@ -65,8 +105,15 @@ async function moveNode(em: EntityManager, write: Extract<NodeWrite, { kind: 'no
  * Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). Those beyond one chunk are without a node
  * from then on: the sweeper drops them, chunk by chunk and at once, also after a crash.
  */
-async function deleteNode(em: EntityManager, { node, isForgotten }: Extract<NodeWrite, { kind: 'node-deleted' }>, at: Date): Promise<Written> {
-  const [row] = await em.execute<{ cluster_id: string; token_hash: Uint8Array }[]>('select cluster_id, token_hash from node where id = ? for update', [node]);
+async function deleteNode(
+  em: EntityManager,
+  { node, isForgotten }: Extract<NodeWrite, { kind: 'node-deleted' }>,
+  at: Date,
+): Promise<Written> {
+  const [row] = await em.execute<{ cluster_id: string; token_hash: Uint8Array }[]>(
+    'select cluster_id, token_hash from node where id = ? for update',
+    [node],
+  );
   if (row === undefined) throw gone();
   const dropped = await em.execute<{ id: ExecutionId; command_id: CommandId; cluster_name: string }[]>(
     `update command_execution set status = 'dropped', finished_at = ?, updated_at = ? where id in (select id from command_execution where node_id = ? and finished_at is null order by id limit ? for update)
@@ -76,13 +123,30 @@ async function deleteNode(em: EntityManager, { node, isForgotten }: Extract<Node
   await em.nativeDelete(Node, { id: node });
   if (isForgotten !== true) await em.upsert(DeletedNode, { id: node, tokenHash: row.token_hash, deletedAt: at });
   await leave(em, row.cluster_id);
-  return { notices: dropped.map((execution): Notice => ({ type: 'execution-changed', execution: execution.id, command: execution.command_id, node, clusterName: execution.cluster_name, status: 'dropped', exitCode: null })) };
+  return {
+    notices: dropped.map((execution): Notice => ({
+      type: 'execution-changed',
+      execution: execution.id,
+      command: execution.command_id,
+      node,
+      clusterName: execution.cluster_name,
+      status: 'dropped',
+      exitCode: null,
+    })),
+  };
 }
 
 /** Executions go with their command, without events (spec). */
 async function deleteCommand(em: EntityManager, command: CommandId): Promise<Written> {
-  const [open] = await em.execute<unknown[]>('select 1 from command_execution where command_id = ? and finished_at is null limit 1', [command]);
-  if (open !== undefined) throw new GuardRefused({ code: 'conflict', message: 'Executions of the command have not finished. Cancel it first.' });
+  const [open] = await em.execute<unknown[]>(
+    'select 1 from command_execution where command_id = ? and finished_at is null limit 1',
+    [command],
+  );
+  if (open !== undefined)
+    throw new GuardRefused({
+      code: 'conflict',
+      message: 'Executions of the command have not finished. Cancel it first.',
+    });
   mustFind(await em.nativeDelete(Command, { id: command }));
   await em.nativeDelete(CommandExecution, { commandId: command });
   return NOTHING_TO_TELL;

@@ -7,14 +7,30 @@ import type { Remembered } from '../../actors/kit/asker.ts';
 const SEALED = 'sealed';
 
 /** What is stored of an answer. */
-export function sealRemembered(vault: Vault, { scope, key, bodyHash, answer }: Remembered): { readonly bodyHash: string; readonly sealedAnswer: string } {
-  return { bodyHash: SEALED, sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), rememberedName(scope, key)) };
+export function sealRemembered(
+  vault: Vault,
+  { scope, key, bodyHash, answer }: Remembered,
+): { readonly bodyHash: string; readonly sealedAnswer: string } {
+  return {
+    bodyHash: SEALED,
+    sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), rememberedName(scope, key)),
+  };
 }
 
 /** An answer as it was stored. Rows of earlier versions have the hash beside it. */
-export function openRemembered(vault: Vault, { scope, key, bodyHash, sealedAnswer }: { readonly scope: string; readonly key: string; readonly bodyHash: string; readonly sealedAnswer: string }): { readonly bodyHash: string; readonly answer: unknown } {
+export function openRemembered(
+  vault: Vault,
+  {
+    scope,
+    key,
+    bodyHash,
+    sealedAnswer,
+  }: { readonly scope: string; readonly key: string; readonly bodyHash: string; readonly sealedAnswer: string },
+): { readonly bodyHash: string; readonly answer: unknown } {
   const opened = JSON.parse(vault.open(sealedAnswer, rememberedName(scope, key))) as unknown;
-  return bodyHash === SEALED ? opened as { readonly bodyHash: string; readonly answer: unknown } : { bodyHash, answer: opened };
+  return bodyHash === SEALED
+    ? (opened as { readonly bodyHash: string; readonly answer: unknown })
+    : { bodyHash, answer: opened };
 }
 
 /** What the sealed text is bound to. */
@@ -23,7 +39,11 @@ function rememberedName(scope: string, key: string): string {
 }
 
 /** Stores an answer. False when the key is taken: the create that took it won. */
-export async function insertRemembered(client: Pick<PoolClient, 'query'>, vault: Vault, remembered: Remembered): Promise<boolean> {
+export async function insertRemembered(
+  client: Pick<PoolClient, 'query'>,
+  vault: Vault,
+  remembered: Remembered,
+): Promise<boolean> {
   const { bodyHash, sealedAnswer } = sealRemembered(vault, remembered);
   const { rowCount } = await client.query({
     name: 'insert-remembered',

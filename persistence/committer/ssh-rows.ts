@@ -17,23 +17,35 @@ export async function writeSsh(em: EntityManager, write: SshWrite): Promise<Writ
   switch (write.kind) {
     case 'ssh-username-created': {
       const { id, username, passwordHash, keys } = write.username;
-      if ((await em.count(SshUsername, { node: write.node })) >= SSH_USERNAMES_MAX) throw full(`The node has ${SSH_USERNAMES_MAX} SSH usernames already. Delete some first.`);
+      if ((await em.count(SshUsername, { node: write.node })) >= SSH_USERNAMES_MAX)
+        throw full(`The node has ${SSH_USERNAMES_MAX} SSH usernames already. Delete some first.`);
       const at = new Date(write.atMs);
       await em.insert(SshUsername, { id, node: write.node, username, passwordHash, insertedAt: at, updatedAt: at });
-      if (keys.length > 0) await em.insertMany(SshPublicKey, keys.map((key) => keyRow(id, key, at)));
+      if (keys.length > 0)
+        await em.insertMany(
+          SshPublicKey,
+          keys.map((key) => keyRow(id, key, at)),
+        );
       return NOTHING_TO_TELL;
     }
     case 'ssh-username-deleted':
       return found(await em.nativeDelete(SshUsername, { id: write.id, node: write.node }));
     case 'ssh-public-key-created': {
-      const username = await em.execute<unknown[]>('select 1 from ssh_username where id = ? and node_id = ? for update', [write.sshUsername, write.node]);
+      const username = await em.execute<unknown[]>(
+        'select 1 from ssh_username where id = ? and node_id = ? for update',
+        [write.sshUsername, write.node],
+      );
       found(username.length);
-      if ((await em.count(SshPublicKey, { sshUsername: write.sshUsername })) >= SSH_PUBLIC_KEYS_MAX) throw full(`The SSH username has ${SSH_PUBLIC_KEYS_MAX} keys already. Delete some first.`);
+      if ((await em.count(SshPublicKey, { sshUsername: write.sshUsername })) >= SSH_PUBLIC_KEYS_MAX)
+        throw full(`The SSH username has ${SSH_PUBLIC_KEYS_MAX} keys already. Delete some first.`);
       await em.insert(SshPublicKey, keyRow(write.sshUsername, write.key, new Date(write.atMs)));
       return NOTHING_TO_TELL;
     }
     case 'ssh-public-key-deleted': {
-      const gone = await em.execute<unknown[]>('delete from ssh_public_key k using ssh_username u where k.id = ? and u.id = k.ssh_username_id and u.node_id = ? returning k.id', [write.id, write.node]);
+      const gone = await em.execute<unknown[]>(
+        'delete from ssh_public_key k using ssh_username u where k.id = ? and u.id = k.ssh_username_id and u.node_id = ? returning k.id',
+        [write.id, write.node],
+      );
       return found(gone.length);
     }
     default:

@@ -62,8 +62,14 @@ function textOf(write: HotWrite): number {
     case 'command-created':
       return write.command.text.length + write.executions.length * ROW_BYTES;
     case 'delivery-attempted':
-      return write.attempt.type === 'answered' ? write.attempt.answer?.length ?? 0 : write.attempt.error.length;
-    case 'execution-sent': case 'execution-cancel-requested': case 'command-cancel-requested': case 'node-status': case 'ssh-verified': case 'delivery-reopened': default:
+      return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
+    case 'execution-sent':
+    case 'execution-cancel-requested':
+    case 'command-cancel-requested':
+    case 'node-status':
+    case 'ssh-verified':
+    case 'delivery-reopened':
+    default:
       return 0;
   }
 }

@@ -20,9 +20,13 @@ export async function writeWebhook(em: EntityManager, write: WebhookWrite, admin
     case 'webhook-created':
       return createWebhook(em, write);
     case 'webhook-deleted': {
-      if ((await em.nativeDelete(Webhook, { id: write.id })) === 0) throw new GuardRefused({ code: 'not_found', message: 'Resource not found' });
-      await em.execute(`with gone as (delete from webhook_delivery where id in (select id from webhook_delivery where webhook_id = ? limit ?) returning id)
-        delete from webhook_attempt a using gone where a.delivery_id = gone.id`, [write.id, DELIVERIES_AT_ONCE_MAX]);
+      if ((await em.nativeDelete(Webhook, { id: write.id })) === 0)
+        throw new GuardRefused({ code: 'not_found', message: 'Resource not found' });
+      await em.execute(
+        `with gone as (delete from webhook_delivery where id in (select id from webhook_delivery where webhook_id = ? limit ?) returning id)
+        delete from webhook_attempt a using gone where a.delivery_id = gone.id`,
+        [write.id, DELIVERIES_AT_ONCE_MAX],
+      );
       await em.execute('select pg_notify(?, ?)', [WEBHOOK_CHANGES, `${adminId} ${write.id}`]);
       return NOTHING_TO_TELL;
     }
@@ -32,13 +36,23 @@ export async function writeWebhook(em: EntityManager, write: WebhookWrite, admin
 }
 
 /** Nobody followed the events while there was no webhook: the first one starts the channel at itself. The lock makes those created at once wait for each other. */
-async function createWebhook(em: EntityManager, write: Extract<WebhookWrite, { kind: 'webhook-created' }>): Promise<Written> {
+async function createWebhook(
+  em: EntityManager,
+  write: Extract<WebhookWrite, { kind: 'webhook-created' }>,
+): Promise<Written> {
   await em.execute('select 1 from event_channel where name = ? for update', [WEBHOOKS_CHANNEL]);
   const count = await em.count(Webhook);
-  if (count >= WEBHOOKS_MAX) throw new GuardRefused({ code: 'conflict', message: `There are ${WEBHOOKS_MAX} webhooks already. Delete some first.` });
-  if (count === 0) await em.execute('update event_channel set txid = event_transaction(), seq = 0 where name = ?', [WEBHOOKS_CHANNEL]);
+  if (count >= WEBHOOKS_MAX)
+    throw new GuardRefused({
+      code: 'conflict',
+      message: `There are ${WEBHOOKS_MAX} webhooks already. Delete some first.`,
+    });
+  if (count === 0)
+    await em.execute('update event_channel set txid = event_transaction(), seq = 0 where name = ?', [WEBHOOKS_CHANNEL]);
   const at = new Date(write.atMs);
-  await em.execute('insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values (?, ?, ?::text[], ?, ?, ?, ?)',
-    [write.id, write.url, `{${write.subscribedEvents.join(',')}}`, write.sealedSecret, write.sealedHeaders, at, at]);
+  await em.execute(
+    'insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values (?, ?, ?::text[], ?, ?, ?, ?)',
+    [write.id, write.url, `{${write.subscribedEvents.join(',')}}`, write.sealedSecret, write.sealedHeaders, at, at],
+  );
   return NOTHING_TO_TELL;
 }

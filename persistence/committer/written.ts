@@ -22,4 +22,3 @@ export class GuardRefused extends Error {
 
 /** A write whose change already says all there is. */
 export const NOTHING_TO_TELL: Written = { notices: [] };
-

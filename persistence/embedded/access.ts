@@ -17,25 +17,34 @@ const MAP = 'admin';
 export async function ensureAccess(place: Place, databaseUser: string): Promise<boolean> {
   const { rules, map } = await accessOf(place, databaseUser);
   try {
-    const changes = await Promise.all([ensureFile(place, 'pg_ident.conf', map), ensureFile(place, 'pg_hba.conf', rules)]);
+    const changes = await Promise.all([
+      ensureFile(place, 'pg_ident.conf', map),
+      ensureFile(place, 'pg_hba.conf', rules),
+    ]);
     return changes.includes(true);
   } catch (error) {
     throw fileFailure(error, place.pgData);
   }
 }
 
-async function accessOf({ account }: Place, databaseUser: string): Promise<{ readonly rules: string; readonly map: string }> {
+async function accessOf(
+  { account }: Place,
+  databaseUser: string,
+): Promise<{ readonly rules: string; readonly map: string }> {
   const head = '# Written by edge-admin at each start.\n';
   if (account === undefined) return { rules: `${head}local all all trust\nhost all all all reject\n`, map: head };
   // Whoever owns data of an admin that ran as him may run that admin again; an account that was lent may not.
-  const owner = await isBorrowed(account) ? [] : [account.name];
+  const owner = (await isBorrowed(account)) ? [] : [account.name];
   const users = [userInfo().username, ...owner];
-  return { rules: `${head}local all all peer map=${MAP}\nhost all all all reject\n`, map: `${head}${users.map((user) => `${MAP} "${user}" ${databaseUser}\n`).join('')}` };
+  return {
+    rules: `${head}local all all peer map=${MAP}\nhost all all all reject\n`,
+    map: `${head}${users.map((user) => `${MAP} "${user}" ${databaseUser}\n`).join('')}`,
+  };
 }
 
 async function ensureFile({ pgData, account }: Place, name: string, text: string): Promise<boolean> {
   const file = join(pgData, name);
-  if (await readFile(file, 'utf8').catch(() => '') === text) return false;
+  if ((await readFile(file, 'utf8').catch(() => '')) === text) return false;
   const unfinished = `${file}.new-${process.pid}`;
   await rm(unfinished, { force: true });
   // The directory belongs to the account: root follows no link that lies there, and gives away what it made itself, not what a name leads to.

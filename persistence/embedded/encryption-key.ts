@@ -14,7 +14,7 @@ const KEY_BYTES = 32;
 export async function encryptionKeyIn(dataDir: string): Promise<Uint8Array> {
   const file = join(dataDir, 'encryption.key');
   try {
-    return keyOf(file, await readFile(file, 'utf8').catch(notThere) ?? await make(file));
+    return keyOf(file, (await readFile(file, 'utf8').catch(notThere)) ?? (await make(file)));
   } catch (error) {
     throw fileFailure(error, dataDir);
   }
@@ -23,7 +23,10 @@ export async function encryptionKeyIn(dataDir: string): Promise<Uint8Array> {
 function keyOf(file: string, text: string): Uint8Array {
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length === KEY_BYTES) return key;
-  throw new EmbeddedPostgresError('other', `${file} holds no key of ${KEY_BYTES} bytes in base64: bring back the file that belongs to this data, or set ENCRYPTION_KEY.`);
+  throw new EmbeddedPostgresError(
+    'other',
+    `${file} holds no key of ${KEY_BYTES} bytes in base64: bring back the file that belongs to this data, or set ENCRYPTION_KEY.`,
+  );
 }
 
 async function make(file: string): Promise<string> {

@@ -25,9 +25,13 @@ export async function ensureInitialised(place: Place, binaries: Binaries): Promi
     if (await exists(place.pgData)) {
       const version = await readFile(join(place.pgData, 'PG_VERSION'), 'utf8').catch(notThere);
       if (version?.trim() === String(POSTGRES_MAJOR)) return 'found';
-      if (version !== undefined) throw wrongVersion(place.pgData, `theirs is ${version.trim().slice(0, 20)}, ours is ${POSTGRES_MAJOR}`);
+      if (version !== undefined)
+        throw wrongVersion(place.pgData, `theirs is ${version.trim().slice(0, 20)}, ours is ${POSTGRES_MAJOR}`);
       if ((await readdir(place.pgData)).length > 0) {
-        throw new EmbeddedPostgresError('other', `${place.pgData} holds files, but no PostgreSQL database (PG_VERSION is missing): move them away, or set another DATA_DIR.`);
+        throw new EmbeddedPostgresError(
+          'other',
+          `${place.pgData} holds files, but no PostgreSQL database (PG_VERSION is missing): move them away, or set another DATA_DIR.`,
+        );
       }
     }
     await initialise(place, binaries);
@@ -61,8 +65,18 @@ async function initialise(place: Place, binaries: Binaries): Promise<void> {
 }
 
 async function runInitdb(place: Place, binaries: Binaries, dir: string): Promise<void> {
-  const args = ['-D', dir, '-U', DATABASE_USER, '--auth-local=reject', '--auth-host=reject', '--encoding=UTF8',
-    '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+  const args = [
+    '-D',
+    dir,
+    '-U',
+    DATABASE_USER,
+    '--auth-local=reject',
+    '--auth-host=reject',
+    '--encoding=UTF8',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--locale=C',
+  ];
   try {
     await promisify(execFile)(binaries.initdb, args, { ...runAs(place), timeout: INITDB_MS_MAX });
   } catch (error) {

@@ -23,7 +23,12 @@ const STOP_MS_MAX = 15_000;
 /** A running PostgreSQL. */
 export interface EmbeddedPostgres {
   /** For `pg` and MikroORM: the host is the directory of a Unix socket. Stays the same over restarts of the server. */
-  readonly connection: { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    readonly database: string;
+  };
   /** Process id of the server now; undefined while it is being restarted. */
   pid(): Promise<number | undefined>;
   /** Ends the server, unless another admin uses it too. Calling it again changes nothing. */
@@ -35,11 +40,18 @@ export interface EmbeddedPostgres {
  * is started again, with back-off, for ever. Rejects with an `EmbeddedPostgresError` whose message is for the operator.
  * `sharedDir` is where root keeps what the account that runs PostgreSQL cannot reach in `dataDir`.
  */
-export async function startEmbeddedPostgres(options: { readonly dataDir: string; readonly log: Log; readonly sharedDir?: string }): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: {
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly sharedDir?: string;
+}): Promise<EmbeddedPostgres> {
   const { log } = options;
   const place = await preparePlace(options.dataDir, options.sharedDir);
   if (!place.pgData.startsWith(place.dataDir)) {
-    log.info({ pg_data: place.pgData }, `PostgreSQL keeps its data in ${place.pgData}, since the user ${place.account?.name} cannot enter ${place.dataDir}`);
+    log.info(
+      { pg_data: place.pgData },
+      `PostgreSQL keeps its data in ${place.pgData}, since the user ${place.account?.name} cannot enter ${place.dataDir}`,
+    );
   }
   const binaries = await findBinaries(place.account, place.sharedDir);
   const made = await ensureInitialised(place, binaries);
@@ -54,7 +66,7 @@ export async function startEmbeddedPostgres(options: { readonly dataDir: string;
   return {
     connection: { host: place.socketDir, port: SOCKET_PORT, user: DATABASE_USER, database: DATABASE },
     pid: () => runningPid(place),
-    stop: () => stopping ??= stop(),
+    stop: () => (stopping ??= stop()),
   };
 
   async function supervise(): Promise<void> {
@@ -65,7 +77,8 @@ export async function startEmbeddedPostgres(options: { readonly dataDir: string;
       const again = await restarted(place, binaries, closing.signal, log);
       if (again === undefined) return;
       keeper = again;
-      if (closing.signal.aborted) { // it answered just when it was no longer wanted: nobody else knows of this connection
+      if (closing.signal.aborted) {
+        // it answered just when it was no longer wanted: nobody else knows of this connection
         await keeper.client.end().catch(() => undefined);
         return;
       }
@@ -86,10 +99,16 @@ export async function startEmbeddedPostgres(options: { readonly dataDir: string;
 async function firstKeeper(place: Place, binaries: Binaries, closing: AbortSignal, log: Log): Promise<Keeper> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(START_MS_MAX)]);
   try {
-    return await reachServer(place, binaries, signal, (what) => { log.warn({}, what); });
+    return await reachServer(place, binaries, signal, (what) => {
+      log.warn({}, what);
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new EmbeddedPostgresError('timeout', `The embedded PostgreSQL was not ready within ${START_MS_MAX / 1_000} s: see ${place.logFile}.`, error);
+    throw new EmbeddedPostgresError(
+      'timeout',
+      `The embedded PostgreSQL was not ready within ${START_MS_MAX / 1_000} s: see ${place.logFile}.`,
+      error,
+    );
   }
 }
 
@@ -97,10 +116,15 @@ async function firstKeeper(place: Place, binaries: Binaries, closing: AbortSigna
 async function restarted(place: Place, binaries: Binaries, signal: AbortSignal, log: Log): Promise<Keeper | undefined> {
   for (let pauseMs = RESTART_MS_MIN; ; pauseMs = Math.min(pauseMs * 2, RESTART_MS_MAX)) {
     try {
-      return await reachServer(place, binaries, signal, (what) => { log.warn({}, what); });
+      return await reachServer(place, binaries, signal, (what) => {
+        log.warn({}, what);
+      });
     } catch (error) {
       if (signal.aborted) return undefined;
-      log.error({ retry_ms: pauseMs }, error instanceof EmbeddedPostgresError ? error.message : `PostgreSQL does not start: ${String(error)}`);
+      log.error(
+        { retry_ms: pauseMs },
+        error instanceof EmbeddedPostgresError ? error.message : `PostgreSQL does not start: ${String(error)}`,
+      );
       await delay(pauseMs, undefined, { signal }).catch(() => undefined); // the next attempt sees the abort
     }
   }
@@ -116,7 +140,11 @@ async function ensureDatabase(keeper: Keeper): Promise<void> {
 
 /** Whether other launchers hold this server. One that is gone or silent counts as not shared. */
 async function othersUse(keeper: Keeper): Promise<boolean> {
-  const asked = keeper.client.query('SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()', [KEEPER_NAME])
-    .then((result) => (result.rowCount ?? 0) > 0, () => false);
+  const asked = keeper.client
+    .query('SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()', [KEEPER_NAME])
+    .then(
+      (result) => (result.rowCount ?? 0) > 0,
+      () => false,
+    );
   return Promise.race([asked, delay(2_000, false, { ref: false })]);
 }

@@ -40,7 +40,14 @@ export async function preparePlace(dataDir: string, sharedDir: string = SHARED_D
     const dir = await realpath(dataDir);
     const pgData = await chooseDirectory(dir, sharedDir);
     const account = await accountFor(pgData);
-    return { dataDir: dir, pgData, socketDir: await socketDirectory(pgData, account), logFile: join(dir, 'postgres.log'), account, sharedDir };
+    return {
+      dataDir: dir,
+      pgData,
+      socketDir: await socketDirectory(pgData, account),
+      logFile: join(dir, 'postgres.log'),
+      account,
+      sharedDir,
+    };
   } catch (error) {
     throw fileFailure(error, dataDir);
   }
@@ -51,14 +58,20 @@ async function chooseDirectory(dir: string, sharedDir: string): Promise<string> 
   if (recorded !== undefined) {
     const elsewhere = recorded.trim();
     if (await exists(elsewhere)) return realpath(elsewhere);
-    throw new EmbeddedPostgresError('not-reachable', `${join(dir, 'location')} says that the data are in ${elsewhere}, which is not there: bring it back, or delete that file to begin with an empty database.`);
+    throw new EmbeddedPostgresError(
+      'not-reachable',
+      `${join(dir, 'location')} says that the data are in ${elsewhere}, which is not there: bring it back, or delete that file to begin with an empty database.`,
+    );
   }
 
   const usual = join(dir, 'postgres');
   const account = await accountFor(usual);
-  if (account === undefined || await canUse(account, dir)) return usual;
+  if (account === undefined || (await canUse(account, dir))) return usual;
   if (await exists(usual)) {
-    throw new EmbeddedPostgresError('not-reachable', `The user ${account.name}, as whom PostgreSQL runs, can no longer enter ${dir}: open the directories above it (chmod o+x).`);
+    throw new EmbeddedPostgresError(
+      'not-reachable',
+      `The user ${account.name}, as whom PostgreSQL runs, can no longer enter ${dir}: open the directories above it (chmod o+x).`,
+    );
   }
   return moveElsewhere(dir, account, sharedDir);
 }
@@ -66,8 +79,11 @@ async function chooseDirectory(dir: string, sharedDir: string): Promise<string> 
 /** The first start decides; one that starts at the same moment follows it. */
 async function moveElsewhere(dir: string, account: Account, sharedDir: string): Promise<string> {
   await mkdir(sharedDir, { recursive: true, mode: 0o755 });
-  if (!await canUse(account, sharedDir)) {
-    throw new EmbeddedPostgresError('not-reachable', `The user ${account.name}, as whom PostgreSQL runs, can enter neither ${dir} nor ${sharedDir}: set DATA_DIR to a directory that it can enter, or set DATABASE_URL.`);
+  if (!(await canUse(account, sharedDir))) {
+    throw new EmbeddedPostgresError(
+      'not-reachable',
+      `The user ${account.name}, as whom PostgreSQL runs, can enter neither ${dir} nor ${sharedDir}: set DATA_DIR to a directory that it can enter, or set DATABASE_URL.`,
+    );
   }
   const base = await mkdtemp(join(sharedDir, 'data-'));
   await chmod(base, 0o755);
@@ -92,12 +108,17 @@ async function socketDirectory(pgData: string, account: Account | undefined): Pr
   const uid = account?.uid ?? process.getuid?.() ?? 0;
   const short = `/tmp/edge-pg-${uid}-${createHash('sha256').update(pgData).digest('hex').slice(0, 16)}`;
   await mkdir(short, { mode: 0o700 }).then(
-    () => account === undefined ? undefined : chown(short, account.uid, account.gid),
-    (error: NodeJS.ErrnoException) => { if (error.code !== 'EEXIST') throw error; },
+    () => (account === undefined ? undefined : chown(short, account.uid, account.gid)),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    },
   );
   const found = await lstat(short);
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0) {
-    throw new EmbeddedPostgresError('socket-taken', `${short}, where the socket of the embedded PostgreSQL should be, belongs to someone else: remove it, or set a DATA_DIR with a shorter path.`);
+    throw new EmbeddedPostgresError(
+      'socket-taken',
+      `${short}, where the socket of the embedded PostgreSQL should be, belongs to someone else: remove it, or set a DATA_DIR with a shorter path.`,
+    );
   }
   return short;
 }
@@ -116,5 +137,8 @@ export async function openLog(place: Place) {
 
 /** Whether something is there. */
 export async function exists(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

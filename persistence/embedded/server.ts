@@ -33,14 +33,35 @@ const CONNECT_MS_MAX = 5_000;
  * logged: statements and their errors hold what users stored.
  */
 const PARAMETERS: Readonly<Record<string, string>> = {
-  listen_addresses: '', unix_socket_permissions: '0700', port: String(SOCKET_PORT),
-  fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on',
-  max_connections: String(CONNECTIONS_MAX), shared_buffers: '128MB', work_mem: '8MB', maintenance_work_mem: '64MB', huge_pages: 'off',
-  max_wal_size: '1GB', checkpoint_timeout: '15min', random_page_cost: '1.1', jit: 'off',
-  max_parallel_workers_per_gather: '0', max_wal_senders: '0', wal_level: 'minimal', max_logical_replication_workers: '0',
-  autovacuum_vacuum_scale_factor: '0.05', autovacuum_naptime: '20s',
-  log_min_messages: 'log', log_min_error_statement: 'panic', log_checkpoints: 'off', log_statement: 'none', log_parameter_max_length_on_error: '0',
-  log_timezone: 'UTC', timezone: 'UTC', log_line_prefix: '%m [%p] ',
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  port: String(SOCKET_PORT),
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  max_connections: String(CONNECTIONS_MAX),
+  shared_buffers: '128MB',
+  work_mem: '8MB',
+  maintenance_work_mem: '64MB',
+  huge_pages: 'off',
+  max_wal_size: '1GB',
+  checkpoint_timeout: '15min',
+  random_page_cost: '1.1',
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+  max_wal_senders: '0',
+  wal_level: 'minimal',
+  max_logical_replication_workers: '0',
+  autovacuum_vacuum_scale_factor: '0.05',
+  autovacuum_naptime: '20s',
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_checkpoints: 'off',
+  log_statement: 'none',
+  log_parameter_max_length_on_error: '0',
+  log_timezone: 'UTC',
+  timezone: 'UTC',
+  log_line_prefix: '%m [%p] ',
 };
 
 /**
@@ -48,7 +69,12 @@ const PARAMETERS: Readonly<Record<string, string>> = {
  * by another) as to one that is started now. Waits for recovery as long as it takes, until `signal` aborts.
  * Rejects with an `EmbeddedPostgresError` when it cannot run.
  */
-export async function reachServer(place: Place, binaries: Binaries, signal: AbortSignal, onSlow: (what: string) => void): Promise<Keeper> {
+export async function reachServer(
+  place: Place,
+  binaries: Binaries,
+  signal: AbortSignal,
+  onSlow: (what: string) => void,
+): Promise<Keeper> {
   const began = Date.now();
   let reported = began;
   if (await ensureAccess(place, DATABASE_USER)) await reload(place);
@@ -57,7 +83,7 @@ export async function reachServer(place: Place, binaries: Binaries, signal: Abor
     const keeper = await connect(place);
     if (keeper) return keeper;
 
-    if (await runningPid(place) === undefined) {
+    if ((await runningPid(place)) === undefined) {
       const started = await startServer(place, binaries, signal);
       if (started) return started;
       await delay(100, undefined, { signal }); // an earlier server's processes are still ending
@@ -66,7 +92,9 @@ export async function reachServer(place: Place, binaries: Binaries, signal: Abor
     }
     if (Date.now() - reported > 5_000) {
       reported = Date.now();
-      onSlow(`PostgreSQL is not ready after ${Math.round((reported - began) / 1_000)} s: it is recovering, or an earlier one is still ending`);
+      onSlow(
+        `PostgreSQL is not ready after ${Math.round((reported - began) / 1_000)} s: it is recovering, or an earlier one is still ending`,
+      );
     }
   }
 }
@@ -82,8 +110,19 @@ async function startServer(place: Place, binaries: Binaries, signal: AbortSignal
   const log = await openLog(place);
   try {
     const { size: logStart } = await log.stat();
-    const args = ['-D', place.pgData, ...Object.entries({ ...PARAMETERS, unix_socket_directories: place.socketDir }).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-    const child = spawn(binaries.postgres, args, { ...runAs(place), detached: true, stdio: ['ignore', log.fd, log.fd] });
+    const args = [
+      '-D',
+      place.pgData,
+      ...Object.entries({ ...PARAMETERS, unix_socket_directories: place.socketDir }).flatMap(([name, value]) => [
+        '-c',
+        `${name}=${value}`,
+      ]),
+    ];
+    const child = spawn(binaries.postgres, args, {
+      ...runAs(place),
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
     child.unref();
     return await awaitServer(place, child, logStart, signal);
   } finally {
@@ -91,11 +130,23 @@ async function startServer(place: Place, binaries: Binaries, signal: AbortSignal
   }
 }
 
-async function awaitServer(place: Place, child: ChildProcess, logStart: number, signal: AbortSignal): Promise<Keeper | undefined> {
+async function awaitServer(
+  place: Place,
+  child: ChildProcess,
+  logStart: number,
+  signal: AbortSignal,
+): Promise<Keeper | undefined> {
   let spawnError: Error | undefined;
-  child.once('error', (error) => { spawnError = error; });
+  child.once('error', (error) => {
+    spawnError = error;
+  });
   for (;;) {
-    if (spawnError) throw new EmbeddedPostgresError('binaries-missing', `PostgreSQL cannot be run (${spawnError.message}): run npm ci again, or set DATABASE_URL.`, spawnError);
+    if (spawnError)
+      throw new EmbeddedPostgresError(
+        'binaries-missing',
+        `PostgreSQL cannot be run (${spawnError.message}): run npm ci again, or set DATABASE_URL.`,
+        spawnError,
+      );
     if (child.exitCode !== null || child.signalCode !== null) {
       const failure = failureOf(await textFrom(place.logFile, logStart), place.pgData, place.logFile);
       if (failure.code === 'busy') return undefined;
@@ -113,11 +164,17 @@ async function awaitServer(place: Place, child: ChildProcess, logStart: number, 
  */
 async function connect(place: Place): Promise<Keeper | undefined> {
   const client = new Client({
-    host: place.socketDir, port: SOCKET_PORT, user: DATABASE_USER, database: 'postgres',
-    application_name: KEEPER_NAME, connectionTimeoutMillis: CONNECT_MS_MAX,
+    host: place.socketDir,
+    port: SOCKET_PORT,
+    user: DATABASE_USER,
+    database: 'postgres',
+    application_name: KEEPER_NAME,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
   });
   client.on('error', () => undefined); // `end` follows
-  const ended = new Promise<void>((resolve) => { client.once('end', resolve); });
+  const ended = new Promise<void>((resolve) => {
+    client.once('end', resolve);
+  });
   try {
     await client.connect();
   } catch {
@@ -127,7 +184,10 @@ async function connect(place: Place): Promise<Keeper | undefined> {
   const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
   if (rows[0]?.data_directory === place.pgData) return { client, ended };
   await client.end();
-  throw new EmbeddedPostgresError('socket-taken', `A PostgreSQL with the data of ${rows[0]?.data_directory} answers at ${place.socketDir}: end it, or set another DATA_DIR.`);
+  throw new EmbeddedPostgresError(
+    'socket-taken',
+    `A PostgreSQL with the data of ${rows[0]?.data_directory} answers at ${place.socketDir}: end it, or set another DATA_DIR.`,
+  );
 }
 
 /**
@@ -144,7 +204,7 @@ export async function runningPid(place: Place): Promise<number | undefined> {
   const state = await processState(pid);
   if (state === undefined) return undefined;
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  if (state !== 'Z' && (cwd === place.pgData || cwd === undefined && place.account !== undefined)) return pid;
+  if (state !== 'Z' && (cwd === place.pgData || (cwd === undefined && place.account !== undefined))) return pid;
   await rm(lockFile, { force: true });
   return undefined;
 }
@@ -167,7 +227,7 @@ export async function endServer(place: Place, waitMsMax: number): Promise<void> 
 
 async function gone(place: Place, pid: number, waitMsMax: number): Promise<boolean> {
   const until = Date.now() + waitMsMax;
-  while (await runningPid(place) === pid) {
+  while ((await runningPid(place)) === pid) {
     if (Date.now() > until) return false;
     await delay(LOOK_INTERVAL_MS);
   }

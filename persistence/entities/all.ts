@@ -17,4 +17,36 @@ import { VpnHost, VpnLease } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
-export const ENTITIES = [Admin, AdminIdentity, Alias, Cluster, ClusterOwnership, Command, CommandExecution, DatabaseIncarnation, DeletedNode, EnrollmentKey, Event, EventChannel, ExecutionOutputPart, IdempotencyKey, MeshGateway, MeshMember, MeshMove, MeshReleased, Node, NodeDiagnosis, RecoveryKey, RowCount, SecretCheck, SshPublicKey, SshRecording, SshUsername, VpnHost, VpnLease, Webhook, WebhookAttempt, WebhookDelivery];
+export const ENTITIES = [
+  Admin,
+  AdminIdentity,
+  Alias,
+  Cluster,
+  ClusterOwnership,
+  Command,
+  CommandExecution,
+  DatabaseIncarnation,
+  DeletedNode,
+  EnrollmentKey,
+  Event,
+  EventChannel,
+  ExecutionOutputPart,
+  IdempotencyKey,
+  MeshGateway,
+  MeshMember,
+  MeshMove,
+  MeshReleased,
+  Node,
+  NodeDiagnosis,
+  RecoveryKey,
+  RowCount,
+  SecretCheck,
+  SshPublicKey,
+  SshRecording,
+  SshUsername,
+  VpnHost,
+  VpnLease,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+];

@@ -25,7 +25,11 @@ export function createLoader(pool: Pool): Loader {
     webhook: (id) => webhookState(pool, id),
     deliveries: (webhook, after, limit) => unfinishedDeliveries(pool, webhook, after, limit),
     openCommands: async () => {
-      const rows = await rowsOf<{ id: CommandId }>(pool, 'finding open commands', sql`select distinct command_id as id from command_execution where finished_at is null`);
+      const rows = await rowsOf<{ id: CommandId }>(
+        pool,
+        'finding open commands',
+        sql`select distinct command_id as id from command_execution where finished_at is null`,
+      );
       return rows.map(({ id }) => id);
     },
     openExecutions: async (node: NodeId, limit: number, except: readonly string[]) => {
@@ -48,8 +52,12 @@ interface ClusterRow {
 }
 
 async function clusterStates(pool: Pool, ids: readonly ClusterId[]): Promise<readonly ClusterState[]> {
-  const rows = await rowsOf<ClusterRow>(pool, 'loading clusters', sql`
-    select id, name, ipv4_range::text, ipv6_range::text, node_limit, node_count, inserted_at, updated_at from cluster where id = any(${ids}::uuid[])`);
+  const rows = await rowsOf<ClusterRow>(
+    pool,
+    'loading clusters',
+    sql`
+    select id, name, ipv4_range::text, ipv6_range::text, node_limit, node_count, inserted_at, updated_at from cluster where id = any(${ids}::uuid[])`,
+  );
   return rows.map((row) => ({
     id: row.id,
     record: {
@@ -76,11 +84,18 @@ interface CommandRow extends CommandSummary {
 async function commandState(pool: Pool, id: CommandId): Promise<CommandState | null> {
   const record = (await commandRecords(pool, [id])).get(id);
   if (record === undefined) return null;
-  const [row] = await rowsOf<CommandRow>(pool, 'loading a command', sql`
+  const [row] = await rowsOf<CommandRow>(
+    pool,
+    'loading a command',
+    sql`
     select ${SUMMARY_COLUMNS}, array_agg(id::text order by id) filter (where finished_at is null) as open,
       array_agg(node_id::text order by id) filter (where finished_at is null) as nodes, array_agg(status order by id) filter (where finished_at is null) as statuses
-    from command_execution where command_id = ${id}::uuid`);
+    from command_execution where command_id = ${id}::uuid`,
+  );
   const { open, nodes, statuses, ...summary } = row ?? { ...EMPTY_SUMMARY, open: null, nodes: null, statuses: null };
-  const places = (open ?? []).map((execution, index): [ExecutionId, OpenAt] => [execution, { node: nodes?.[index] as NodeId, status: statuses?.[index] as OpenAt['status'] }]);
+  const places = (open ?? []).map((execution, index): [ExecutionId, OpenAt] => [
+    execution,
+    { node: nodes?.[index] as NodeId, status: statuses?.[index] as OpenAt['status'] },
+  ]);
   return { id, record, summary, open: new Map(places) };
 }

@@ -16,10 +16,19 @@ const NODES_PER_ROUND = 2_000;
 
 /** States of all nodes of these clusters. */
 export async function nodesOfClusters(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly NodeState[]> {
-  const rows = await rowsOf<{ id: NodeId }>(pool, 'loading nodes', sql`select id from node where cluster_id = any(${clusters}::uuid[])`);
+  const rows = await rowsOf<{ id: NodeId }>(
+    pool,
+    'loading nodes',
+    sql`select id from node where cluster_id = any(${clusters}::uuid[])`,
+  );
   const states: NodeState[] = [];
   for (let start = 0; start < rows.length; start += NODES_PER_ROUND) {
-    states.push(...await nodeStates(pool, rows.slice(start, start + NODES_PER_ROUND).map(({ id }) => id)));
+    states.push(
+      ...(await nodeStates(
+        pool,
+        rows.slice(start, start + NODES_PER_ROUND).map(({ id }) => id),
+      )),
+    );
   }
   return states;
 }
@@ -27,18 +36,33 @@ export async function nodesOfClusters(pool: Pool, clusters: readonly ClusterId[]
 /** States of these nodes; those that do not exist are left out. Without sessions: who is connected is not in rows. */
 export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<readonly NodeState[]> {
   const [nodes, aliases, open, places] = await Promise.all([
-    rowsOf<NodeRow>(pool, 'loading nodes', sql`select ${NODE_COLUMNS} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`),
-    rowsOf<AliasRecord & { node_id: NodeId }>(pool, 'loading aliases', sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`),
+    rowsOf<NodeRow>(
+      pool,
+      'loading nodes',
+      sql`select ${NODE_COLUMNS} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`,
+    ),
+    rowsOf<AliasRecord & { node_id: NodeId }>(
+      pool,
+      'loading aliases',
+      sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`,
+    ),
     firstOpen(pool, ids, OPEN_EXECUTIONS_MAX + 1), // one more tells that there is a backlog
     meshPlaces(pool, ids),
   ]);
   const aliasesOf = Map.groupBy(aliases, (alias) => alias.node_id);
   const openOf = Map.groupBy(open, (execution) => execution.node);
-  return nodes.map((row) => nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null));
+  return nodes.map((row) =>
+    nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null),
+  );
 }
 
 /** A node's state from its rows. */
-export function nodeState(row: NodeRow, aliases: readonly AliasRecord[], open: readonly OpenExecution[], mesh: MeshPlace | null): NodeState {
+export function nodeState(
+  row: NodeRow,
+  aliases: readonly AliasRecord[],
+  open: readonly OpenExecution[],
+  mesh: MeshPlace | null,
+): NodeState {
   return {
     record: nodeRecord(row),
     aliases: aliases.map(({ id, name }) => ({ id, name })),

@@ -24,15 +24,26 @@ interface OpenRow {
 
 /** The first open executions of each node, at most `limit` a node, in creation order. */
 export function firstOpen(pool: Pool, nodes: readonly NodeId[], limit: number): Promise<readonly OpenExecution[]> {
-  return openExecutionsOf(pool, sql`
+  return openExecutionsOf(
+    pool,
+    sql`
     select ${COLUMNS} from unnest(${nodes}::uuid[]) as wanted (id)
-    cross join lateral (select * from command_execution x where x.node_id = wanted.id and x.finished_at is null order by x.id limit ${limit}::int) e`);
+    cross join lateral (select * from command_execution x where x.node_id = wanted.id and x.finished_at is null order by x.id limit ${limit}::int) e`,
+  );
 }
 
 /** Open executions of one node in creation order, at most `limit`, without those named. */
-export function nextOpen(pool: Pool, node: NodeId, limit: number, except: readonly string[]): Promise<readonly OpenExecution[]> {
-  return openExecutionsOf(pool, sql`
-    select ${COLUMNS} from command_execution e where e.node_id = ${node}::uuid and e.finished_at is null and e.id <> all(${except}::uuid[]) order by e.id limit ${limit}::int`);
+export function nextOpen(
+  pool: Pool,
+  node: NodeId,
+  limit: number,
+  except: readonly string[],
+): Promise<readonly OpenExecution[]> {
+  return openExecutionsOf(
+    pool,
+    sql`
+    select ${COLUMNS} from command_execution e where e.node_id = ${node}::uuid and e.finished_at is null and e.id <> all(${except}::uuid[]) order by e.id limit ${limit}::int`,
+  );
 }
 
 /** Executions that a node named. */
@@ -45,14 +56,20 @@ export interface NamedExecutions {
 const NAMED_MAX = 10_000;
 
 /** For each question those of its executions that are open and of its node, in creation order. Questions share statements. */
-export async function namedOpen(pool: Pool, questions: readonly NamedExecutions[]): Promise<readonly (readonly OpenExecution[])[]> {
+export async function namedOpen(
+  pool: Pool,
+  questions: readonly NamedExecutions[],
+): Promise<readonly (readonly OpenExecution[])[]> {
   const pairs = questions.flatMap(({ node, executions }) => executions.map((execution) => ({ node, execution })));
   const found = new Map<NodeId, OpenExecution[]>();
   for (let at = 0; at < pairs.length; at += NAMED_MAX) {
     const part = pairs.slice(at, at + NAMED_MAX);
-    const open = await openExecutionsOf(pool, sql`
+    const open = await openExecutionsOf(
+      pool,
+      sql`
       select ${COLUMNS} from (select distinct n, id from unnest(${part.map(({ node }) => node)}::uuid[], ${part.map(({ execution }) => execution)}::uuid[]) as v (n, id)) as named
-      join command_execution e on e.id = named.id and e.node_id = named.n where e.finished_at is null order by e.id`);
+      join command_execution e on e.id = named.id and e.node_id = named.n where e.finished_at is null order by e.id`,
+    );
     for (const execution of open) {
       const ofNode = found.get(execution.node);
       if (ofNode === undefined) found.set(execution.node, [execution]);
@@ -61,7 +78,9 @@ export async function namedOpen(pool: Pool, questions: readonly NamedExecutions[
   }
   return questions.map(({ node, executions }) => {
     const named = new Set(executions);
-    return (found.get(node) ?? []).filter(({ id }) => named.delete(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    return (found.get(node) ?? [])
+      .filter(({ id }) => named.delete(id))
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1));
   });
 }
 
@@ -71,17 +90,19 @@ async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly Op
   return rows.flatMap((row): readonly OpenExecution[] => {
     const command = commands.get(row.command_id);
     if (command === undefined) return []; // deleted since the first statement
-    return [{
-      id: row.id,
-      command,
-      node: row.node_id,
-      clusterName: row.cluster_name,
-      status: row.status,
-      sentAtMs: ms(row.sent_at),
-      cancelRequestedAtMs: ms(row.cancel_requested_at),
-      insertedAtMs: ms(row.inserted_at),
-      updatedAtMs: ms(row.updated_at),
-    }];
+    return [
+      {
+        id: row.id,
+        command,
+        node: row.node_id,
+        clusterName: row.cluster_name,
+        status: row.status,
+        sentAtMs: ms(row.sent_at),
+        cancelRequestedAtMs: ms(row.cancel_requested_at),
+        insertedAtMs: ms(row.inserted_at),
+        updatedAtMs: ms(row.updated_at),
+      },
+    ];
   });
 }
 
@@ -96,19 +117,31 @@ interface CommandRow {
 }
 
 /** Commands by their id. */
-export async function commandRecords(pool: Pool, ids: readonly CommandId[]): Promise<ReadonlyMap<CommandId, CommandRecord>> {
+export async function commandRecords(
+  pool: Pool,
+  ids: readonly CommandId[],
+): Promise<ReadonlyMap<CommandId, CommandRecord>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<CommandRow>(pool, 'loading commands', sql`select id, command_text, targeting, timeout, expired_at, traceparent, inserted_at from command where id = any(${ids}::uuid[])`);
-  return new Map(rows.map((row) => {
-    const trace = parseTraceparent(row.traceparent);
-    return [row.id, {
-      id: row.id,
-      text: row.command_text,
-      targeting: row.targeting,
-      timeoutMs: row.timeout,
-      expiredAtMs: ms(row.expired_at),
-      insertedAtMs: ms(row.inserted_at),
-      ...(trace !== null && { trace }),
-    }];
-  }));
+  const rows = await rowsOf<CommandRow>(
+    pool,
+    'loading commands',
+    sql`select id, command_text, targeting, timeout, expired_at, traceparent, inserted_at from command where id = any(${ids}::uuid[])`,
+  );
+  return new Map(
+    rows.map((row) => {
+      const trace = parseTraceparent(row.traceparent);
+      return [
+        row.id,
+        {
+          id: row.id,
+          text: row.command_text,
+          targeting: row.targeting,
+          timeoutMs: row.timeout,
+          expiredAtMs: ms(row.expired_at),
+          insertedAtMs: ms(row.inserted_at),
+          ...(trace !== null && { trace }),
+        },
+      ];
+    }),
+  );
 }

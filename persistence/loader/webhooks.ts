@@ -18,9 +18,20 @@ interface WebhookRow {
 
 /** A webhook with an empty window; null when there is none. */
 export async function webhookState(pool: Pool, id: string): Promise<WebhookState | null> {
-  const [row] = await rowsOf<WebhookRow>(pool, 'loading a webhook', sql`select id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at from webhook where id = ${id}::uuid`);
+  const [row] = await rowsOf<WebhookRow>(
+    pool,
+    'loading a webhook',
+    sql`select id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at from webhook where id = ${id}::uuid`,
+  );
   if (row === undefined) return null;
-  const record = { id: row.id, url: row.url, subscribedEvents: row.subscribed_events, sealedSecret: row.sealed_secret, sealedHeaders: row.sealed_headers, insertedAtMs: ms(row.inserted_at) };
+  const record = {
+    id: row.id,
+    url: row.url,
+    subscribedEvents: row.subscribed_events,
+    sealedSecret: row.sealed_secret,
+    sealedHeaders: row.sealed_headers,
+    insertedAtMs: ms(row.inserted_at),
+  };
   return unloaded(record);
 }
 
@@ -37,16 +48,33 @@ export interface DeliveryRow {
 }
 
 /** Unfinished deliveries behind a cursor in the order of their events. */
-export async function unfinishedDeliveries(pool: Pool, webhook: string, after: string | null, limit: number): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }> {
+export async function unfinishedDeliveries(
+  pool: Pool,
+  webhook: string,
+  after: string | null,
+  limit: number,
+): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }> {
   const { txid, seq } = cursorPlace(after) ?? { txid: '0', seq: '0' };
-  const rows = await rowsOf<DeliveryRow>(pool, 'loading deliveries', sql`
+  const rows = await rowsOf<DeliveryRow>(
+    pool,
+    'loading deliveries',
+    sql`
     select id, event_txid::text as txid, event_seq::text as seq, event_id, subject, attempt_count, attempts_max, next_attempt_at from webhook_delivery
     where webhook_id = ${webhook}::uuid and status = 'pending' and (event_txid, event_seq) > (${txid}::xid8, ${seq}::bigint)
-    order by event_txid, event_seq limit ${limit + 1}::int`);
+    order by event_txid, event_seq limit ${limit + 1}::int`,
+  );
   return { deliveries: rows.slice(0, limit).map(deliveryRef), more: rows.length > limit };
 }
 
 /** A row as its actor holds it. */
 export function deliveryRef(row: DeliveryRow): DeliveryRef {
-  return { id: row.id, cursor: eventCursor(row.txid, row.seq), eventId: row.event_id, subject: row.subject, attempts: row.attempt_count, attemptsMax: row.attempts_max, dueAtMs: row.next_attempt_at === null ? null : ms(row.next_attempt_at) };
+  return {
+    id: row.id,
+    cursor: eventCursor(row.txid, row.seq),
+    eventId: row.event_id,
+    subject: row.subject,
+    attempts: row.attempt_count,
+    attemptsMax: row.attempts_max,
+    dueAtMs: row.next_attempt_at === null ? null : ms(row.next_attempt_at),
+  };
 }

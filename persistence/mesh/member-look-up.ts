@@ -17,7 +17,10 @@ export interface MeshMemberOfKey {
 }
 
 /** The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep that. */
-export function meshMemberLookUp(pool: Pool, monotonicMs: () => number): (publicKey: string) => Promise<MeshMemberOfKey | null> {
+export function meshMemberLookUp(
+  pool: Pool,
+  monotonicMs: () => number,
+): (publicKey: string) => Promise<MeshMemberOfKey | null> {
   const lookUp = batched((keys: readonly string[]) => membersOf(pool, keys));
   const answers = new Map<string, { readonly answer: Promise<MeshMemberOfKey | null>; readonly atMs: number }>();
 
@@ -37,8 +40,12 @@ export function meshMemberLookUp(pool: Pool, monotonicMs: () => number): (public
 }
 
 async function membersOf(pool: Pool, keys: readonly string[]): Promise<readonly (MeshMemberOfKey | null)[]> {
-  const rows = await rowsOf<{ public_key: string; node_id: NodeId; cluster_id: ClusterId }>(pool, 'finding members by their keys', sql`
-    select public_key, node_id, cluster_id from mesh_member where public_key = any(${keys}::text[])`);
+  const rows = await rowsOf<{ public_key: string; node_id: NodeId; cluster_id: ClusterId }>(
+    pool,
+    'finding members by their keys',
+    sql`
+    select public_key, node_id, cluster_id from mesh_member where public_key = any(${keys}::text[])`,
+  );
   const members = new Map(rows.map((row) => [row.public_key, { node: row.node_id, cluster: row.cluster_id }]));
   return keys.map((key) => members.get(key) ?? null);
 }

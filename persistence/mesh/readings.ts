@@ -37,23 +37,39 @@ interface GatewayRow {
 /** The networks of these clusters, one reading each. Rejects with DatabaseUnavailable. */
 export async function readMeshes(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly MeshReading[]> {
   const [members, gateways] = await Promise.all([
-    rowsOf<MemberRow>(pool, 'reading networks', sql`
+    rowsOf<MemberRow>(
+      pool,
+      'reading networks',
+      sql`
       select m.cluster_id, m.node_id, ${ADDRESSES}, m.public_key, m.listen_port, m.endpoints, m.observed, m.is_stable, m.relay_region,
         (select json_agg(a.name order by a.name) from alias a where a.node_id = m.node_id) as aliases
-      from mesh_member m join cluster c on c.id = m.cluster_id where m.cluster_id = any(${clusters}::uuid[]) order by m.cluster_id, m.host_index`),
-    rowsOf<GatewayRow>(pool, 'reading gateways', sql`
+      from mesh_member m join cluster c on c.id = m.cluster_id where m.cluster_id = any(${clusters}::uuid[]) order by m.cluster_id, m.host_index`,
+    ),
+    rowsOf<GatewayRow>(
+      pool,
+      'reading gateways',
+      sql`
       select m.cluster_id, ${ADDRESSES}, m.public_key, m.listen_port, m.endpoints, m.relay_region
-      from (select *, 1 as host_index from mesh_gateway) m join cluster c on c.id = m.cluster_id where m.cluster_id = any(${clusters}::uuid[])`),
+      from (select *, 1 as host_index from mesh_gateway) m join cluster c on c.id = m.cluster_id where m.cluster_id = any(${clusters}::uuid[])`,
+    ),
   ]);
   const membersOf = Map.groupBy(members, (row) => row.cluster_id);
   const gatewayOf = new Map(gateways.map((row) => [row.cluster_id, row]));
-  return clusters.map((cluster) => ({ cluster, members: (membersOf.get(cluster) ?? []).map(memberRecord), gateway: gatewayRecord(gatewayOf.get(cluster)) }));
+  return clusters.map((cluster) => ({
+    cluster,
+    members: (membersOf.get(cluster) ?? []).map(memberRecord),
+    gateway: gatewayRecord(gatewayOf.get(cluster)),
+  }));
 }
 
 /** What these nodes are in the mesh; those that are in none are left out. Rejects with DatabaseUnavailable. */
 export async function meshPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, MeshPlace>> {
-  const rows = await rowsOf<Omit<MemberRow, 'cluster_id' | 'ipv4' | 'ipv6' | 'aliases'>>(pool, 'loading members of networks', sql`
-    select node_id, public_key, listen_port, endpoints, observed, is_stable, relay_region from mesh_member where node_id = any(${nodes}::uuid[])`);
+  const rows = await rowsOf<Omit<MemberRow, 'cluster_id' | 'ipv4' | 'ipv6' | 'aliases'>>(
+    pool,
+    'loading members of networks',
+    sql`
+    select node_id, public_key, listen_port, endpoints, observed, is_stable, relay_region from mesh_member where node_id = any(${nodes}::uuid[])`,
+  );
   return new Map(rows.map((row) => [row.node_id, placeOf(row)]));
 }
 
@@ -61,16 +77,31 @@ export async function meshPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<
  * Says where the gateway of a cluster is, or that there is none (null), as long as the cluster is owned under this epoch. False: it is not.
  * Rejects with DatabaseUnavailable.
  */
-export async function storeGateway(pool: Pool, adminId: string, cluster: ClusterId, epoch: number, place: Omit<MeshGatewayRecord, 'ipv4' | 'ipv6'> | null): Promise<boolean> {
+export async function storeGateway(
+  pool: Pool,
+  adminId: string,
+  cluster: ClusterId,
+  epoch: number,
+  place: Omit<MeshGatewayRecord, 'ipv4' | 'ipv6'> | null,
+): Promise<boolean> {
   const owned = sql`select 1 as owned from cluster_ownership where cluster_id = ${cluster}::uuid and admin_id = ${adminId}::uuid and epoch = ${epoch} and lease_until > clock_timestamp() for share`;
-  const rows = place === null
-    ? await rowsOf(pool, 'leaving a network', sql`with o as (${owned}), gone as (delete from mesh_gateway where cluster_id = ${cluster}::uuid and exists (select from o)) select owned from o`)
-    : await rowsOf(pool, 'joining a network', sql`
+  const rows =
+    place === null
+      ? await rowsOf(
+          pool,
+          'leaving a network',
+          sql`with o as (${owned}), gone as (delete from mesh_gateway where cluster_id = ${cluster}::uuid and exists (select from o)) select owned from o`,
+        )
+      : await rowsOf(
+          pool,
+          'joining a network',
+          sql`
       with o as (${owned}), set as (insert into mesh_gateway (cluster_id, admin_id, epoch, public_key, listen_port, endpoints, relay_region, updated_at)
         select ${cluster}::uuid, ${adminId}::uuid, ${epoch}::bigint, ${place.publicKey}, ${place.listenPort}::int, ${JSON.stringify(place.endpoints)}::json, ${place.relayRegion}::int, clock_timestamp() from o
         on conflict (cluster_id) do update set admin_id = excluded.admin_id, epoch = excluded.epoch, public_key = excluded.public_key, listen_port = excluded.listen_port, endpoints = excluded.endpoints,
           relay_region = excluded.relay_region, updated_at = excluded.updated_at)
-      select owned from o`);
+      select owned from o`,
+        );
   return rows.length > 0;
 }
 
@@ -79,9 +110,27 @@ function memberRecord(row: MemberRow): MeshMemberRecord {
 }
 
 function gatewayRecord(row: GatewayRow | undefined): MeshGatewayRecord | null {
-  return row === undefined ? null : { ipv4: row.ipv4, ipv6: row.ipv6, publicKey: row.public_key, listenPort: row.listen_port, endpoints: row.endpoints, relayRegion: row.relay_region };
+  return row === undefined
+    ? null
+    : {
+        ipv4: row.ipv4,
+        ipv6: row.ipv6,
+        publicKey: row.public_key,
+        listenPort: row.listen_port,
+        endpoints: row.endpoints,
+        relayRegion: row.relay_region,
+      };
 }
 
-function placeOf(row: Pick<MemberRow, 'public_key' | 'listen_port' | 'endpoints' | 'observed' | 'is_stable' | 'relay_region'>): MeshPlace {
-  return { publicKey: row.public_key, listenPort: row.listen_port, endpoints: row.endpoints, observed: row.observed, isStable: row.is_stable, relayRegion: row.relay_region };
+function placeOf(
+  row: Pick<MemberRow, 'public_key' | 'listen_port' | 'endpoints' | 'observed' | 'is_stable' | 'relay_region'>,
+): MeshPlace {
+  return {
+    publicKey: row.public_key,
+    listenPort: row.listen_port,
+    endpoints: row.endpoints,
+    observed: row.observed,
+    isStable: row.is_stable,
+    relayRegion: row.relay_region,
+  };
 }

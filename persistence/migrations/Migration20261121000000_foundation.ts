@@ -66,9 +66,15 @@ export class Migration20261121000000_foundation extends Migration {
         when 'dropped' then "completed_at" is null and "cancelled_at" is null and "finished_at" is not null
         else false end)) with (fillfactor = 60)`);
     // Open executions by node: no indexed column changes when one is sent, so that update stays HOT.
-    this.addSql(`create index "command_execution_open" on "command_execution" ("node_id", "id") where "finished_at" is null`);
-    this.addSql(`create index "command_execution_expiring" on "command_execution" ("expired_at") where "finished_at" is null and "expired_at" is not null`);
-    this.addSql(`create index "command_execution_finished" on "command_execution" ("finished_at") where "finished_at" is not null`);
+    this.addSql(
+      `create index "command_execution_open" on "command_execution" ("node_id", "id") where "finished_at" is null`,
+    );
+    this.addSql(
+      `create index "command_execution_expiring" on "command_execution" ("expired_at") where "finished_at" is null and "expired_at" is not null`,
+    );
+    this.addSql(
+      `create index "command_execution_finished" on "command_execution" ("finished_at") where "finished_at" is not null`,
+    );
 
     // C6: only these edges. The WHEN clause decides in C; the function only raises.
     this.addSql(`create function "refuse_edge"() returns trigger language plpgsql as $$ begin
@@ -78,7 +84,9 @@ export class Migration20261121000000_foundation extends Migration {
         (old.status = 'pending' and new.status in ('sent', 'completed', 'cancelled', 'expired', 'dropped')) or
         (old.status = 'sent' and new.status in ('completed', 'cancelled', 'expired', 'dropped')))) execute function "refuse_edge"()`);
 
-    this.addSql(`create table "execution_output_part" ("execution_id" uuid not null, "part" int not null check ("part" >= 0), "text" text not null, primary key ("execution_id", "part"))`);
+    this.addSql(
+      `create table "execution_output_part" ("execution_id" uuid not null, "part" int not null check ("part" >= 0), "text" text not null, primary key ("execution_id", "part"))`,
+    );
 
     // Ordered by transaction, then sequence: readers stop at the oldest transaction still running, so a late commit is never skipped (V1).
     this.addSql(`create table "event" (
@@ -93,15 +101,21 @@ export class Migration20261121000000_foundation extends Migration {
 
     // Exact row counts of the long lists without counting a million rows. Sixteen slots a table, so that writers seldom meet.
     // Deletions are counted apart as well, under the table's name with ':deleted': while that stands still, places in the list only move by inserts.
-    this.addSql(`create table "row_count" ("table_name" text not null, "slot" int not null, "n" bigint not null, primary key ("table_name", "slot")) with (fillfactor = 50)`);
+    this.addSql(
+      `create table "row_count" ("table_name" text not null, "slot" int not null, "n" bigint not null, primary key ("table_name", "slot")) with (fillfactor = 50)`,
+    );
     this.addSql(`create function "count_rows"() returns trigger language plpgsql as $$ declare d bigint; begin
       if tg_op = 'INSERT' then select count(*) into d from changed; else select -count(*) into d from changed; end if;
       if d <> 0 then insert into row_count as c values (tg_table_name, pg_backend_pid() % 16, d) on conflict (table_name, slot) do update set n = c.n + excluded.n; end if;
       if d < 0 then insert into row_count as c values (tg_table_name || ':deleted', pg_backend_pid() % 16, -d) on conflict (table_name, slot) do update set n = c.n + excluded.n; end if;
       return null; end $$`);
     for (const table of ['node', 'command', 'command_execution']) {
-      this.addSql(`create trigger "${table}_inserted" after insert on "${table}" referencing new table as changed for each statement execute function "count_rows"()`);
-      this.addSql(`create trigger "${table}_deleted" after delete on "${table}" referencing old table as changed for each statement execute function "count_rows"()`);
+      this.addSql(
+        `create trigger "${table}_inserted" after insert on "${table}" referencing new table as changed for each statement execute function "count_rows"()`,
+      );
+      this.addSql(
+        `create trigger "${table}_deleted" after delete on "${table}" referencing old table as changed for each statement execute function "count_rows"()`,
+      );
     }
   }
 }

@@ -9,8 +9,12 @@ export class Migration20261121120000_publishing extends Migration {
     this.addSql(`insert into "event_channel" ("name", "txid", "seq") values ('webhooks', '0', 0)`);
 
     // Whoever publishes sleeps until events are stored. Those of one transaction are one notification.
-    this.addSql(`create function "tell_of_events"() returns trigger language plpgsql as $$ begin perform pg_notify('edge_events', ''); return null; end $$`);
-    this.addSql(`create trigger "event_stored" after insert on "event" for each statement execute function "tell_of_events"()`);
+    this.addSql(
+      `create function "tell_of_events"() returns trigger language plpgsql as $$ begin perform pg_notify('edge_events', ''); return null; end $$`,
+    );
+    this.addSql(
+      `create trigger "event_stored" after insert on "event" for each statement execute function "tell_of_events"()`,
+    );
 
     // RFC 9562, version 7: 48 bits of Unix ms, then random. PostgreSQL has its own only from 18 on.
     this.addSql(`create function "uuid_v7"() returns uuid language sql volatile parallel safe as $$
@@ -29,14 +33,20 @@ export class Migration20261121120000_publishing extends Migration {
       "last_status_code" int null, "last_error" text null, "last_duration_ms" int null, "last_attempted_at" timestamptz(3) null,
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null,
       check ("attempt_count" <= "attempts_max" and ("status" = 'pending' or "next_attempt_at" is null))) with (fillfactor = 70)`);
-    this.addSql(`create index "webhook_delivery_pending" on "webhook_delivery" ("webhook_id", "event_txid", "event_seq") where "status" = 'pending'`);
+    this.addSql(
+      `create index "webhook_delivery_pending" on "webhook_delivery" ("webhook_id", "event_txid", "event_seq") where "status" = 'pending'`,
+    );
     this.addSql(`create index "webhook_delivery_of_webhook" on "webhook_delivery" ("webhook_id", "id")`);
 
     this.addSql(`create table "webhook_attempt" (
       "delivery_id" uuid not null, "number" int not null, "attempted_at" timestamptz(3) not null, "duration_ms" int not null, "status_code" int null, "error" text null, "response_body" text null,
       primary key ("delivery_id", "number"), check (("status_code" is null) <> ("error" is null)))`);
 
-    this.addSql(`create trigger "webhook_delivery_inserted" after insert on "webhook_delivery" referencing new table as changed for each statement execute function "count_rows"()`);
-    this.addSql(`create trigger "webhook_delivery_deleted" after delete on "webhook_delivery" referencing old table as changed for each statement execute function "count_rows"()`);
+    this.addSql(
+      `create trigger "webhook_delivery_inserted" after insert on "webhook_delivery" referencing new table as changed for each statement execute function "count_rows"()`,
+    );
+    this.addSql(
+      `create trigger "webhook_delivery_deleted" after delete on "webhook_delivery" referencing old table as changed for each statement execute function "count_rows"()`,
+    );
   }
 }

@@ -18,8 +18,12 @@ export class Migration20261121180000_ssh extends Migration {
       constraint "ssh_public_key_taken" unique ("ssh_username_id", "fingerprint"))`);
 
     for (const table of ['ssh_username', 'ssh_public_key']) {
-      this.addSql(`create trigger "${table}_inserted" after insert on "${table}" referencing new table as changed for each statement execute function "count_rows"()`);
-      this.addSql(`create trigger "${table}_deleted" after delete on "${table}" referencing old table as changed for each statement execute function "count_rows"()`);
+      this.addSql(
+        `create trigger "${table}_inserted" after insert on "${table}" referencing new table as changed for each statement execute function "count_rows"()`,
+      );
+      this.addSql(
+        `create trigger "${table}_deleted" after delete on "${table}" referencing old table as changed for each statement execute function "count_rows"()`,
+      );
     }
   }
 }

@@ -13,7 +13,11 @@ export class Migration20261121190000_ssh_recording extends Migration {
     this.addSql(`create index "ssh_recording_newest" on "ssh_recording" ("inserted_at", "id")`);
     this.addSql(`create index "ssh_recording_of_node" on "ssh_recording" ("node_id", "inserted_at")`);
     this.addSql(`create index "ssh_recording_of_username" on "ssh_recording" ("username", "inserted_at")`);
-    this.addSql(`create trigger "ssh_recording_inserted" after insert on "ssh_recording" referencing new table as changed for each statement execute function "count_rows"()`);
-    this.addSql(`create trigger "ssh_recording_deleted" after delete on "ssh_recording" referencing old table as changed for each statement execute function "count_rows"()`);
+    this.addSql(
+      `create trigger "ssh_recording_inserted" after insert on "ssh_recording" referencing new table as changed for each statement execute function "count_rows"()`,
+    );
+    this.addSql(
+      `create trigger "ssh_recording_deleted" after delete on "ssh_recording" referencing old table as changed for each statement execute function "count_rows"()`,
+    );
   }
 }

@@ -16,7 +16,9 @@ export class Migration20261121230000_mesh extends Migration {
     this.addSql(`create function "release_mesh_address"() returns trigger language plpgsql as $$ begin
       insert into mesh_released values (old.cluster_id, old.host_index, clock_timestamp()) on conflict (cluster_id, host_index) do update set released_at = excluded.released_at;
       return null; end $$`);
-    this.addSql(`create trigger "mesh_member_left" after delete on "mesh_member" for each row execute function "release_mesh_address"()`);
+    this.addSql(
+      `create trigger "mesh_member_left" after delete on "mesh_member" for each row execute function "release_mesh_address"()`,
+    );
     this.addSql(`create trigger "mesh_member_moved" after update of "cluster_id", "host_index" on "mesh_member" for each row
       when ((old.cluster_id, old.host_index) is distinct from (new.cluster_id, new.host_index)) execute function "release_mesh_address"()`);
 
@@ -36,7 +38,9 @@ export class Migration20261121230000_mesh extends Migration {
       if tg_op <> 'DELETE' then perform pg_notify('edge_mesh', new.cluster_id::text); end if;
       return null; end $$`);
     for (const table of ['mesh_member', 'mesh_gateway', 'alias']) {
-      this.addSql(`create trigger "${table}_told" after insert or update or delete on "${table}" for each row execute function "tell_mesh"()`);
+      this.addSql(
+        `create trigger "${table}_told" after insert or update or delete on "${table}" for each row execute function "tell_mesh"()`,
+      );
     }
 
     // "wireguard_public_key" of "node" is said by this table now. It stays for admins of before, which still write it: see Migration20261122041000_kept_columns.

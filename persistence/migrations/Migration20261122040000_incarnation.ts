@@ -42,7 +42,9 @@ export class Migration20261122040000_incarnation extends Migration {
       (select txid::text::bigint from event order by txid desc, seq desc limit 1), (select max(txid::text::bigint) from event_channel), (select max(txid::text::bigint) from webhook), 0) $$`);
 
     // A database that was restored before this was known: its ids lie above its server's.
-    this.addSql(`insert into "database_incarnation" select 'this', 1, case when highest_event_transaction() >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint then 'another' else database_server() end, 0, clock_timestamp()`);
+    this.addSql(
+      `insert into "database_incarnation" select 'this', 1, case when highest_event_transaction() >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint then 'another' else database_server() end, 0, clock_timestamp()`,
+    );
 
     // Also for admins of the version before, which leave both to the defaults.
     this.addSql(`alter table "event" alter column "txid" set default event_transaction()`);

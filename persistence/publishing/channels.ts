@@ -27,26 +27,47 @@ export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
   return {
     async claim(channel) {
       const settled = await settledBefore(pool);
-      const [row] = await rowsOf<{ epoch: string }>(pool, 'claiming a channel of events', sql`
+      const [row] = await rowsOf<{ epoch: string }>(
+        pool,
+        'claiming a channel of events',
+        sql`
         insert into event_channel as c (name, txid, seq, admin_id, epoch, lease_until) values (${channel}, ${settled}::xid8, 0, ${adminId}::uuid, 1, ${until})
         on conflict (name) do update set admin_id = excluded.admin_id, epoch = c.epoch + 1, lease_until = excluded.lease_until
           where c.admin_id is null or c.admin_id = excluded.admin_id or c.lease_until < clock_timestamp()
-        returning epoch::text as epoch`);
+        returning epoch::text as epoch`,
+      );
       return row === undefined ? null : Number(row.epoch);
     },
     async renew(channel, epoch) {
-      const rows = await rowsOf(pool, 'renewing a channel of events', sql`update event_channel set lease_until = ${until} where name = ${channel} and admin_id = ${adminId}::uuid and epoch = ${epoch}::bigint returning 1`);
+      const rows = await rowsOf(
+        pool,
+        'renewing a channel of events',
+        sql`update event_channel set lease_until = ${until} where name = ${channel} and admin_id = ${adminId}::uuid and epoch = ${epoch}::bigint returning 1`,
+      );
       return rows.length === 1;
     },
     async release(channel, epoch) {
-      await rowsOf(pool, 'releasing a channel of events', sql`update event_channel set admin_id = null, lease_until = null where name = ${channel} and admin_id = ${adminId}::uuid and epoch = ${epoch}::bigint`);
+      await rowsOf(
+        pool,
+        'releasing a channel of events',
+        sql`update event_channel set admin_id = null, lease_until = null where name = ${channel} and admin_id = ${adminId}::uuid and epoch = ${epoch}::bigint`,
+      );
     },
   };
 }
 
 /** Where a channel that is held under this epoch has come to; null when it is not held any more. `lock` keeps others from it until the transaction ends. */
-export async function placeOf(client: Pool | PoolClient, channel: string, epoch: number, lock: boolean): Promise<Place | null> {
-  const [row] = await rowsOf<Place>(client, 'reading the place of a channel', sql`
-    select txid::text as txid, seq::text as seq from event_channel where name = ${channel} and epoch = ${epoch}::bigint and lease_until > clock_timestamp() ${lock ? sql`for update` : sql``}`);
+export async function placeOf(
+  client: Pool | PoolClient,
+  channel: string,
+  epoch: number,
+  lock: boolean,
+): Promise<Place | null> {
+  const [row] = await rowsOf<Place>(
+    client,
+    'reading the place of a channel',
+    sql`
+    select txid::text as txid, seq::text as seq from event_channel where name = ${channel} and epoch = ${epoch}::bigint and lease_until > clock_timestamp() ${lock ? sql`for update` : sql``}`,
+  );
   return row ?? null;
 }

@@ -34,10 +34,19 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
 
   const read = batched(async (cursors: readonly string[]) => {
     const places = cursors.map((cursor) => cursorPlace(cursor) ?? { txid: '0', seq: '0' });
-    const rows = await rowsOf<Row>(pool, 'reading bodies of events', sql`
+    const rows = await rowsOf<Row>(
+      pool,
+      'reading bodies of events',
+      sql`
       select e.txid::text as txid, e.seq::text as seq, e.id, e.type, e.time, e.data::text as data
-      from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) as p(txid, seq) join event e on e.txid = p.txid and e.seq = p.seq`);
-    const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), utf8.encode(envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName))]));
+      from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) as p(txid, seq) join event e on e.txid = p.txid and e.seq = p.seq`,
+    );
+    const found = new Map(
+      rows.map((row) => [
+        eventCursor(row.txid, row.seq),
+        utf8.encode(envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName)),
+      ]),
+    );
     return cursors.map((cursor) => found.get(cursor) ?? null);
   });
 
@@ -56,10 +65,12 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
     if (ready !== undefined) return Promise.resolve(ready);
     const known = asked.get(cursor);
     if (known !== undefined) return known;
-    const reading = read(cursor).then((body) => {
-      if (body !== null) keep(cursor, body);
-      return body;
-    }).finally(() => asked.delete(cursor));
+    const reading = read(cursor)
+      .then((body) => {
+        if (body !== null) keep(cursor, body);
+        return body;
+      })
+      .finally(() => asked.delete(cursor));
     asked.set(cursor, reading);
     return reading;
   };

@@ -44,9 +44,13 @@ export function startListener(connection: PoolConfig, channels: readonly string[
       dialled.removeAllListeners();
       dialled.on('error', () => {}); // it is given up already
       void dialled.end().catch(() => {}); // so is its end
-      cancelRetry = clock.after(afterMs, () => { connecting = connect(Math.min(RETRY_MS_MAX, afterMs * 2)); });
+      cancelRetry = clock.after(afterMs, () => {
+        connecting = connect(Math.min(RETRY_MS_MAX, afterMs * 2));
+      });
     };
-    const rest = (): void => { cancelBeat = clock.after(BEAT_MS, () => void beat()); };
+    const rest = (): void => {
+      cancelBeat = clock.after(BEAT_MS, () => void beat());
+    };
     const beat = async (): Promise<void> => {
       cancelBeat = clock.after(BEAT_ANSWER_MS_MAX, lost);
       try {

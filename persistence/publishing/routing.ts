@@ -27,16 +27,33 @@ export function routeEvents(pool: Pool, epoch: number, attemptsMax: number): Pro
   return inTransaction(pool, 'routing events to webhooks', async (client) => {
     const place = await placeOf(client, WEBHOOKS_CHANNEL, epoch, true);
     if (place === null) return null;
-    const [row] = await rowsOf<{ webhooks: number }>(client, 'counting webhooks', sql`select count(*)::int as webhooks from webhook`);
+    const [row] = await rowsOf<{ webhooks: number }>(
+      client,
+      'counting webhooks',
+      sql`select count(*)::int as webhooks from webhook`,
+    );
     const webhooks = row?.webhooks ?? 0;
     if (webhooks === 0) return NOTHING; // the first webhook starts the channel at itself
-    return store(client, place, Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks))), attemptsMax);
+    return store(
+      client,
+      place,
+      Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks))),
+      attemptsMax,
+    );
   });
 }
 
-async function store(client: PoolClient, place: { readonly txid: string; readonly seq: string }, limit: number, attemptsMax: number): Promise<Routed> {
+async function store(
+  client: PoolClient,
+  place: { readonly txid: string; readonly seq: string },
+  limit: number,
+  attemptsMax: number,
+): Promise<Routed> {
   const settled = await settledBefore(client);
-  const [row] = await rowsOf<{ events: number; webhooks: string[] | null; unsettled: boolean }>(client, 'routing events to webhooks', sql`
+  const [row] = await rowsOf<{ events: number; webhooks: string[] | null; unsettled: boolean }>(
+    client,
+    'routing events to webhooks',
+    sql`
     with chosen as materialized (
         select txid, seq, id, type, subject from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int),
       stored as (
@@ -45,13 +62,18 @@ async function store(client: PoolClient, place: { readonly txid: string; readonl
         order by e.txid, e.seq returning webhook_id),
       moved as (
         update event_channel c set txid = l.txid, seq = l.seq from (select txid, seq from chosen order by txid desc, seq desc limit 1) l where c.name = ${WEBHOOKS_CHANNEL})
-    select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks, exists (select from event where txid >= ${settled}::xid8) as unsettled`);
+    select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks, exists (select from event where txid >= ${settled}::xid8) as unsettled`,
+  );
   return { webhooks: row?.webhooks ?? [], more: row?.events === limit, unsettled: row?.unsettled ?? false };
 }
 
 /** Webhooks that have unfinished deliveries: their actors are started when an admin takes the channel. */
 export async function webhooksWithDeliveries(pool: Pool): Promise<readonly string[]> {
-  const rows = await rowsOf<{ id: string }>(pool, 'finding webhooks with deliveries', sql`
-    select w.id from webhook w where exists (select from webhook_delivery d where d.webhook_id = w.id and d.status = 'pending')`);
+  const rows = await rowsOf<{ id: string }>(
+    pool,
+    'finding webhooks with deliveries',
+    sql`
+    select w.id from webhook w where exists (select from webhook_delivery d where d.webhook_id = w.id and d.status = 'pending')`,
+  );
   return rows.map(({ id }) => id);
 }

@@ -31,8 +31,17 @@ interface AliasRow {
 }
 
 async function resources({ pool, domain }: Reading, ids: readonly string[]): Promise<AliasResource[]> {
-  const rows = await rowsOf<AliasRow>(pool, 'reading aliases', sql`
+  const rows = await rowsOf<AliasRow>(
+    pool,
+    'reading aliases',
+    sql`
     select a.id, a.name, a.node_id, c.name as cluster_name, a.inserted_at, a.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join alias a on a.id = page.id join cluster c on c.id = a.cluster_id order by page.place`);
-  return rows.map((row) => ({ ...row, vpn_hostname: aliasHostname(row.name, row.cluster_name, domain), inserted_at: iso(row.inserted_at), updated_at: iso(row.updated_at) }));
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join alias a on a.id = page.id join cluster c on c.id = a.cluster_id order by page.place`,
+  );
+  return rows.map((row) => ({
+    ...row,
+    vpn_hostname: aliasHostname(row.name, row.cluster_name, domain),
+    inserted_at: iso(row.inserted_at),
+    updated_at: iso(row.updated_at),
+  }));
 }

@@ -41,10 +41,11 @@ export function batched<K, V>(load: (keys: readonly K[]) => Promise<readonly V[]
       void run(batch);
     }
   };
-  return (key) => new Promise((resolve, reject) => {
-    waiting.push({ key, resolve, reject });
-    if (scheduled || running >= RUNNING_MAX) return;
-    scheduled = true;
-    setImmediate(pump); // what else this turn of the event loop asks goes along
-  });
+  return (key) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ key, resolve, reject });
+      if (scheduled || running >= RUNNING_MAX) return;
+      scheduled = true;
+      setImmediate(pump); // what else this turn of the event loop asks goes along
+    });
 }

@@ -14,5 +14,9 @@ export interface ExecutionBriefRow {
 
 /** All executions of a command in creation order, at most `limit`. */
 export function executionsOf(pool: Pool, command: string, limit: number): Promise<readonly ExecutionBriefRow[]> {
-  return rowsOf<ExecutionBriefRow>(pool, 'reading the executions of a command', sql`select id, node_id, cluster_name, status, exit_code from command_execution where command_id = ${command}::uuid order by id limit ${limit}`);
+  return rowsOf<ExecutionBriefRow>(
+    pool,
+    'reading the executions of a command',
+    sql`select id, node_id, cluster_name, status, exit_code from command_execution where command_id = ${command}::uuid order by id limit ${limit}`,
+  );
 }

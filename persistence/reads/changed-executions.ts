@@ -21,9 +21,13 @@ export interface ChangedExecution extends Omit<KnownExecution, 'status'> {
 
 /** Those of the executions that changed since, in one statement. Rejects with DatabaseUnavailable. */
 export function changedExecutions(pool: Pool, known: readonly KnownExecution[]): Promise<readonly ChangedExecution[]> {
-  return rowsOf<ChangedExecution>(pool, 'reading executions of other admins', sql`
+  return rowsOf<ChangedExecution>(
+    pool,
+    'reading executions of other admins',
+    sql`
     select k.execution, k.command, k.node, e.status, e.exit_code as "exitCode", coalesce(e.cluster_name, '') as "clusterName"
     from unnest(${known.map((one) => one.execution)}::uuid[], ${known.map((one) => one.command)}::uuid[], ${known.map((one) => one.node)}::uuid[], ${known.map((one) => one.status)}::text[])
       as k(execution, command, node, status) left join command_execution e on e.id = k.execution
-    where e.status is distinct from k.status`);
+    where e.status is distinct from k.status`,
+  );
 }

@@ -37,9 +37,13 @@ interface CommandRow {
 
 async function resources({ pool, summaries }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
   const [rows, counts] = await Promise.all([
-    rowsOf<CommandRow>(pool, 'reading commands', sql`
+    rowsOf<CommandRow>(
+      pool,
+      'reading commands',
+      sql`
       select m.id, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at, m.updated_at
-      from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command m on m.id = page.id order by page.place`),
+      from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command m on m.id = page.id order by page.place`,
+    ),
     summaries(ids),
   ]);
   return rows.map((row) => ({

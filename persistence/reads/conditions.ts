@@ -22,7 +22,8 @@ export function condition(kind: FieldKind, field: Filterable, filter: Filter): S
   if (column === undefined) throw new Error(`The field ${filter.field} has no SQL.`);
   const { op, value } = filter;
   if (kind === 'text') return textCondition(column, Array.isArray(value) ? value : [value]);
-  if (op === 'in') return kind === 'uuid' ? sql`${column} = any(${value}::uuid[])` : sql`${column} = any(${value}::text[])`;
+  if (op === 'in')
+    return kind === 'uuid' ? sql`${column} = any(${value}::uuid[])` : sql`${column} = any(${value}::text[])`;
   return sql`${column} ${COMPARISONS[op]} ${parameter(kind, value)}`;
 }
 
@@ -36,13 +37,21 @@ const COMPARISONS = { eq: sql`=`, gte: sql`>=`, lte: sql`<=` } as const;
 function parameter(kind: FieldKind, value: Filter['value']): Sql {
   if (typeof kind === 'object') return sql`${value}::text`;
   switch (kind) {
-    case 'time': return sql`${timestamp(Number(value))}::timestamptz`;
-    case 'integer': return sql`${value}::bigint`;
-    case 'boolean': return sql`${value}::boolean`;
-    case 'cidr': return sql`${value}::inet`; // takes host bits, which a cidr does not: such a filter matches nothing
-    case 'uuid': return sql`${value}::uuid`;
-    case 'text': case 'exact': return sql`${value}::text`;
-    default: return kind satisfies never;
+    case 'time':
+      return sql`${timestamp(Number(value))}::timestamptz`;
+    case 'integer':
+      return sql`${value}::bigint`;
+    case 'boolean':
+      return sql`${value}::boolean`;
+    case 'cidr':
+      return sql`${value}::inet`; // takes host bits, which a cidr does not: such a filter matches nothing
+    case 'uuid':
+      return sql`${value}::uuid`;
+    case 'text':
+    case 'exact':
+      return sql`${value}::text`;
+    default:
+      return kind satisfies never;
   }
 }
 
@@ -72,11 +81,20 @@ export function likePattern(text: string): string {
  * Filters as a targeting holds them: parameter names as keys, values as the client gave them. Times may be date-time or date text;
  * a date alone is its first ms, or its last for `lte`, as in lists.
  */
-export function filtersOf(fields: Readonly<Record<string, FilterField>>, given: Readonly<Record<string, string | number | boolean>> | undefined): readonly Filter[] {
+export function filtersOf(
+  fields: Readonly<Record<string, FilterField>>,
+  given: Readonly<Record<string, string | number | boolean>> | undefined,
+): readonly Filter[] {
   return Object.entries(given ?? {}).map(([name, value]) => {
-    const found = Object.entries(fields).flatMap(([field, { kind, ops }]) => ops.map((op) => ({ field, kind, op }))).find(({ field, op }) => parameterName(field, op) === name);
+    const found = Object.entries(fields)
+      .flatMap(([field, { kind, ops }]) => ops.map((op) => ({ field, kind, op })))
+      .find(({ field, op }) => parameterName(field, op) === name);
     if (found === undefined) throw new Error(`A targeting with the unknown filter ${name} was let in.`);
-    return { field: found.field, op: found.op, value: found.kind === 'time' && typeof value === 'string' ? timeMs(value, found.op) : value };
+    return {
+      field: found.field,
+      op: found.op,
+      value: found.kind === 'time' && typeof value === 'string' ? timeMs(value, found.op) : value,
+    };
   });
 }
 

@@ -40,7 +40,10 @@ export interface DiscoveryLimits {
 }
 
 /** Complete lists over these connections. A client that is too slow loses its list. */
-export function createDiscovery(pool: Pool, { pageMsMax = PAGE_MS_MAX, listMsMax = LIST_MS_MAX }: DiscoveryLimits = {}): Discovery {
+export function createDiscovery(
+  pool: Pool,
+  { pageMsMax = PAGE_MS_MAX, listMsMax = LIST_MS_MAX }: DiscoveryLimits = {},
+): Discovery {
   const turns = createSlots();
   return {
     async *pieces(filters) {
@@ -50,7 +53,11 @@ export function createDiscovery(pool: Pool, { pageMsMax = PAGE_MS_MAX, listMsMax
         let failure: Error | undefined;
         try {
           await rowsOf(client, 'beginning a list of all nodes', sql`begin isolation level repeatable read read only`);
-          await rowsOf(client, 'beginning a list of all nodes', sql`select set_config('idle_in_transaction_session_timeout', ${String(pageMsMax)}, true)`);
+          await rowsOf(
+            client,
+            'beginning a list of all nodes',
+            sql`select set_config('idle_in_transaction_session_timeout', ${String(pageMsMax)}, true)`,
+          );
           yield* piecesOf(client, filters, performance.now() + listMsMax);
         } catch (error) {
           failure = error as Error;
@@ -65,13 +72,26 @@ export function createDiscovery(pool: Pool, { pageMsMax = PAGE_MS_MAX, listMsMax
   };
 }
 
-async function* piecesOf(client: PoolClient, filters: readonly Filter[], endMs: number): AsyncGenerator<string, void, void> {
-  const where = all(filters.map((filter) => condition(NODES.spec.fields[filter.field]?.kind ?? 'text', NODES.fields[filter.field] ?? {}, filter)));
-  const read = (id: string): Promise<Row[]> => rowsOf<Row>(client, 'listing all nodes', sql`
+async function* piecesOf(
+  client: PoolClient,
+  filters: readonly Filter[],
+  endMs: number,
+): AsyncGenerator<string, void, void> {
+  const where = all(
+    filters.map((filter) =>
+      condition(NODES.spec.fields[filter.field]?.kind ?? 'text', NODES.fields[filter.field] ?? {}, filter),
+    ),
+  );
+  const read = (id: string): Promise<Row[]> =>
+    rowsOf<Row>(
+      client,
+      'listing all nodes',
+      sql`
     select count(*)::int as count, max(id::text collate "C") as last, string_agg(concat(id, E'\\t', to_json(cluster_name), E'\\t', status, E'\\t', to_json(version), E'\\n'), '') as text from (
       select n.id, c.name as cluster_name, n.status, n.version, (row_number() over (order by n.id) - 1) / ${PIECE_ROWS}::int as part
       from node n join cluster c on c.id = n.cluster_id where n.id > ${id}::uuid and ${where} order by n.id limit ${PAGE_ROWS}) as page
-    group by part order by part`);
+    group by part order by part`,
+    );
   const pageAfter = (id: string): Promise<Row[]> => {
     const page = read(id);
     page.catch(() => {}); // it is waited for later, or by nobody
@@ -98,7 +118,12 @@ async function connected(pool: Pool): Promise<PoolClient> {
 
 /** One whose transaction was not ended is not used again. */
 async function released(client: PoolClient, failure: Error | undefined): Promise<void> {
-  const isEnded = failure === undefined && await client.query('rollback').then(() => true, () => false); // nothing was changed: this ends the snapshot
+  const isEnded =
+    failure === undefined &&
+    (await client.query('rollback').then(
+      () => true,
+      () => false,
+    )); // nothing was changed: this ends the snapshot
   client.release(!isEnded);
 }
 
@@ -114,7 +139,8 @@ function createSlots(): { enter(): Promise<() => void> } {
   return {
     async enter() {
       if (taken >= AT_ONCE_MAX) {
-        if (waiting.size >= WAITING_MAX) throw new DatabaseUnavailable('listing all nodes: too many lists wait already');
+        if (waiting.size >= WAITING_MAX)
+          throw new DatabaseUnavailable('listing all nodes: too many lists wait already');
         const { promise, resolve, reject } = Promise.withResolvers<void>();
         const timer = setTimeout(() => {
           waiting.delete(go);

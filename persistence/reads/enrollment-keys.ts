@@ -55,10 +55,18 @@ interface EnrollmentKeyRow {
   readonly updated_at: Date;
 }
 
-async function resources({ pool, vault }: Reading, ids: readonly string[], single: boolean): Promise<EnrollmentKeyResource[]> {
-  const rows = await rowsOf<EnrollmentKeyRow>(pool, 'reading enrolment keys', sql`
+async function resources(
+  { pool, vault }: Reading,
+  ids: readonly string[],
+  single: boolean,
+): Promise<EnrollmentKeyResource[]> {
+  const rows = await rowsOf<EnrollmentKeyRow>(
+    pool,
+    'reading enrolment keys',
+    sql`
     select k.id, c.name as cluster_name, k.name, k.sealed_key, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join enrollment_key k on k.id = page.id join cluster c on c.id = k.cluster_id order by page.place`);
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join enrollment_key k on k.id = page.id join cluster c on c.id = k.cluster_id order by page.place`,
+  );
   return rows.map((row) => ({
     id: row.id,
     cluster_name: row.cluster_name,

@@ -22,14 +22,30 @@ interface EventRow {
  * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end, and so
  * does one that lies ahead: it was given before the database was set back.
  */
-export async function eventsAfter(pool: Pool, cursor: string | null, limit: number): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
+export async function eventsAfter(
+  pool: Pool,
+  cursor: string | null,
+  limit: number,
+): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
   const place = cursorPlace(cursor);
   const settled = await settledBefore(pool);
-  if (cursor === null || place === null || BigInt(place.txid) > BigInt(settled)) return { events: [], cursor: eventCursor(settled, '0') };
-  const rows = await rowsOf<EventRow>(pool, 'reading events', sql`
+  if (cursor === null || place === null || BigInt(place.txid) > BigInt(settled))
+    return { events: [], cursor: eventCursor(settled, '0') };
+  const rows = await rowsOf<EventRow>(
+    pool,
+    'reading events',
+    sql`
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
-    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`);
-  const events = rows.map((row): StoredEvent => ({ cursor: eventCursor(row.txid, row.seq), id: row.id, type: row.type, subject: row.subject, time: iso(row.time), data: row.data }));
+    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`,
+  );
+  const events = rows.map((row): StoredEvent => ({
+    cursor: eventCursor(row.txid, row.seq),
+    id: row.id,
+    type: row.type,
+    subject: row.subject,
+    time: iso(row.time),
+    data: row.data,
+  }));
   return { events, cursor: events.at(-1)?.cursor ?? cursor };
 }
 
@@ -39,11 +55,15 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
  * looked at are seen by the next statement, whose snapshot is newer.
  */
 export async function settledBefore(pool: Pool | PoolClient): Promise<string> {
-  const [row] = await rowsOf<{ id: string }>(pool, 'reading events', sql`
+  const [row] = await rowsOf<{ id: string }>(
+    pool,
+    'reading events',
+    sql`
     with now as materialized (select pg_current_snapshot() as snapshot)
     select ((select xid_base from database_incarnation) + coalesce(
       (select running from now, pg_snapshot_xip(snapshot) as running where exists (select from pg_stat_activity a where a.datname = current_database() and a.backend_xid = running::xid) order by running limit 1),
-      (select pg_snapshot_xmax(snapshot) from now))::text::bigint)::text as id`);
+      (select pg_snapshot_xmax(snapshot) from now))::text::bigint)::text as id`,
+  );
   if (row === undefined) throw new Error('A statement without a condition gave no row.');
   return row.id;
 }

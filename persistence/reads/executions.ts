@@ -21,7 +21,9 @@ export const EXECUTIONS: Source<ExecutionResource> = {
     command_id: { column: sql`e.command_id` },
     node_id: { column: sql`e.node_id` },
     cluster_name: { column: sql`e.cluster_name` },
-    has_cluster: { matches: ({ value }) => (value === true ? sql`exists (${ITS_CLUSTER})` : sql`not exists (${ITS_CLUSTER})`) },
+    has_cluster: {
+      matches: ({ value }) => (value === true ? sql`exists (${ITS_CLUSTER})` : sql`not exists (${ITS_CLUSTER})`),
+    },
     target_all: { column: sql`e.target_all` },
     exit_code: { column: sql`e.exit_code` },
     has_output: { column: sql`coalesce(e.output <> '', false)` },
@@ -43,7 +45,9 @@ const ITS_CLUSTER = sql`select from cluster c where c.name = e.cluster_name`;
 /** The open ones have an index of their own, which the planner takes only when told that none is finished. */
 function statusIn({ value }: Filter): Sql {
   const statuses = value as readonly ExecutionStatus[];
-  return statuses.some(isTerminal) ? sql`e.status = any(${statuses}::text[])` : sql`(e.finished_at is null and e.status = any(${statuses}::text[]))`;
+  return statuses.some(isTerminal)
+    ? sql`e.status = any(${statuses}::text[])`
+    : sql`(e.finished_at is null and e.status = any(${statuses}::text[]))`;
 }
 
 interface ExecutionRow {
@@ -70,13 +74,17 @@ interface ExecutionRow {
 async function resources({ pool }: Reading, ids: readonly string[], single: boolean): Promise<ExecutionResource[]> {
   const budget = single ? Number.MAX_SAFE_INTEGER : PAGE_OUTPUT_BYTES_MAX;
   // octet_length reads the length of a large text without the text; the window runs in the order of the page.
-  const rows = await rowsOf<ExecutionRow>(pool, 'reading executions', sql`
+  const rows = await rowsOf<ExecutionRow>(
+    pool,
+    'reading executions',
+    sql`
     select e.id, e.command_id, e.node_id, e.cluster_name, m.command_text, m.timeout, e.status, e.exit_code, e.output_truncated, e.target_all,
       case when e.budgeted <= ${budget}::bigint then e.output end as output, e.budgeted > ${budget}::bigint and e.output is not null as output_withheld,
       e.expired_at, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at
     from (select x.*, page.place, sum(coalesce(octet_length(x.output), 0)) over (order by page.place) as budgeted
           from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command_execution x on x.id = page.id) e
-    join command m on m.id = e.command_id order by e.place`);
+    join command m on m.id = e.command_id order by e.place`,
+  );
   return rows.map((row) => ({
     ...row,
     expired_at: iso(row.expired_at),

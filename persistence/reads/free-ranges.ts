@@ -16,10 +16,17 @@ interface Span {
 }
 
 /** A free pair; null when the configured ranges are full. Chosen at random, so that creates at the same time seldom choose the same. */
-export async function freeRanges(pool: Pool, settings: RangeSettings): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null> {
-  const rows = await rowsOf<{ first: string; last: string }>(pool, 'finding a free address range', sql`
+export async function freeRanges(
+  pool: Pool,
+  settings: RangeSettings,
+): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null> {
+  const rows = await rowsOf<{ first: string; last: string }>(
+    pool,
+    'finding a free address range',
+    sql`
     select (host(network(ipv4_range))::inet - '0.0.0.0'::inet)::text as first, (host(broadcast(ipv4_range))::inet - '0.0.0.0'::inet)::text as last
-    from cluster where family(ipv4_range) = 4 order by network(ipv4_range)`);
+    from cluster where family(ipv4_range) = 4 order by network(ipv4_range)`,
+  );
   const taken = rows.map(({ first, last }): Span => ({ first: Number(first), last: Number(last) }));
   const ipv4Range = freeV4(settings, taken);
   return ipv4Range === null ? null : { ipv4Range, ipv6Range: randomUla() };

@@ -21,11 +21,16 @@ export interface Landmarks {
    * Where the row at this position is, counted from the lowest id; `null` when that is not known yet: a walk over the index has begun,
    * and the next one will find it. Never wrong: landmarks are held against the kept counts at each use, and given up when those disagree.
    */
-  locate(position: (totalCount: number) => number): Promise<{ readonly place: Place; readonly totalCount: number } | null>;
+  locate(
+    position: (totalCount: number) => number,
+  ): Promise<{ readonly place: Place; readonly totalCount: number } | null>;
 }
 
 /** Landmarks of a list with counted rows, whose ids are in order of creation. */
-export function createLandmarks(pool: Pool, { table, id, counted: name }: { readonly table: Sql; readonly id: Sql; readonly counted: string | null }): Landmarks {
+export function createLandmarks(
+  pool: Pool,
+  { table, id, counted: name }: { readonly table: Sql; readonly id: Sql; readonly counted: string | null },
+): Landmarks {
   if (name === null) throw new Error('Landmarks are held against kept counts: this list has none.');
   let marks: string[] = [];
   let deletedThen: string | null = null;
@@ -36,21 +41,34 @@ export function createLandmarks(pool: Pool, { table, id, counted: name }: { read
     if (deleted !== deletedThen) marks = [];
     deletedThen = deleted;
     while ((marks.length + 1) * STEP <= totalCount - UNMARKED_ROWS) {
-      const [row] = await rowsOf<{ id: string }>(pool, 'walking a long list', sql`select ${id} as id from ${table} where ${after(id, marks.at(-1))} order by ${id} offset ${STEP - 1}::bigint limit 1`);
+      const [row] = await rowsOf<{ id: string }>(
+        pool,
+        'walking a long list',
+        sql`select ${id} as id from ${table} where ${after(id, marks.at(-1))} order by ${id} offset ${STEP - 1}::bigint limit 1`,
+      );
       if (row === undefined) return;
       marks.push(row.id);
     }
   };
   const beginWalk = (): void => {
-    walking ??= walk().catch(() => undefined).finally(() => { walking = null; }); // until one ends well, pages are read from the ends
+    walking ??= walk()
+      .catch(() => undefined)
+      .finally(() => {
+        walking = null;
+      }); // until one ends well, pages are read from the ends
   };
 
   return {
     locate: async (position) => {
       const known = [...marks];
-      const { totalCount, deleted, newer } = await counts(pool, name, sql`(select count(*) from ${table} where ${after(id, known.at(-1))})`);
+      const { totalCount, deleted, newer } = await counts(
+        pool,
+        name,
+        sql`(select count(*) from ${table} where ${after(id, known.at(-1))})`,
+      );
       // All rows are either up to the last landmark, as many as when it was set, or behind it; and none was deleted since.
-      const holds = walking === null && known.length > 0 && deleted === deletedThen && known.length * STEP + newer === totalCount;
+      const holds =
+        walking === null && known.length > 0 && deleted === deletedThen && known.length * STEP + newer === totalCount;
       if (!holds || newer > STEP + 2 * UNMARKED_ROWS) {
         if (!holds && walking === null) marks = [];
         beginWalk();
@@ -76,9 +94,13 @@ interface Counts {
 
 /** The kept counts, and one more, in one snapshot. */
 async function counts(pool: Pool, name: string, newer: Sql = sql`0`): Promise<Counts> {
-  const [row] = await rowsOf<Counts>(pool, 'counting', sql`
+  const [row] = await rowsOf<Counts>(
+    pool,
+    'counting',
+    sql`
     select coalesce(sum(n) filter (where table_name = ${name}), 0)::float8 as "totalCount", coalesce(sum(n) filter (where table_name <> ${name}), 0)::text as deleted, ${newer}::float8 as newer
-    from row_count where table_name in (${name}, ${deletedName(name)})`);
+    from row_count where table_name in (${name}, ${deletedName(name)})`,
+  );
   if (row === undefined) throw new Error('A sum gave no row.');
   return row;
 }

@@ -35,25 +35,37 @@ interface StandingRow {
 export function diagnosisRows(pool: Pool): DiagnosisRows {
   return {
     async standing(node) {
-      const [row] = await rowsOf<StandingRow>(pool, 'looking at a node', sql`
+      const [row] = await rowsOf<StandingRow>(
+        pool,
+        'looking at a node',
+        sql`
         select n.status, n.last_seen_at, n.version, n.http_port, a.id as owner_id, a.name as owner_name, array[c.ipv4_range::text, c.ipv6_range::text] as ranges, d.collected_at, d.checks
         from node n join cluster c on c.id = n.cluster_id
         left join cluster_ownership w on w.cluster_id = c.id and w.lease_until > clock_timestamp()
         left join admin a on a.id = w.admin_id
         left join node_diagnosis d on d.node_id = n.id
-        where n.id = ${node}::uuid`);
+        where n.id = ${node}::uuid`,
+      );
       return row === undefined ? null : standingOf(row);
     },
     async ranges(node) {
-      const [row] = await rowsOf<Pick<StandingRow, 'ranges'>>(pool, 'looking up the ranges of a cluster', sql`
-        select array[c.ipv4_range::text, c.ipv6_range::text] as ranges from node n join cluster c on c.id = n.cluster_id where n.id = ${node}::uuid`);
+      const [row] = await rowsOf<Pick<StandingRow, 'ranges'>>(
+        pool,
+        'looking up the ranges of a cluster',
+        sql`
+        select array[c.ipv4_range::text, c.ipv6_range::text] as ranges from node n join cluster c on c.id = n.cluster_id where n.id = ${node}::uuid`,
+      );
       return row?.ranges ?? null;
     },
     async store(node, checks, atMs) {
-      await rowsOf(pool, 'storing a diagnosis', sql`
+      await rowsOf(
+        pool,
+        'storing a diagnosis',
+        sql`
         insert into node_diagnosis (node_id, collected_at, checks)
         select id, ${new Date(atMs)}::timestamptz, ${JSON.stringify(checks)}::jsonb from node where id = ${node}::uuid for key share
-        on conflict (node_id) do update set collected_at = excluded.collected_at, checks = excluded.checks where node_diagnosis.collected_at <= excluded.collected_at`);
+        on conflict (node_id) do update set collected_at = excluded.collected_at, checks = excluded.checks where node_diagnosis.collected_at <= excluded.collected_at`,
+      );
     },
   };
 }
@@ -67,6 +79,9 @@ function standingOf(row: StandingRow): NodeStanding {
     apiPort: row.http_port,
     owner: row.owner_id === null || row.owner_name === null ? null : { id: row.owner_id, name: row.owner_name },
     ranges: row.ranges,
-    report: row.collected_at === null || !checks.success ? null : { collectedAtMs: row.collected_at.getTime(), checks: checks.data },
+    report:
+      row.collected_at === null || !checks.success
+        ? null
+        : { collectedAtMs: row.collected_at.getTime(), checks: checks.data },
   };
 }

@@ -17,9 +17,13 @@ export function nodeDoorLookUp(pool: Pool): (node: NodeId) => Promise<NodeDoor |
 }
 
 async function doorsOf(pool: Pool, nodes: readonly NodeId[]): Promise<readonly (NodeDoor | null)[]> {
-  const rows = await rowsOf<AgentPorts & { id: NodeId; token_hash: Uint8Array }>(pool, 'finding where nodes are asked', sql`
+  const rows = await rowsOf<AgentPorts & { id: NodeId; token_hash: Uint8Array }>(
+    pool,
+    'finding where nodes are asked',
+    sql`
     select id, token_hash, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port
-    from node where id = any(${nodes}::uuid[])`);
+    from node where id = any(${nodes}::uuid[])`,
+  );
   const doors = new Map(rows.map(({ id, token_hash: tokenHash, ...ports }) => [id, { ports, tokenHash }]));
   return nodes.map((node) => doors.get(node) ?? null);
 }

@@ -46,16 +46,24 @@ interface NodeRow extends AgentPorts {
 }
 
 async function resources({ pool, domain }: Reading, ids: readonly string[]): Promise<NodeResource[]> {
-  const rows = await rowsOf<NodeRow>(pool, 'reading nodes', sql`
+  const rows = await rowsOf<NodeRow>(
+    pool,
+    'reading nodes',
+    sql`
     select n.id, c.name as cluster_name, n.status, n.status_since, n.status_reason, n.status_detail -> 'evidence' as status_evidence, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
       n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, n.last_seen_at, n.inserted_at, n.updated_at,
       (select json_agg(json_build_object('id', a.id, 'name', a.name) order by a.name) from alias a where a.node_id = n.id) as aliases
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join node n on n.id = page.id join cluster c on c.id = n.cluster_id order by page.place`);
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join node n on n.id = page.id join cluster c on c.id = n.cluster_id order by page.place`,
+  );
   return rows.map((row) => ({
     ...row,
     status_since: iso(row.status_since),
     vpn_hostname: nodeHostname(row.id, row.cluster_name, domain),
-    aliases: (row.aliases ?? []).map(({ id, name }) => ({ id, name, vpn_hostname: aliasHostname(name, row.cluster_name, domain) })),
+    aliases: (row.aliases ?? []).map(({ id, name }) => ({
+      id,
+      name,
+      vpn_hostname: aliasHostname(name, row.cluster_name, domain),
+    })),
     last_seen_at: iso(row.last_seen_at),
     inserted_at: iso(row.inserted_at),
     updated_at: iso(row.updated_at),

@@ -20,14 +20,16 @@ const NEAR_ROWS = 20_000;
  * inserted in front move others to a later page, where they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
 export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
-  const inSnapshot = <R>(work: (client: Pool | PoolClient) => Promise<R>): Promise<R> => (query.page === 1 ? work(reading.pool) : inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT));
-  const located = await inSnapshot(async (client) => {
-    const totalCount = await count(source, client, query);
-    return isFar(query, totalCount) ? null : locate(source, client, query, totalCount);
-  })
-  // Only now that the connection of the snapshot is given back: pages that each hold one and want another wait for each other, and all writes behind them.
-  ?? await deepPage(source, reading, query)
-  ?? await inSnapshot(async (client) => locate(source, client, query, await count(source, client, query)));
+  const inSnapshot = <R>(work: (client: Pool | PoolClient) => Promise<R>): Promise<R> =>
+    query.page === 1 ? work(reading.pool) : inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT);
+  const located =
+    (await inSnapshot(async (client) => {
+      const totalCount = await count(source, client, query);
+      return isFar(query, totalCount) ? null : locate(source, client, query, totalCount);
+    })) ??
+    // Only now that the connection of the snapshot is given back: pages that each hold one and want another wait for each other, and all writes behind them.
+    (await deepPage(source, reading, query)) ??
+    (await inSnapshot(async (client) => locate(source, client, query, await count(source, client, query))));
   return { rows: await source.resources(reading, located.ids, false), totalCount: located.totalCount };
 }
 
@@ -44,19 +46,32 @@ function isFar(query: ListQuery, totalCount: number): boolean {
 }
 
 /** Counted from the nearer end. */
-async function locate<T>(source: Source<T>, client: Pool | PoolClient, query: ListQuery, totalCount: number): Promise<Located> {
+async function locate<T>(
+  source: Source<T>,
+  client: Pool | PoolClient,
+  query: ListQuery,
+  totalCount: number,
+): Promise<Located> {
   const span = spanOf(query, totalCount);
   if (span.size <= 0) return { ids: [], totalCount };
   const backwards = span.fromEnd < span.offset; // past the middle it is nearer from the other end
-  const joined = isFilteredByJoin(source, query) || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
-  const ids = await idsOf(client, sql`
+  const joined =
+    isFilteredByJoin(source, query) || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
+  const ids = await idsOf(
+    client,
+    sql`
     select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${conditionOf(source, query)}
-    order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`, backwards);
+    order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`,
+    backwards,
+  );
   return { ids, totalCount };
 }
 
 /** Where a page lies: rows before it, rows in it, rows after it. */
-function spanOf({ page: number, pageSize }: ListQuery, totalCount: number): { readonly offset: number; readonly size: number; readonly fromEnd: number } {
+function spanOf(
+  { page: number, pageSize }: ListQuery,
+  totalCount: number,
+): { readonly offset: number; readonly size: number; readonly fromEnd: number } {
   const offset = (number - 1) * pageSize;
   const size = Math.min(pageSize, totalCount - offset);
   return { offset, size, fromEnd: totalCount - offset - size };
@@ -66,16 +81,29 @@ function spanOf({ page: number, pageSize }: ListQuery, totalCount: number): { re
 async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Located | null> {
   const landmarks = reading.landmarks.get(source);
   const [sort, ...more] = query.sort;
-  if (landmarks === undefined || more.length > 0 || (sort !== undefined && fieldOf(source, sort.field).creation !== true)) return null;
+  if (
+    landmarks === undefined ||
+    more.length > 0 ||
+    (sort !== undefined && fieldOf(source, sort.field).creation !== true)
+  )
+    return null;
   const newestFirst = sort?.descending ?? true;
-  const lowest = (totalCount: number): number => Math.max(0, newestFirst ? spanOf(query, totalCount).fromEnd : spanOf(query, totalCount).offset);
+  const lowest = (totalCount: number): number =>
+    Math.max(0, newestFirst ? spanOf(query, totalCount).fromEnd : spanOf(query, totalCount).offset);
   const located = await landmarks.locate(lowest);
   if (located === null) return null;
-  const { place: { after, skip }, totalCount } = located;
+  const {
+    place: { after, skip },
+    totalCount,
+  } = located;
   const { size } = spanOf(query, totalCount);
-  const ids = await idsOf(reading.pool, sql`
+  const ids = await idsOf(
+    reading.pool,
+    sql`
     select ${source.id} as id from ${source.table} where ${after === null ? sql`true` : sql`${source.id} > ${after}::uuid`}
-    order by ${source.id} limit ${Math.max(0, size)}::bigint offset ${skip}::bigint`, newestFirst);
+    order by ${source.id} limit ${Math.max(0, size)}::bigint offset ${skip}::bigint`,
+    newestFirst,
+  );
   return { ids, totalCount };
 }
 
@@ -86,15 +114,18 @@ async function idsOf(client: Pool | PoolClient, statement: Sql, backwards: boole
 
 /** Of a whole long table triggers keep the count; else the rows are counted. */
 async function count<T>(source: Source<T>, client: Pool | PoolClient, query: ListQuery): Promise<number> {
-  const statement = query.filters.length === 0 && source.counted !== null
-    ? sql`select coalesce(sum(n), 0)::float8 as total from row_count where table_name = ${source.counted}`
-    : sql`select count(*)::float8 as total from ${source.table} ${isFilteredByJoin(source, query) ? source.joinCluster : sql``} where ${conditionOf(source, query)}`;
+  const statement =
+    query.filters.length === 0 && source.counted !== null
+      ? sql`select coalesce(sum(n), 0)::float8 as total from row_count where table_name = ${source.counted}`
+      : sql`select count(*)::float8 as total from ${source.table} ${isFilteredByJoin(source, query) ? source.joinCluster : sql``} where ${conditionOf(source, query)}`;
   const [row] = await rowsOf<{ total: number }>(client, 'counting', statement);
   return row?.total ?? 0;
 }
 
 function conditionOf<T>(source: Source<T>, { filters }: ListQuery): Sql {
-  return all(filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)));
+  return all(
+    filters.map((filter) => condition(specOf(source, filter.field).kind, fieldOf(source, filter.field), filter)),
+  );
 }
 
 function isFilteredByJoin<T>(source: Source<T>, { filters }: ListQuery): boolean {
@@ -105,10 +136,20 @@ function order<T>(source: Source<T>, { sort }: ListQuery, backwards: boolean): S
   const last = sort.at(-1);
   const columns = sort.map(({ field, descending }) => ({ column: sortColumn(fieldOf(source, field)), descending }));
   // Creation order may be that of an index; it breaks its own ties, so it can only stand last.
-  const end = last === undefined ? source.creation : fieldOf(source, last.field).creation === true ? source.creation : source.creation.slice(-1);
+  const end =
+    last === undefined
+      ? source.creation
+      : fieldOf(source, last.field).creation === true
+        ? source.creation
+        : source.creation.slice(-1);
   if (end === source.creation) columns.pop();
   const ends = end.map((column) => ({ column, descending: last?.descending ?? true }));
-  return join([...columns, ...ends].map(({ column, descending }) => sql`${column} ${descending === backwards ? sql`asc` : sql`desc`}`), sql`, `);
+  return join(
+    [...columns, ...ends].map(
+      ({ column, descending }) => sql`${column} ${descending === backwards ? sql`asc` : sql`desc`}`,
+    ),
+    sql`, `,
+  );
 }
 
 function sortColumn({ column }: Field): Sql {

@@ -62,9 +62,25 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
-  const landmarks = new Map<Source<unknown>, Landmarks>(([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map((source) => [source, createLandmarks(pool, source)]));
-  const reading = { pool, vault, domain, landmarks, summaries: createSummaries(pool), recordingTurns: createTurns('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX) };
-  const listTurns = createTurns('listing', Math.max(1, Math.floor(pool.options.max * LISTS_OF_CONNECTIONS)), LISTS_WAITING_MAX, CONNECT_MS_MAX);
+  const landmarks = new Map<Source<unknown>, Landmarks>(
+    ([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map(
+      (source) => [source, createLandmarks(pool, source)],
+    ),
+  );
+  const reading = {
+    pool,
+    vault,
+    domain,
+    landmarks,
+    summaries: createSummaries(pool),
+    recordingTurns: createTurns('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX),
+  };
+  const listTurns = createTurns(
+    'listing',
+    Math.max(1, Math.floor(pool.options.max * LISTS_OF_CONNECTIONS)),
+    LISTS_WAITING_MAX,
+    CONNECT_MS_MAX,
+  );
   const found = lookUps(orm, pool, vault);
   return {
     ...found,

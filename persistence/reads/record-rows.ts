@@ -35,7 +35,12 @@ export function nodeRecord(row: NodeRow): NodeRecord {
     cluster: row.cluster_id,
     clusterName: row.cluster_name,
     status: row.status,
-    standing: { sinceMs: ms(row.status_since), reason: row.status_reason, evidence: row.status_detail?.evidence ?? null, changesMs: row.status_detail?.changes_ms ?? [] },
+    standing: {
+      sinceMs: ms(row.status_since),
+      reason: row.status_reason,
+      evidence: row.status_detail?.evidence ?? null,
+      changesMs: row.status_detail?.changes_ms ?? [],
+    },
     version: row.version,
     idType: row.id_type,
     ports: {

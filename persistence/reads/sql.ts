@@ -23,11 +23,16 @@ class Piece implements Sql {
 export function sql(strings: TemplateStringsArray, ...parts: readonly unknown[]): Sql {
   const texts = [strings[0] ?? ''];
   const values: unknown[] = [];
-  const extend = (text: string): void => { texts.push((texts.pop() ?? '') + text); };
+  const extend = (text: string): void => {
+    texts.push((texts.pop() ?? '') + text);
+  };
   parts.forEach((part, index) => {
     if (part instanceof Piece) {
       extend(part.texts[0] ?? '');
-      part.values.forEach((value, at) => { values.push(value); texts.push(part.texts[at + 1] ?? ''); });
+      part.values.forEach((value, at) => {
+        values.push(value);
+        texts.push(part.texts[at + 1] ?? '');
+      });
     } else {
       values.push(part);
       texts.push('');
@@ -43,7 +48,11 @@ export function join(pieces: readonly Sql[], separator: Sql): Sql {
 }
 
 /** Runs a statement; a database that is lost or too slow comes out as DatabaseUnavailable. `doing` says what for. */
-export async function rowsOf<R extends QueryResultRow>(client: Pool | PoolClient, doing: string, { texts, values }: Sql): Promise<R[]> {
+export async function rowsOf<R extends QueryResultRow>(
+  client: Pool | PoolClient,
+  doing: string,
+  { texts, values }: Sql,
+): Promise<R[]> {
   try {
     const text = texts.reduce((left, right, index) => `${left}$${index}${right}`);
     return (await client.query<R>(text, [...values])).rows;

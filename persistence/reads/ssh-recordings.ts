@@ -39,11 +39,22 @@ async function resources(reading: Reading, ids: readonly string[], single: boole
 }
 
 async function recordings({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {
-  const rows = await rowsOf<Row>(pool, 'reading recordings', sql`
+  const rows = await rowsOf<Row>(
+    pool,
+    'reading recordings',
+    sql`
     select r.id, r.node_id, r.cluster_name, r.ssh_username_id, r.username, r.command, r.started_at, r.duration_ms, r.width, r.height, r.truncated, r.size_bytes,
       case when ${single}::boolean then r.content end as content, r.inserted_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_recording r on r.id = page.id order by page.place`);
-  return Promise.all(rows.map(async ({ content, ...row }) => ({ ...row, started_at: iso(row.started_at), cast: content === null ? null : await textOf(content, row.size_bytes), inserted_at: iso(row.inserted_at) })));
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_recording r on r.id = page.id order by page.place`,
+  );
+  return Promise.all(
+    rows.map(async ({ content, ...row }) => ({
+      ...row,
+      started_at: iso(row.started_at),
+      cast: content === null ? null : await textOf(content, row.size_bytes),
+      inserted_at: iso(row.inserted_at),
+    })),
+  );
 }
 
 /** The size was counted when it was stored. */

@@ -17,7 +17,10 @@ export const SSH_USERNAMES: Source<SshUsernameResource> = {
     node_id: { column: sql`u.node_id` },
     has_password: { column: sql`(u.password_hash is not null)` },
     cluster_name: { column: sql`c.name`, cluster: true },
-    key_name: { matches: (filter) => sql`exists (select from ssh_public_key k where k.ssh_username_id = u.id and ${condition('text', { column: sql`k.key_name` }, filter)})` },
+    key_name: {
+      matches: (filter) =>
+        sql`exists (select from ssh_public_key k where k.ssh_username_id = u.id and ${condition('text', { column: sql`k.key_name` }, filter)})`,
+    },
     inserted_at: { column: sql`u.inserted_at`, creation: true },
     updated_at: { column: sql`u.updated_at` },
   },
@@ -37,7 +40,10 @@ export const SSH_PUBLIC_KEYS: Source<SshPublicKeyResource> = {
     ssh_username_id: { column: sql`k.ssh_username_id` },
     username: { column: sql`u.username`, cluster: true }, // the same join
     cluster_name: { column: sql`c.name`, cluster: true },
-    node_id: { matches: ({ value }) => sql`k.ssh_username_id in (select u.id from ssh_username u where u.node_id = any(${value}::uuid[]))` },
+    node_id: {
+      matches: ({ value }) =>
+        sql`k.ssh_username_id in (select u.id from ssh_username u where u.node_id = any(${value}::uuid[]))`,
+    },
     fingerprint: { column: sql`k.fingerprint` },
     inserted_at: { column: sql`k.inserted_at`, creation: true },
     updated_at: { column: sql`k.updated_at` },
@@ -67,11 +73,21 @@ interface PublicKeyRow {
 
 /** The password hash is not even read (E4). */
 async function usernames({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshUsernameResource[]> {
-  const rows = await rowsOf<UsernameRow>(pool, 'reading SSH usernames', sql`
+  const rows = await rowsOf<UsernameRow>(
+    pool,
+    'reading SSH usernames',
+    sql`
     select u.id, u.username, u.password_hash is not null as has_password, u.node_id, u.inserted_at, u.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_username u on u.id = page.id order by page.place`);
-  const keys = single ? await rowsOf<PublicKeyRow>(pool, 'reading the keys of an SSH username', sql`
-    select id, public_key, fingerprint, key_name, ssh_username_id, inserted_at, updated_at from ssh_public_key where ssh_username_id = any(${ids}::uuid[]) order by id`) : [];
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_username u on u.id = page.id order by page.place`,
+  );
+  const keys = single
+    ? await rowsOf<PublicKeyRow>(
+        pool,
+        'reading the keys of an SSH username',
+        sql`
+    select id, public_key, fingerprint, key_name, ssh_username_id, inserted_at, updated_at from ssh_public_key where ssh_username_id = any(${ids}::uuid[]) order by id`,
+      )
+    : [];
   return rows.map((row) => ({
     ...row,
     public_keys: single ? keys.map(publicKey) : null,
@@ -81,9 +97,13 @@ async function usernames({ pool }: Reading, ids: readonly string[], single: bool
 }
 
 async function publicKeys({ pool }: Reading, ids: readonly string[]): Promise<SshPublicKeyResource[]> {
-  const rows = await rowsOf<PublicKeyRow>(pool, 'reading SSH public keys', sql`
+  const rows = await rowsOf<PublicKeyRow>(
+    pool,
+    'reading SSH public keys',
+    sql`
     select k.id, k.public_key, k.fingerprint, k.key_name, k.ssh_username_id, k.inserted_at, k.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_public_key k on k.id = page.id order by page.place`);
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_public_key k on k.id = page.id order by page.place`,
+  );
   return rows.map(publicKey);
 }
 

@@ -47,14 +47,22 @@ export function createSummaries(pool: Pool): Summaries {
 }
 
 async function deletedExecutions(pool: Pool): Promise<string> {
-  const [row] = await rowsOf<{ deleted: string | null }>(pool, 'counting executions', sql`select sum(n)::text as deleted from row_count where table_name = 'command_execution:deleted'`);
+  const [row] = await rowsOf<{ deleted: string | null }>(
+    pool,
+    'counting executions',
+    sql`select sum(n)::text as deleted from row_count where table_name = 'command_execution:deleted'`,
+  );
   return row?.deleted ?? '0';
 }
 
 async function counted(pool: Pool, commands: readonly string[]): Promise<ReadonlyMap<string, CommandSummary>> {
   if (commands.length === 0) return new Map();
-  const rows = await rowsOf<CommandSummary & { command_id: string }>(pool, 'counting executions', sql`
+  const rows = await rowsOf<CommandSummary & { command_id: string }>(
+    pool,
+    'counting executions',
+    sql`
     select command_id, ${SUMMARY_COLUMNS}
-    from command_execution where command_id = any(${commands}::uuid[]) group by command_id`);
+    from command_execution where command_id = any(${commands}::uuid[]) group by command_id`,
+  );
   return new Map(rows.map(({ command_id, ...summary }) => [command_id, summary]));
 }

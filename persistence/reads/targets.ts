@@ -19,7 +19,8 @@ interface TargetRow {
 /** Evaluates targetings, each in one statement and so in one snapshot (C2). Those that only name nodes share statements. */
 export function targeter(pool: Pool): (targeting: Targeting) => Promise<readonly Target[]> {
   const named = batched((lists: readonly (readonly string[])[]) => namedNodes(pool, lists));
-  return (targeting) => targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting);
+  return (targeting) =>
+    targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting);
 }
 
 /** The node ids of a targeting, in their normal form. What is no id names no node, and must not fail a statement that others share. */
@@ -34,8 +35,12 @@ function hasFilters({ cluster_filters, node_filters }: Targeting): boolean {
 async function namedNodes(pool: Pool, lists: readonly (readonly string[])[]): Promise<readonly (readonly Target[])[]> {
   const wanted = [...new Set(lists.flat())];
   if (wanted.length === 0) return lists.map(() => []);
-  const rows = await rowsOf<TargetRow>(pool, 'finding the targets', sql`
-    select n.id as node, n.cluster_id as cluster, c.name as "clusterName" from node n join cluster c on c.id = n.cluster_id where n.id = any(${wanted}::uuid[])`);
+  const rows = await rowsOf<TargetRow>(
+    pool,
+    'finding the targets',
+    sql`
+    select n.id as node, n.cluster_id as cluster, c.name as "clusterName" from node n join cluster c on c.id = n.cluster_id where n.id = any(${wanted}::uuid[])`,
+  );
   const byNode = new Map<string, Target>(rows.map((row) => [row.node, row]));
   return lists.map((list) => [...new Set(list)].flatMap((node) => byNode.get(node) ?? []));
 }
@@ -46,20 +51,32 @@ async function filtered(pool: Pool, targeting: Targeting): Promise<readonly Targ
     ...conditions(TARGET_FILTERS.cluster_filters, CLUSTERS.fields, targeting.cluster_filters),
     ...conditions(TARGET_FILTERS.node_filters, NODES.fields, targeting.node_filters),
   ]);
-  return rowsOf<TargetRow>(pool, 'finding the targets', sql`
-    select n.id as node, n.cluster_id as cluster, c.name as "clusterName" from node n join cluster c on c.id = n.cluster_id where ${where}`);
+  return rowsOf<TargetRow>(
+    pool,
+    'finding the targets',
+    sql`
+    select n.id as node, n.cluster_id as cluster, c.name as "clusterName" from node n join cluster c on c.id = n.cluster_id where ${where}`,
+  );
 }
 
 function chosen({ type, node_ids, cluster_names }: Targeting): readonly Sql[] {
   switch (type) {
-    case 'all': return [];
-    case 'nodes': return [sql`n.id = any(${ids({ node_ids })}::uuid[])`];
-    case 'clusters': return [sql`c.name = any(${cluster_names ?? []}::text[])`];
-    default: return type satisfies never;
+    case 'all':
+      return [];
+    case 'nodes':
+      return [sql`n.id = any(${ids({ node_ids })}::uuid[])`];
+    case 'clusters':
+      return [sql`c.name = any(${cluster_names ?? []}::text[])`];
+    default:
+      return type satisfies never;
   }
 }
 
-function conditions(spec: Readonly<Record<string, FilterField>>, fields: Readonly<Record<string, Field>>, given: Targeting['node_filters']): readonly Sql[] {
+function conditions(
+  spec: Readonly<Record<string, FilterField>>,
+  fields: Readonly<Record<string, Field>>,
+  given: Targeting['node_filters'],
+): readonly Sql[] {
   return filtersOf(spec, given).map((filter) => {
     const kind = spec[filter.field]?.kind;
     const field = fields[filter.field];

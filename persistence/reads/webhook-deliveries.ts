@@ -46,26 +46,47 @@ interface Row {
 }
 
 /** Deliveries of a deleted webhook may be there until they are swept: they are not shown. */
-async function resources({ pool }: Reading, ids: readonly string[], single: boolean): Promise<WebhookDeliveryResource[]> {
-  const rows = await rowsOf<Row>(pool, 'reading deliveries', sql`
+async function resources(
+  { pool }: Reading,
+  ids: readonly string[],
+  single: boolean,
+): Promise<WebhookDeliveryResource[]> {
+  const rows = await rowsOf<Row>(
+    pool,
+    'reading deliveries',
+    sql`
     select d.id, d.webhook_id, d.event_id, d.event_type, d.status, d.attempt_count, d.last_status_code, d.last_error, d.last_duration_ms, d.last_attempted_at, d.next_attempt_at, d.inserted_at, d.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook_delivery d on d.id = page.id join webhook w on w.id = d.webhook_id order by page.place`);
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook_delivery d on d.id = page.id join webhook w on w.id = d.webhook_id order by page.place`,
+  );
   const attempts = single ? await attemptsOf(pool, ids[0] ?? '') : undefined;
   return rows.map((row) => ({
-    ...row, last_attempted_at: iso(row.last_attempted_at), next_attempt_at: iso(row.next_attempt_at), ...(attempts && { attempts }), inserted_at: iso(row.inserted_at), updated_at: iso(row.updated_at),
+    ...row,
+    last_attempted_at: iso(row.last_attempted_at),
+    next_attempt_at: iso(row.next_attempt_at),
+    ...(attempts && { attempts }),
+    inserted_at: iso(row.inserted_at),
+    updated_at: iso(row.updated_at),
   }));
 }
 
 async function attemptsOf(pool: Pool, delivery: string): Promise<readonly WebhookAttemptResource[]> {
-  const rows = await rowsOf<Omit<WebhookAttemptResource, 'attempted_at'> & { readonly attempted_at: Date }>(pool, 'reading the tries of a delivery', sql`
-    select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid order by number`);
+  const rows = await rowsOf<Omit<WebhookAttemptResource, 'attempted_at'> & { readonly attempted_at: Date }>(
+    pool,
+    'reading the tries of a delivery',
+    sql`
+    select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid order by number`,
+  );
   return rows.map((row) => ({ ...row, attempted_at: iso(row.attempted_at) }));
 }
 
 /** A delivery as its actor would hold it; null when it, its webhook or its event is gone. */
 export async function deliveryOf(pool: Pool, id: string): ReturnType<Reads['delivery']> {
-  const [row] = await rowsOf<DeliveryRow & { webhook_id: string }>(pool, 'finding a delivery', sql`
+  const [row] = await rowsOf<DeliveryRow & { webhook_id: string }>(
+    pool,
+    'finding a delivery',
+    sql`
     select d.id, d.webhook_id, d.event_txid::text as txid, d.event_seq::text as seq, d.event_id, d.subject, d.attempt_count, d.attempts_max, d.next_attempt_at
-    from webhook_delivery d join webhook w on w.id = d.webhook_id join event e on e.txid = d.event_txid and e.seq = d.event_seq where d.id = ${id}::uuid`);
+    from webhook_delivery d join webhook w on w.id = d.webhook_id join event e on e.txid = d.event_txid and e.seq = d.event_seq where d.id = ${id}::uuid`,
+  );
   return row === undefined ? null : { webhook: row.webhook_id, ref: deliveryRef(row) };
 }

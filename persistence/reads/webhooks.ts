@@ -32,7 +32,11 @@ interface WebhookRow {
 
 /** Secret and headers are not even read (E4). */
 async function resources({ pool }: Reading, ids: readonly string[]): Promise<WebhookResource[]> {
-  const rows = await rowsOf<WebhookRow>(pool, 'reading webhooks', sql`
-    select w.id, w.url, w.subscribed_events, w.inserted_at, w.updated_at from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook w on w.id = page.id order by page.place`);
+  const rows = await rowsOf<WebhookRow>(
+    pool,
+    'reading webhooks',
+    sql`
+    select w.id, w.url, w.subscribed_events, w.inserted_at, w.updated_at from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook w on w.id = page.id order by page.place`,
+  );
   return rows.map((row) => ({ ...row, inserted_at: iso(row.inserted_at), updated_at: iso(row.updated_at) }));
 }

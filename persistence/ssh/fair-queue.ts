@@ -30,7 +30,9 @@ export function createFairQueue({ runningMax, waitingMax }: QueueLimits): FairQu
     if (waiting >= waitingMax && !displace(own.length)) return Promise.resolve(false);
     if (own.length === 0) lanes.set(lane, own);
     waiting += 1;
-    return new Promise((resolve) => { own.push(resolve); });
+    return new Promise((resolve) => {
+      own.push(resolve);
+    });
   }
 
   function displace(ownLength: number): boolean {
@@ -57,7 +59,7 @@ export function createFairQueue({ runningMax, waitingMax }: QueueLimits): FairQu
   }
 
   return async (lane, work) => {
-    if (!await enter(lane)) return null;
+    if (!(await enter(lane))) return null;
     try {
       return await work();
     } finally {

@@ -43,28 +43,43 @@ interface Derivation {
 }
 
 /** Nobody's hash: what a password is held against where there is none, so that both take as long. */
-const NOBODY: Derivation = { memory: MEMORY_KIB, passes: PASSES, lanes: LANES, salt: randomBytes(SALT_BYTES), bytes: HASH_BYTES };
+const NOBODY: Derivation = {
+  memory: MEMORY_KIB,
+  passes: PASSES,
+  lanes: LANES,
+  salt: randomBytes(SALT_BYTES),
+  bytes: HASH_BYTES,
+};
 
 /** Passwords with an empty queue. */
 export function createPasswords(): Passwords {
   const queue = createFairQueue({ runningMax: HASHING_MAX, waitingMax: HASHES_WAITING_MAX });
   return {
-    hash: (password) => queue(HASHING_LANE, async () => {
-      const salt = randomBytes(SALT_BYTES);
-      const hash = await hashOf(password, { ...NOBODY, salt });
-      return `$argon2id$v=${VERSION}$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(hash)}`;
-    }),
-    verify: (password, stored, lane) => queue(lane, async () => {
-      const known = stored === null ? null : read(stored);
-      const hash = await hashOf(password, known?.derivation ?? NOBODY);
-      return known !== null && timingSafeEqual(hash, known.hash);
-    }),
+    hash: (password) =>
+      queue(HASHING_LANE, async () => {
+        const salt = randomBytes(SALT_BYTES);
+        const hash = await hashOf(password, { ...NOBODY, salt });
+        return `$argon2id$v=${VERSION}$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(hash)}`;
+      }),
+    verify: (password, stored, lane) =>
+      queue(lane, async () => {
+        const known = stored === null ? null : read(stored);
+        const hash = await hashOf(password, known?.derivation ?? NOBODY);
+        return known !== null && timingSafeEqual(hash, known.hash);
+      }),
   };
 }
 
 /** Composed and decomposed letters are the same password: it depends on the keyboard which of them a client sends. */
 async function hashOf(password: string, { memory, passes, lanes, salt, bytes }: Derivation): Promise<Uint8Array> {
-  return derive('argon2id', { message: Buffer.from(password.normalize('NFC')), nonce: salt, memory, passes, parallelism: lanes, tagLength: bytes });
+  return derive('argon2id', {
+    message: Buffer.from(password.normalize('NFC')),
+    nonce: salt,
+    memory,
+    passes,
+    parallelism: lanes,
+    tagLength: bytes,
+  });
 }
 
 /** Throws for what is no hash of ours: a row that someone else wrote. */
@@ -72,7 +87,16 @@ function read(stored: string): { readonly derivation: Derivation; readonly hash:
   const [, memory, passes, lanes, salt = '', hash = ''] = PHC.exec(stored) ?? [];
   if (memory === undefined) throw new Error('a stored password hash is not an Argon2id hash');
   const bytes = Buffer.from(hash, 'base64');
-  return { derivation: { memory: Number(memory), passes: Number(passes), lanes: Number(lanes), salt: Buffer.from(salt, 'base64'), bytes: bytes.length }, hash: bytes };
+  return {
+    derivation: {
+      memory: Number(memory),
+      passes: Number(passes),
+      lanes: Number(lanes),
+      salt: Buffer.from(salt, 'base64'),
+      bytes: bytes.length,
+    },
+    hash: bytes,
+  };
 }
 
 function unpadded(bytes: Uint8Array): string {

@@ -24,19 +24,35 @@ export interface EndedExecution {
  * higher id changed and committed before this one came to them: its event would be read after ours, though it came first (V2). Its output parts go with it.
  * The other admins are told by `adminId`: only the owner of a node has the session by which its process is ended (C7).
  */
-export async function expireDue(pool: Pool, now: Sql, adminId: string, limit: number): Promise<readonly EndedExecution[]> {
+export async function expireDue(
+  pool: Pool,
+  now: Sql,
+  adminId: string,
+  limit: number,
+): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'expiring executions', async (client) => {
-    const rows = await rowsOf<ExecutionRow>(client, 'expiring executions', sql`
+    const rows = await rowsOf<ExecutionRow>(
+      client,
+      'expiring executions',
+      sql`
       with due as (
         select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${now}
           and age(xmin) > age(pg_current_xact_id()::xid)
         order by expired_at limit ${limit}::int for update skip locked),
       e as (
         update command_execution x set status = 'expired', finished_at = ${now}, updated_at = ${now} from due where x.id = due.id returning x.*)
-      select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`);
-    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.expired', row, row.updated_at)));
+      select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`,
+    );
+    await insertEvents(
+      client,
+      rows.map((row) => executionEvent('edge.command_execution.expired', row, row.updated_at)),
+    );
     await dropParts(client, rows);
-    await tellEnded(client, adminId, rows.map(({ id, node_id }) => [node_id, id]));
+    await tellEnded(
+      client,
+      adminId,
+      rows.map(({ id, node_id }) => [node_id, id]),
+    );
     return rows.map((row) => ended(row, 'expired'));
   });
 }
@@ -44,12 +60,16 @@ export async function expireDue(pool: Pool, now: Sql, adminId: string, limit: nu
 /** Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed just behind the deletion of its node. No event tells of these (spec, event types). */
 export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'dropping executions without a node', async (client) => {
-    const rows = await rowsOf<ExecutionRow>(client, 'dropping executions without a node', sql`
+    const rows = await rowsOf<ExecutionRow>(
+      client,
+      'dropping executions without a node',
+      sql`
       with orphan as (
         select id from command_execution x where finished_at is null and not exists (select from node n where n.id = x.node_id)
         limit ${limit}::int for update skip locked)
       update command_execution e set status = 'dropped', finished_at = ${now}, updated_at = ${now} from orphan where e.id = orphan.id
-      returning e.id, e.command_id, e.node_id, e.cluster_name`);
+      returning e.id, e.command_id, e.node_id, e.cluster_name`,
+    );
     await dropParts(client, rows);
     return rows.map((row) => ended(row, 'dropped'));
   });
@@ -58,21 +78,38 @@ export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<
 /** The same of one node that was deleted, found by its own index. */
 export async function dropOf(pool: Pool, now: Sql, node: NodeId, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'dropping the executions of a deleted node', async (client) => {
-    const rows = await rowsOf<ExecutionRow>(client, 'dropping the executions of a deleted node', sql`
+    const rows = await rowsOf<ExecutionRow>(
+      client,
+      'dropping the executions of a deleted node',
+      sql`
       with orphan as (
         select id from command_execution where node_id = ${node}::uuid and finished_at is null and not exists (select from node where id = ${node}::uuid)
         order by id limit ${limit}::int for update skip locked)
       update command_execution e set status = 'dropped', finished_at = ${now}, updated_at = ${now} from orphan where e.id = orphan.id
-      returning e.id, e.command_id, e.node_id, e.cluster_name`);
+      returning e.id, e.command_id, e.node_id, e.cluster_name`,
+    );
     await dropParts(client, rows);
     return rows.map((row) => ended(row, 'dropped'));
   });
 }
 
-function ended(row: Pick<ExecutionRow, 'id' | 'command_id' | 'node_id' | 'cluster_name'>, status: EndedExecution['status']): EndedExecution {
-  return { execution: row.id, command: row.command_id, node: row.node_id, clusterName: row.cluster_name, status, exitCode: null };
+function ended(
+  row: Pick<ExecutionRow, 'id' | 'command_id' | 'node_id' | 'cluster_name'>,
+  status: EndedExecution['status'],
+): EndedExecution {
+  return {
+    execution: row.id,
+    command: row.command_id,
+    node: row.node_id,
+    clusterName: row.cluster_name,
+    status,
+    exitCode: null,
+  };
 }
 
 async function dropParts(client: PoolClient, rows: readonly { readonly id: ExecutionId }[]): Promise<void> {
-  if (rows.length > 0) await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [rows.map(({ id }) => id)]);
+  if (rows.length > 0)
+    await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [
+      rows.map(({ id }) => id),
+    ]);
 }

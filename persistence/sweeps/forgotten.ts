@@ -18,9 +18,15 @@ export interface Forgotten {
 export async function findForgotten(pool: Pool, adminId: string, limit: number): Promise<Forgotten> {
   const longAgo = before(DATABASE_NOW, FORGOTTEN_AFTER_MS);
   const mine = sql`join node n on n.id = e.node_id and n.status <> 'unreachable' join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid`;
-  const pending = await rowsOf<{ node_id: NodeId }>(pool, 'looking for forgotten executions',
-    sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and e.inserted_at < ${longAgo} limit ${limit}`);
-  const cancels = await rowsOf<{ node: NodeId; execution: ExecutionId }>(pool, 'looking for forgotten cancellations',
-    sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and e.cancel_requested_at < ${longAgo} limit ${limit}`);
+  const pending = await rowsOf<{ node_id: NodeId }>(
+    pool,
+    'looking for forgotten executions',
+    sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and e.inserted_at < ${longAgo} limit ${limit}`,
+  );
+  const cancels = await rowsOf<{ node: NodeId; execution: ExecutionId }>(
+    pool,
+    'looking for forgotten cancellations',
+    sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and e.cancel_requested_at < ${longAgo} limit ${limit}`,
+  );
   return { pending: pending.map((row) => row.node_id), cancels };
 }

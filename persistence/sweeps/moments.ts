@@ -43,8 +43,21 @@ type ExecutionEventType = Extract<EventType, `edge.command_execution.${string}`>
 
 /** The event of a change of this execution, as its row is. */
 export function executionEvent(type: ExecutionEventType, row: ExecutionRow, at: Date): DomainEvent<ExecutionEventType> {
-  const command = { id: row.command_id, text: row.command_text, targeting: row.targeting, timeoutMs: row.timeout, expiredAtMs: ms(row.expired_at), insertedAtMs: ms(row.command_inserted_at) };
-  const execution = { id: row.id, command, node: row.node_id, clusterName: row.cluster_name, insertedAtMs: ms(row.inserted_at) };
+  const command = {
+    id: row.command_id,
+    text: row.command_text,
+    targeting: row.targeting,
+    timeoutMs: row.timeout,
+    expiredAtMs: ms(row.expired_at),
+    insertedAtMs: ms(row.command_inserted_at),
+  };
+  const execution = {
+    id: row.id,
+    command,
+    node: row.node_id,
+    clusterName: row.cluster_name,
+    insertedAtMs: ms(row.inserted_at),
+  };
   const data = executionSnapshot(execution, {
     status: row.status,
     exitCode: row.exit_code,

@@ -25,22 +25,39 @@ interface Watch {
  * clock, and in the sight of this admin. Clusters that somebody claims just now are left out. Their epoch goes on: an owner that was only away holds
  * it no more and reads the rows again, instead of going on with what it knew of its nodes. Answers which.
  */
-export async function markOwnerless(pool: Pool, { unreachableAfterMs, watchedMs }: Watch, limit: number): Promise<readonly NodeId[]> {
+export async function markOwnerless(
+  pool: Pool,
+  { unreachableAfterMs, watchedMs }: Watch,
+  limit: number,
+): Promise<readonly NodeId[]> {
   const afterMs = Math.max(unreachableAfterMs, OWNERLESS_MS_MIN);
   if (watchedMs < afterMs) return [];
   return inTransaction(pool, 'looking after nodes without an owner', async (client) => {
-    const rows = await rowsOf<NodeRow & { readonly lease_until: Date; readonly now: Date }>(client, 'looking after nodes without an owner', sql`
+    const rows = await rowsOf<NodeRow & { readonly lease_until: Date; readonly now: Date }>(
+      client,
+      'looking after nodes without an owner',
+      sql`
       with free as materialized (
         select cluster_id, lease_until from cluster_ownership o where o.lease_until < clock_timestamp() - ${afterMs}::float8 * interval '1 ms'
           and exists (select from node x where x.cluster_id = o.cluster_id and x.status <> 'unreachable') order by cluster_id limit ${limit}::int for update skip locked)
       select ${NODE_COLUMNS}, free.lease_until, now() as now from free join cluster c on c.id = free.cluster_id join node n on n.cluster_id = c.id
-      where n.status <> 'unreachable' order by n.id limit ${limit}::int for no key update of n skip locked`);
-    const changes = rows.flatMap((row) => ownerless(nodeState(row, [], [], null), row.lease_until.getTime(), row.now.getTime()).changes);
+      where n.status <> 'unreachable' order by n.id limit ${limit}::int for no key update of n skip locked`,
+    );
+    const changes = rows.flatMap(
+      (row) => ownerless(nodeState(row, [], [], null), row.lease_until.getTime(), row.now.getTime()).changes,
+    );
     const writes = changes.flatMap(({ write }) => (write.kind === 'node-status' ? [write] : []));
     const clusters = [...new Set(rows.map((row) => row.cluster_id))];
-    await rowsOf(client, 'ending leases that ran out', sql`update cluster_ownership set epoch = epoch + 1 where cluster_id = any(${clusters}::uuid[])`);
+    await rowsOf(
+      client,
+      'ending leases that ran out',
+      sql`update cluster_ownership set epoch = epoch + 1 where cluster_id = any(${clusters}::uuid[])`,
+    );
     if (writes.length > 0) await HOT_STATEMENTS['node-status'](client, writes);
-    await insertEvents(client, changes.flatMap(({ events }) => events));
+    await insertEvents(
+      client,
+      changes.flatMap(({ events }) => events),
+    );
     return rows.map(({ id }) => id);
   });
 }

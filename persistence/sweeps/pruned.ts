@@ -8,24 +8,40 @@ import { inTransaction } from '../transaction.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
 
 /** Deletes at most `limit` executions that ended before this instant, with their events. */
-export async function pruneExecutions(pool: Pool, now: Sql, before: Sql, limit: number): Promise<readonly ExecutionId[]> {
+export async function pruneExecutions(
+  pool: Pool,
+  now: Sql,
+  before: Sql,
+  limit: number,
+): Promise<readonly ExecutionId[]> {
   return inTransaction(pool, 'pruning executions', async (client) => {
-    const rows = await rowsOf<ExecutionRow & { readonly now: Date }>(client, 'pruning executions', sql`
+    const rows = await rowsOf<ExecutionRow & { readonly now: Date }>(
+      client,
+      'pruning executions',
+      sql`
       with old as (
         select id from command_execution where finished_at < ${before} order by finished_at limit ${limit}::int for update skip locked),
       e as (delete from command_execution x using old where x.id = old.id returning x.*)
-      select ${EXECUTION_COLUMNS}, ${now} as now from e join command m on m.id = e.command_id order by e.id`);
-    await insertEvents(client, rows.map((row) => executionEvent('edge.command_execution.pruned', row, row.now)));
+      select ${EXECUTION_COLUMNS}, ${now} as now from e join command m on m.id = e.command_id order by e.id`,
+    );
+    await insertEvents(
+      client,
+      rows.map((row) => executionEvent('edge.command_execution.pruned', row, row.now)),
+    );
     return rows.map(({ id }) => id);
   });
 }
 
 /** Deletes at most `limit` commands made before this instant that have no execution left, or never had one. */
 export async function pruneCommands(pool: Pool, before: Sql, limit: number): Promise<readonly CommandId[]> {
-  const rows = await rowsOf<{ id: CommandId }>(pool, 'pruning commands', sql`
+  const rows = await rowsOf<{ id: CommandId }>(
+    pool,
+    'pruning commands',
+    sql`
     delete from command where id in (
       select m.id from command m where m.inserted_at < ${before} and not exists (select from command_execution e where e.command_id = m.id)
-      order by m.id limit ${limit}::int for update skip locked) returning id`);
+      order by m.id limit ${limit}::int for update skip locked) returning id`,
+  );
   return rows.map(({ id }) => id);
 }
 
@@ -37,35 +53,51 @@ const EVENTS_LOOKED_AT_MAX = 50_000;
 
 /** Deletes at most `limit` events that are older than this instant. Those stamped later than `now` hold nothing up. Returns how many. */
 export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): Promise<number> {
-  return deleted(pool, 'pruning events', sql`
+  return deleted(
+    pool,
+    'pruning events',
+    sql`
     with old as (
       select txid, seq from (select txid, seq, time from event where time <= ${now} order by txid, seq limit ${EVENTS_LOOKED_AT_MAX}::int) looked_at
       where time < ${before} limit ${limit}::int)
-    delete from event x using old o where x.txid = o.txid and x.seq = o.seq returning 1`);
+    delete from event x using old o where x.txid = o.txid and x.seq = o.seq returning 1`,
+  );
 }
 
 /** Forgets at most `limit` answers that are no longer promised. Returns how many. */
 export function pruneRemembered(pool: Pool, limit: number): Promise<number> {
-  return deleted(pool, 'forgetting remembered answers', sql`
+  return deleted(
+    pool,
+    'forgetting remembered answers',
+    sql`
     delete from idempotency_key where (scope, key) in (
-      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${REMEMBERED_HOURS}::int) order by inserted_at limit ${limit}::int) returning 1`);
+      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${REMEMBERED_HOURS}::int) order by inserted_at limit ${limit}::int) returning 1`,
+  );
 }
 
 /** Deletes output parts, of at most `limit` executions, that no open execution waits for: it ended otherwise while they arrived. Returns how many. */
 export function pruneOutputParts(pool: Pool, limit: number): Promise<number> {
-  return deleted(pool, 'pruning output parts', sql`
+  return deleted(
+    pool,
+    'pruning output parts',
+    sql`
     delete from execution_output_part where execution_id in (
       select distinct p.execution_id from execution_output_part p
-      where not exists (select from command_execution e where e.id = p.execution_id and e.finished_at is null) limit ${limit}::int) returning 1`);
+      where not exists (select from command_execution e where e.id = p.execution_id and e.finished_at is null) limit ${limit}::int) returning 1`,
+  );
 }
 
 /** Deletes at most `limit` deliveries that were finished before this instant, with their tries. Returns how many. */
 export function pruneDeliveries(pool: Pool, before: Sql, limit: number): Promise<number> {
-  return deleted(pool, 'pruning deliveries', sql`
+  return deleted(
+    pool,
+    'pruning deliveries',
+    sql`
     with old as (
         delete from webhook_delivery where id in (select id from webhook_delivery where id < ${firstIdAt(before)} and status <> 'pending' and updated_at < ${before} order by id limit ${limit}::int for update skip locked) returning id),
       tries as (delete from webhook_attempt a using old where a.delivery_id = old.id)
-    select 1 from old`);
+    select 1 from old`,
+  );
 }
 
 /** The lowest UUID v7 of an instant: ids below it are older. */
@@ -75,7 +107,10 @@ export function firstIdAt(at: Sql): Sql {
 
 /** Deletes at most `limit` deliveries whose webhook was deleted, with their tries. Returns how many. */
 export function pruneOrphanDeliveries(pool: Pool, limit: number): Promise<number> {
-  return deleted(pool, 'pruning deliveries without a webhook', sql`
+  return deleted(
+    pool,
+    'pruning deliveries without a webhook',
+    sql`
     with recursive known as (
         (select webhook_id from webhook_delivery order by webhook_id limit 1)
         union all select (select d.webhook_id from webhook_delivery d where d.webhook_id > k.webhook_id order by d.webhook_id limit 1) from known k where k.webhook_id is not null),
@@ -83,14 +118,19 @@ export function pruneOrphanDeliveries(pool: Pool, limit: number): Promise<number
         delete from webhook_delivery where id in (
           select d.id from known k join webhook_delivery d on d.webhook_id = k.webhook_id where not exists (select from webhook w where w.id = k.webhook_id) limit ${limit}::int) returning id),
       tries as (delete from webhook_attempt a using old where a.delivery_id = old.id)
-    select 1 from old`);
+    select 1 from old`,
+  );
 }
 
 /** Deletes at most `limit` recordings of SSH sessions that were stored before this instant. Returns how many. */
 export function pruneRecordings(pool: Pool, before: Sql, limit: number): Promise<number> {
-  return deleted(pool, 'pruning recordings', sql`
+  return deleted(
+    pool,
+    'pruning recordings',
+    sql`
     delete from ssh_recording where id in (
-      select id from ssh_recording where inserted_at < ${before} order by inserted_at, id limit ${limit}::int for update skip locked) returning 1`);
+      select id from ssh_recording where inserted_at < ${before} order by inserted_at, id limit ${limit}::int for update skip locked) returning 1`,
+  );
 }
 
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {

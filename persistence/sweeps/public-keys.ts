@@ -7,11 +7,15 @@ const LOST_ANSWER_MINUTES = 10;
 
 /** Deletes at most `limit` public keys that expired, or let their node in, a while ago by the database's clock (O2). Returns how many. */
 export async function prunePublicKeys(pool: Pool, limit: number): Promise<number> {
-  const rows = await rowsOf(pool, 'pruning public enrolment keys', sql`
+  const rows = await rowsOf(
+    pool,
+    'pruning public enrolment keys',
+    sql`
     delete from enrollment_key where id in (
       select id from enrollment_key where is_public and (
         expired_at < now() - make_interval(mins => ${LOST_ANSWER_MINUTES}::int)
         or uses_remaining = 0 and last_used_at < now() - make_interval(mins => ${LOST_ANSWER_MINUTES}::int))
-      limit ${limit}::int for update skip locked) returning 1`);
+      limit ${limit}::int for update skip locked) returning 1`,
+  );
   return rows.length;
 }

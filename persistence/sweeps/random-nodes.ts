@@ -17,12 +17,21 @@ export const AGENTS_BACK_MS_MAX = 300_000;
  * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` by the database's clock (O2). The
  * clusters are those that were owned for long enough: while no admin ran, nobody could be seen.
  */
-export async function findGone(pool: Pool, clusters: readonly ClusterId[], afterMs: number, limit: number): Promise<readonly NodeId[]> {
+export async function findGone(
+  pool: Pool,
+  clusters: readonly ClusterId[],
+  afterMs: number,
+  limit: number,
+): Promise<readonly NodeId[]> {
   if (clusters.length === 0) return [];
   const longAgo = before(DATABASE_NOW, afterMs);
-  const rows = await rowsOf<{ id: NodeId }>(pool, 'looking for nodes with random ids that are gone', sql`
+  const rows = await rowsOf<{ id: NodeId }>(
+    pool,
+    'looking for nodes with random ids that are gone',
+    sql`
     select n.id from node n where n.cluster_id = any(${clusters}::uuid[])
       and n.id_type = 'random' and n.status = 'unreachable' and n.status_since < ${longAgo} and coalesce(n.last_seen_at, n.inserted_at + make_interval(hours => ${NEVER_CONNECTED_HOURS}::int)) < ${longAgo}
-    order by n.status_since limit ${limit}::int`);
+    order by n.status_since limit ${limit}::int`,
+  );
   return rows.map(({ id }) => id);
 }

@@ -4,7 +4,16 @@ import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/id
 import { DATABASE_NOW, before } from './moments.ts';
 import { prunePublicKeys } from './public-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
-import { pruneCommands, pruneDeliveries, pruneEvents, pruneExecutions, pruneOrphanDeliveries, pruneOutputParts, pruneRecordings, pruneRemembered } from './pruned.ts';
+import {
+  pruneCommands,
+  pruneDeliveries,
+  pruneEvents,
+  pruneExecutions,
+  pruneOrphanDeliveries,
+  pruneOutputParts,
+  pruneRecordings,
+  pruneRemembered,
+} from './pruned.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
 export const SWEEP_ROWS_MAX = 1_000;
@@ -57,7 +66,11 @@ export interface Sweeps {
  * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken from the database's
  * clock inside the statement (O2); `now` is for tests.
  */
-export function createSweeps(pool: Pool, { adminId, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions, now = DATABASE_NOW): Sweeps {
+export function createSweeps(
+  pool: Pool,
+  { adminId, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions,
+  now = DATABASE_NOW,
+): Sweeps {
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, adminId, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),

@@ -25,7 +25,13 @@ export function assign(clusters: readonly ClusterSize[], admins: readonly AdminL
   const ordered = [...clusters].sort((a, b) => b.nodes - a.nodes || compare(a.name, b.name));
   for (const cluster of ordered) {
     const fitting = loads.filter((admin) => admin.capacity - admin.nodes >= cluster.nodes);
-    const best = fitting.sort((a, b) => a.clusters - b.clusters || b.capacity - b.nodes - (a.capacity - a.nodes) || hash(`${cluster.name}/${a.id}`) - hash(`${cluster.name}/${b.id}`) || compare(a.id, b.id))[0];
+    const best = fitting.sort(
+      (a, b) =>
+        a.clusters - b.clusters ||
+        b.capacity - b.nodes - (a.capacity - a.nodes) ||
+        hash(`${cluster.name}/${a.id}`) - hash(`${cluster.name}/${b.id}`) ||
+        compare(a.id, b.id),
+    )[0];
     if (best === undefined) continue;
     assigned.set(cluster.cluster, best.id);
     best.clusters += 1;

@@ -47,7 +47,9 @@ export function createBorrowed(ports: OwnershipPorts, isOpen: () => boolean): Bo
     },
     has: (cluster) => askedMs.has(cluster),
     async giveBack() {
-      const idle = held.all().filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > BORROWED_IDLE_MS);
+      const idle = held
+        .all()
+        .filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > BORROWED_IDLE_MS);
       if (idle.length === 0) return;
       for (const { cluster } of idle) {
         askedMs.delete(cluster);

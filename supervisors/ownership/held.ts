@@ -40,7 +40,8 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
     hold(cluster, epoch, sentAtMs) {
       const known = held.get(cluster);
       // The same lease object for the same epoch: the committer compares by reference first.
-      const { lease, sinceMs } = known?.lease.epoch === epoch ? known : { lease: { cluster, epoch }, sinceMs: sentAtMs };
+      const { lease, sinceMs } =
+        known?.lease.epoch === epoch ? known : { lease: { cluster, epoch }, sinceMs: sentAtMs };
       held.set(cluster, { lease, sinceMs, untilMs: sentAtMs + leaseMs });
       const runs = isFresh(cluster) ? waiting.get(cluster) : undefined;
       if (runs === undefined) return;

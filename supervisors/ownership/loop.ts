@@ -28,7 +28,10 @@ export interface LeasePort {
   retake(adminId: string): Promise<readonly Owned[]>;
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
-  survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[] }>;
+  survey(): Promise<{
+    readonly admins: readonly AdminLoad[];
+    readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[];
+  }>;
 }
 
 /** What the loop compares, and what it acts on. */
@@ -95,7 +98,9 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const before = held.all(); // not those that are created while the renewal is under way
     const renewed = await leases.renew(adminId, before);
     const still = new Set(renewed.map((owned) => owned.cluster));
-    for (const { cluster } of before) if (!still.has(cluster)) lost(cluster, !unsettled.has(cluster) && !directory.isResident({ kind: 'cluster', id: cluster }));
+    for (const { cluster } of before)
+      if (!still.has(cluster))
+        lost(cluster, !unsettled.has(cluster) && !directory.isResident({ kind: 'cluster', id: cluster }));
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
     const { admins, free } = await leases.survey();
     const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
@@ -114,7 +119,11 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   function measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
     const nodes = sum(admins.map((admin) => admin.nodes)) + sum(free.map((cluster) => cluster.nodes));
     const now = admins.length > 0 && nodes > sum(admins.map((admin) => admin.capacity));
-    if (now !== degraded) log.warn({ nodes, degraded: now }, now ? 'there are more nodes than the admins have room for' : 'the admins have room for all nodes again');
+    if (now !== degraded)
+      log.warn(
+        { nodes, degraded: now },
+        now ? 'there are more nodes than the admins have room for' : 'the admins have room for all nodes again',
+      );
     degraded = now;
   }
 
@@ -130,8 +139,10 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   async function settle(): Promise<void> {
     const ids = [...unsettled];
     if (ids.length === 0) return;
-    for (const state of await loader.clusters(ids)) if (held.holds(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
-    for (const state of await loader.nodes(ids)) if (held.holds(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
+    for (const state of await loader.clusters(ids))
+      if (held.holds(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    for (const state of await loader.nodes(ids))
+      if (held.holds(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
     for (const id of ids) unsettled.delete(id);
   }
 
@@ -152,7 +163,8 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   }
 
   function failed(error: unknown): void {
-    if (error instanceof DatabaseUnavailable) log.warn({ error: error.message }, 'leases could not be renewed: trying again');
+    if (error instanceof DatabaseUnavailable)
+      log.warn({ error: error.message }, 'leases could not be renewed: trying again');
     else log.error({ error }, 'the ownership loop failed: trying again');
   }
 
@@ -168,7 +180,13 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     isBorrowed: (cluster) => borrowed.has(cluster),
     quietMs: () => ports.leaseClockMs() - succeededAtMs,
     watchedMs,
-    heldFor: (ms) => (watchedMs() < ms ? [] : held.all().filter(({ cluster, sinceMs }) => !borrowed.has(cluster) && ports.leaseClockMs() - sinceMs >= ms).map(({ cluster }) => cluster)),
+    heldFor: (ms) =>
+      watchedMs() < ms
+        ? []
+        : held
+            .all()
+            .filter(({ cluster, sinceMs }) => !borrowed.has(cluster) && ports.leaseClockMs() - sinceMs >= ms)
+            .map(({ cluster }) => cluster),
     async start() {
       const sentAtMs = ports.leaseClockMs();
       gained(await leases.retake(adminId), sentAtMs);

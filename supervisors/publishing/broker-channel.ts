@@ -152,7 +152,16 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
       await ports.lease.release(epoch);
     },
   };
-  const channel: Channel = createChannel({ ...ports, lease, name: 'broker', work, lost: () => { problem = null; void disconnect(); } });
+  const channel: Channel = createChannel({
+    ...ports,
+    lease,
+    name: 'broker',
+    work,
+    lost: () => {
+      problem = null;
+      void disconnect();
+    },
+  });
   return {
     ...channel,
     counters,

@@ -132,7 +132,8 @@ export function createChannel(ports: ChannelPorts): Channel {
       }
       isPoked = false;
       const outcome = await attempt(epoch);
-      if (outcome === 'failed') await sleep(Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + ports.random() / 2), false);
+      if (outcome === 'failed')
+        await sleep(Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + ports.random() / 2), false);
       else if (outcome === 'away') await sleep(BACK_OFF_MS, false);
       else if (outcome === 'lost') await renew();
       else if (outcome === 'soon') await sleep(SETTLE_MS, false);
@@ -154,7 +155,8 @@ export function createChannel(ports: ChannelPorts): Channel {
       }
       failures += 1;
       // Once at the beginning of an outage: what goes on is seen in health and metrics.
-      if (failures === 1) log.warn({ channel: name, error: (error as Error).message }, 'events cannot be published now: they wait');
+      if (failures === 1)
+        log.warn({ channel: name, error: (error as Error).message }, 'events cannot be published now: they wait');
       else log.debug({ channel: name, error: (error as Error).message, failures }, 'events still cannot be published');
       return 'failed';
     }
@@ -175,7 +177,9 @@ export function createChannel(ports: ChannelPorts): Channel {
         resolve();
       };
       const cancel = clock.after(ms, done);
-      wake = () => { if (wakeable || stopped) done(); };
+      wake = () => {
+        if (wakeable || stopped) done();
+      };
     });
   }
 
@@ -202,7 +206,10 @@ export function createChannel(ports: ChannelPorts): Channel {
       try {
         await lease.release(held);
       } catch (error) {
-        log.debug({ channel: name, error: (error as Error).message }, 'a channel of events was not released: its lease runs out');
+        log.debug(
+          { channel: name, error: (error as Error).message },
+          'a channel of events was not released: its lease runs out',
+        );
       }
     },
   };

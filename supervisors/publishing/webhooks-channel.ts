@@ -6,7 +6,9 @@ import type { Channel, ChannelPorts, Outcome } from './channel.ts';
 /** What routing asks of the rows. */
 export interface RoutingPort {
   /** Routes some events, in one transaction. Null: the channel is not held under this epoch any more. */
-  route(epoch: number): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean; readonly unsettled: boolean } | null>;
+  route(
+    epoch: number,
+  ): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean; readonly unsettled: boolean } | null>;
   /** Resolves when the tries that wait to be stored now are stored. */
   caughtUp(): Promise<void>;
   /** Webhooks with unfinished deliveries. */
@@ -48,7 +50,9 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): WebhooksChan
   }
 
   function tell(webhooks: readonly string[]): void {
-    untold = webhooks.filter((id) => !directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }));
+    untold = webhooks.filter(
+      (id) => !directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }),
+    );
   }
 
   const channel = createChannel({ ...ports, name: 'webhooks', work, lost: () => directory.evictWebhooks() });

@@ -4,7 +4,10 @@ import { createReconciler, type ReconcilerPorts } from './reconciler.ts';
 
 /** What it needs. `listen` hears what the rows tell of networks; null: something may have been missed. */
 export interface CoordinationPorts extends ReconcilerPorts, Pick<InvitationPorts, 'sessions'> {
-  readonly listen: () => { onNotice(run: (channel: string, payload: string | null) => void): void; stop(): Promise<void> };
+  readonly listen: () => {
+    onNotice(run: (channel: string, payload: string | null) => void): void;
+    stop(): Promise<void>;
+  };
 }
 
 /** Starts it. The result stops it, and gives the right to reconcile back. */
@@ -18,5 +21,7 @@ export function startCoordination(ports: CoordinationPorts): () => Promise<void>
   });
   reconciler.start();
   invitations?.start();
-  return async () => { await Promise.all([listener.stop(), reconciler.stop(), invitations?.stop()]); };
+  return async () => {
+    await Promise.all([listener.stop(), reconciler.stop(), invitations?.stop()]);
+  };
 }

@@ -63,7 +63,8 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
       told = '';
     } catch (error) {
       const problem = (error as Error).message;
-      if (!(error instanceof DatabaseUnavailable) && problem !== told) log.warn({ error: problem }, 'machines cannot be told how to enter their network: trying again');
+      if (!(error instanceof DatabaseUnavailable) && problem !== told)
+        log.warn({ error: problem }, 'machines cannot be told how to enter their network: trying again');
       told = problem;
     }
   }
@@ -76,7 +77,8 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
   /** Those that are connected here and were not told lately. */
   async function waiting(): Promise<readonly Uninvited[]> {
     const nowMs = clock.nowMs();
-    for (const [node, atMs] of invitedAtMs) if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) invitedAtMs.delete(node);
+    for (const [node, atMs] of invitedAtMs)
+      if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) invitedAtMs.delete(node);
     const found: Uninvited[] = [];
     absent.clear();
     for (let after: NodeId | null = null; found.length < INVITATIONS_MAX;) {
@@ -97,10 +99,11 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
       if (!networks.has(network)) continue; // it is about to be made
       const token = await manager.joinToken(network);
       if (token === null || stopped) continue;
-      for (const { node } of uninvited) if (sessions.send(node, { type: 'netmaker-join', network, token })) {
-        invitedAtMs.set(node, clock.nowMs());
-        absent.add(node);
-      }
+      for (const { node } of uninvited)
+        if (sessions.send(node, { type: 'netmaker-join', network, token })) {
+          invitedAtMs.set(node, clock.nowMs());
+          absent.add(node);
+        }
     }
   }
 

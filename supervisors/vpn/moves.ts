@@ -16,10 +16,17 @@ export interface MovePorts {
  * is in, not only the one it was in before this move, and only then joins; one that is no host yet is invited to the right network anyway. A move that
  * was overtaken by another ends here: that one is found by itself.
  */
-export async function finishMove({ manager, rows, keep }: MovePorts, move: UnfinishedMove, seen: VpnSurvey): Promise<void> {
+export async function finishMove(
+  { manager, rows, keep }: MovePorts,
+  move: UnfinishedMove,
+  seen: VpnSurvey,
+): Promise<void> {
   let at: UnfinishedMove | null = move;
   if (at.step === 'leave') {
-    const left = new Set([at.from, ...seen.members.filter((member) => member.node === move.node).map((member) => member.network)]);
+    const left = new Set([
+      at.from,
+      ...seen.members.filter((member) => member.node === move.node).map((member) => member.network),
+    ]);
     for (const network of left) {
       if (network === at.to) continue;
       await keep();

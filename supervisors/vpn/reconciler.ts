@@ -53,7 +53,16 @@ class LeaseLost extends Error {
 }
 
 /** A reconciler, not started. */
-export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, leaseClockMs, random, log }: ReconcilerPorts): Reconciler {
+export function createReconciler({
+  manager,
+  rows,
+  leaseMs,
+  clock,
+  monotonicMs,
+  leaseClockMs,
+  random,
+  log,
+}: ReconcilerPorts): Reconciler {
   let epoch: number | null = null;
   let heldUntilMs = 0;
   let stopped = false;
@@ -95,11 +104,23 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, l
     }
   }
 
-  function judged({ moved, repaired, refused, misranged, plan }: RoundOutcome): { readonly restMs: number; readonly idleMs: number } {
+  function judged({ moved, repaired, refused, misranged, plan }: RoundOutcome): {
+    readonly restMs: number;
+    readonly idleMs: number;
+  } {
     if (moved > 0 || Object.keys(repaired).length > 0) log.info({ moved, ...repaired }, 'networks were reconciled');
     const isStuck = refused.length > 0 || (plan !== '' && plan === lastPlan); // what was done does not show: deletions may take their time
     lastPlan = plan;
-    tell([...refused, ...(misranged.length > 0 ? [`The ranges of ${misranged.join(', ')} are not those of their clusters: delete the network in Netmaker, and it is made again.`] : [])].join(' '));
+    tell(
+      [
+        ...refused,
+        ...(misranged.length > 0
+          ? [
+              `The ranges of ${misranged.join(', ')} are not those of their clusters: delete the network in Netmaker, and it is made again.`,
+            ]
+          : []),
+      ].join(' '),
+    );
     if (isStuck) return { restMs: backOff(), idleMs: 0 };
     failures = 0;
     return { restMs: 0, idleMs: plan === '' ? Math.min(LOOK_MS, COMPARE_MS[manager.kind]) : 0 };
@@ -107,8 +128,10 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, l
 
   /** Once when it begins, and once when it is over. */
   function tell(problem: string): void {
-    if (problem !== '' && problem !== told) log.warn({ manager: manager.kind, problem }, 'networks are not as they should be');
-    if (problem === '' && told !== '') log.info({ manager: manager.kind }, 'the manager of networks does what it should again');
+    if (problem !== '' && problem !== told)
+      log.warn({ manager: manager.kind, problem }, 'networks are not as they should be');
+    if (problem === '' && told !== '')
+      log.info({ manager: manager.kind }, 'the manager of networks does what it should again');
     told = problem;
   }
 
@@ -128,7 +151,7 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, l
   async function keep(): Promise<void> {
     const nowMs = leaseClockMs();
     if (stopped || epoch === null || nowMs >= heldUntilMs) throw new LeaseLost('the right to reconcile ran out');
-    if (heldUntilMs - nowMs > leaseMs * 2 / 3) return;
+    if (heldUntilMs - nowMs > (leaseMs * 2) / 3) return;
     if (!(await rows.lease.renew(epoch))) {
       epoch = null;
       throw new LeaseLost('another admin reconciles');
@@ -146,7 +169,9 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, l
         resolve();
       };
       const cancel = clock.after(ms, done);
-      wake = () => { if (isWakeable || stopped) done(); };
+      wake = () => {
+        if (isWakeable || stopped) done();
+      };
     });
   }
 
@@ -165,7 +190,11 @@ export function createReconciler({ manager, rows, leaseMs, clock, monotonicMs, l
       const held = epoch;
       epoch = null;
       if (held === null) return;
-      await rows.lease.release(held).catch((error: unknown) => log.debug({ error: (error as Error).message }, 'the right to reconcile was not released: it runs out'));
+      await rows.lease
+        .release(held)
+        .catch((error: unknown) =>
+          log.debug({ error: (error as Error).message }, 'the right to reconcile was not released: it runs out'),
+        );
     },
   };
 }

@@ -55,7 +55,14 @@ export async function reconcile(ports: RoundPorts, compares: boolean): Promise<R
     const seen = await manager.survey();
     for (const move of moves) if (await tried(() => finishMove(ports, move, seen))) moved += 1;
   }
-  if (!compares) return { moved, repaired: {}, refused: [...refused], misranged: [], plan: moves.map((move) => `${move.node} ${move.step} ${move.version}`).join() };
+  if (!compares)
+    return {
+      moved,
+      repaired: {},
+      refused: [...refused],
+      misranged: [],
+      plan: moves.map((move) => `${move.node} ${move.step} ${move.version}`).join(),
+    };
 
   const seen = await manager.survey(); // before the rows: see driftOf
   const { repairs, misranged } = driftOf(await rows.wanted(), seen);
@@ -64,7 +71,13 @@ export async function reconcile(ports: RoundPorts, compares: boolean): Promise<R
     await keep();
     if (await tried(() => repairOne(manager, repair))) repaired[repair.type] = (repaired[repair.type] ?? 0) + 1;
   }
-  return { moved, repaired, refused: [...refused], misranged, plan: repairs.length === 0 ? '' : JSON.stringify(repairs.slice(0, REPAIRS_MAX)) };
+  return {
+    moved,
+    repaired,
+    refused: [...refused],
+    misranged,
+    plan: repairs.length === 0 ? '' : JSON.stringify(repairs.slice(0, REPAIRS_MAX)),
+  };
 }
 
 async function repairOne(manager: VpnManager, repair: Repair): Promise<void> {

@@ -2,12 +2,50 @@
 import test from 'ava';
 import { CloudEvent } from 'cloudevents';
 import { z } from 'zod';
-import { ENVELOPE, envelopeOf, EVENT_DEFINITIONS, eventCatalogue, explainEventType } from '../../actors/event-catalogue.ts';
+import {
+  ENVELOPE,
+  envelopeOf,
+  EVENT_DEFINITIONS,
+  eventCatalogue,
+  explainEventType,
+} from '../../actors/event-catalogue.ts';
 import { EVENT_TYPES, type EventType } from '../../actors/events.ts';
 
 /** `data` of each type, by the tables of the spec. */
-const NODE_FIELDS = ['node_id', 'cluster_name', 'status', 'version', 'id_type', 'http_port', 'ssh_port', 'host_metrics_port', 'wireguard_metrics_port', 'http_proxy_port', 'socks5_proxy_port', 'self_update_enabled', 'last_seen_at', 'inserted_at', 'updated_at'];
-const EXECUTION_FIELDS = ['command_execution_id', 'command_id', 'node_id', 'cluster_name', 'command_text', 'timeout', 'status', 'exit_code', 'target_all', 'expired_at', 'sent_at', 'completed_at', 'cancelled_at', 'inserted_at', 'updated_at'];
+const NODE_FIELDS = [
+  'node_id',
+  'cluster_name',
+  'status',
+  'version',
+  'id_type',
+  'http_port',
+  'ssh_port',
+  'host_metrics_port',
+  'wireguard_metrics_port',
+  'http_proxy_port',
+  'socks5_proxy_port',
+  'self_update_enabled',
+  'last_seen_at',
+  'inserted_at',
+  'updated_at',
+];
+const EXECUTION_FIELDS = [
+  'command_execution_id',
+  'command_id',
+  'node_id',
+  'cluster_name',
+  'command_text',
+  'timeout',
+  'status',
+  'exit_code',
+  'target_all',
+  'expired_at',
+  'sent_at',
+  'completed_at',
+  'cancelled_at',
+  'inserted_at',
+  'updated_at',
+];
 const FIELDS: Readonly<Record<EventType, readonly string[]>> = {
   'edge.node.registered': NODE_FIELDS,
   'edge.node.reregistered': NODE_FIELDS,
@@ -21,9 +59,31 @@ const FIELDS: Readonly<Record<EventType, readonly string[]>> = {
   'edge.command_execution.cancelled': EXECUTION_FIELDS,
   'edge.command_execution.expired': EXECUTION_FIELDS,
   'edge.command_execution.pruned': EXECUTION_FIELDS,
-  'edge.self_update_request.completed': ['self_update_request_id', 'status', 'targeting', 'summary', 'inserted_at', 'updated_at'],
-  'edge.enrollment_key.verified': ['enrollment_key_id', 'cluster_name', 'name', 'uses_remaining', 'result', 'verified_at'],
-  'edge.ssh_username.verified': ['ssh_username_id', 'node_id', 'username', 'cluster_name', 'auth_method', 'result', 'verified_at'],
+  'edge.self_update_request.completed': [
+    'self_update_request_id',
+    'status',
+    'targeting',
+    'summary',
+    'inserted_at',
+    'updated_at',
+  ],
+  'edge.enrollment_key.verified': [
+    'enrollment_key_id',
+    'cluster_name',
+    'name',
+    'uses_remaining',
+    'result',
+    'verified_at',
+  ],
+  'edge.ssh_username.verified': [
+    'ssh_username_id',
+    'node_id',
+    'username',
+    'cluster_name',
+    'auth_method',
+    'result',
+    'verified_at',
+  ],
   'edge.core.test': ['message', 'requested_at'],
 };
 
@@ -34,7 +94,10 @@ const accepts = (type: EventType, changed: Readonly<Record<string, unknown>>) =>
 };
 
 test('the catalogue has every type of the spec, in its order, with exactly the fields of its tables', (t) => {
-  t.deepEqual(eventCatalogue('default').map(({ type }) => type), [...EVENT_TYPES]);
+  t.deepEqual(
+    eventCatalogue('default').map(({ type }) => type),
+    [...EVENT_TYPES],
+  );
   for (const type of EVENT_TYPES) t.deepEqual(fieldsOf(type), FIELDS[type].toSorted(), type);
 });
 
@@ -67,14 +130,26 @@ test('executions keep to the table of statuses and timestamps', (t) => {
     pruned: [['completed', 'cancelled', 'expired', 'dropped'], [null, 0], both, both, both],
   };
   const columns = ['status', 'exit_code', 'sent_at', 'completed_at', 'cancelled_at'];
-  const tried: readonly unknown[][] = [['pending', 'sent', 'completed', 'cancelled', 'expired', 'dropped', null], [null, 0, 124, 143, 137, 1.5, '0'], both, both, both];
+  const tried: readonly unknown[][] = [
+    ['pending', 'sent', 'completed', 'cancelled', 'expired', 'dropped', null],
+    [null, 0, 124, 143, 137, 1.5, '0'],
+    both,
+    both,
+    both,
+  ];
 
   for (const [happening, row] of Object.entries(table)) {
     for (const [column, field] of columns.entries()) {
       const allowed: readonly unknown[] = row[column] ?? [];
       for (const value of tried[column] ?? []) {
-        const isRight = allowed.includes(value) || field === 'exit_code' && Number.isInteger(value) && allowed.some(Number.isInteger);
-        t.is(accepts(`edge.command_execution.${happening}` as EventType, { [field]: value }), isRight, `${happening} ${field} ${String(value)}`);
+        const isRight =
+          allowed.includes(value) ||
+          (field === 'exit_code' && Number.isInteger(value) && allowed.some(Number.isInteger));
+        t.is(
+          accepts(`edge.command_execution.${happening}` as EventType, { [field]: value }),
+          isRight,
+          `${happening} ${field} ${String(value)}`,
+        );
       }
     }
   }
@@ -88,15 +163,25 @@ test('a key or a username that is not known is told of by nulls alone, and one t
   t.false(accepts('edge.enrollment_key.verified', { ...nobody, result: 'verified' }));
   t.true(accepts('edge.enrollment_key.verified', { name: null, uses_remaining: null }));
 
-  t.true(accepts('edge.ssh_username.verified', { ssh_username_id: null, cluster_name: null, auth_method: 'unknown', result: 'failure' }));
+  t.true(
+    accepts('edge.ssh_username.verified', {
+      ssh_username_id: null,
+      cluster_name: null,
+      auth_method: 'unknown',
+      result: 'failure',
+    }),
+  );
   t.false(accepts('edge.ssh_username.verified', { ssh_username_id: null, cluster_name: null }));
   t.false(accepts('edge.ssh_username.verified', { cluster_name: null }));
 });
 
 test('instants are written in one way: UTC, with milliseconds', (t) => {
-  for (const wrong of ['2026-01-15T10:00:00Z', '2026-01-15T11:00:00.000+01:00', '2026-01-15', 1_768_471_200_000]) t.false(accepts('edge.core.test', { requested_at: wrong }), String(wrong));
+  for (const wrong of ['2026-01-15T10:00:00Z', '2026-01-15T11:00:00.000+01:00', '2026-01-15', 1_768_471_200_000])
+    t.false(accepts('edge.core.test', { requested_at: wrong }), String(wrong));
 });
 
 test('every field of every type says what it means', (t) => {
-  for (const type of EVENT_TYPES) for (const [field, schema] of Object.entries(EVENT_DEFINITIONS[type].data.shape)) t.truthy((schema as z.ZodType).description, `${type} ${field}`);
+  for (const type of EVENT_TYPES)
+    for (const [field, schema] of Object.entries(EVENT_DEFINITIONS[type].data.shape))
+      t.truthy((schema as z.ZodType).description, `${type} ${field}`);
 });

@@ -23,12 +23,31 @@ test('the prefix cluster- may stand before the cluster, and a cluster of that ve
   ]);
 });
 
-for (const other of ['example.com', DOMAIN, `prod.${DOMAIN}`, `a.b.prod.${DOMAIN}`, `.prod.${DOMAIN}`, `web_1.prod.${DOMAIN}`, `web-.prod.${DOMAIN}`, `x.prod.other.internal`, '', '_', '127.0.0.1', `web-1.prod.${DOMAIN}.evil.example`]) {
+for (const other of [
+  'example.com',
+  DOMAIN,
+  `prod.${DOMAIN}`,
+  `a.b.prod.${DOMAIN}`,
+  `.prod.${DOMAIN}`,
+  `web_1.prod.${DOMAIN}`,
+  `web-.prod.${DOMAIN}`,
+  `x.prod.other.internal`,
+  '',
+  '_',
+  '127.0.0.1',
+  `web-1.prod.${DOMAIN}.evil.example`,
+]) {
   test(`${JSON.stringify(other)} is no name of a node`, (t) => {
     t.deepEqual(nodeNames(other, DOMAIN), []);
   });
 }
 
 test('any text is a name or none', (t) => {
-  t.notThrows(() => fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => { nodeNames(`${text}.${DOMAIN}`, DOMAIN); })));
+  t.notThrows(() =>
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+        nodeNames(`${text}.${DOMAIN}`, DOMAIN);
+      }),
+    ),
+  );
 });

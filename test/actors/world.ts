@@ -1,5 +1,12 @@
 /** Rows, states and messages for tests of actors, with everything that a test does not speak of filled in. */
-import type { ClusterRecord, CommandRecord, EnrollmentKeyRecord, NodeRecord, OpenExecution, Standing } from '../../actors/records.ts';
+import type {
+  ClusterRecord,
+  CommandRecord,
+  EnrollmentKeyRecord,
+  NodeRecord,
+  OpenExecution,
+  Standing,
+} from '../../actors/records.ts';
 import type { StatusEvidence } from '../../actors/resources.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/kit/asker.ts';
@@ -52,17 +59,34 @@ export const SETTINGS: BehaviourSettings = {
 };
 
 /** The default ports of an agent. Source: spec.md, default agent ports. */
-export const PORTS = { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 };
+export const PORTS = {
+  http_port: 44_000,
+  ssh_port: 40_022,
+  host_metrics_port: 49_100,
+  wireguard_metrics_port: 49_586,
+  http_proxy_port: 43_128,
+  socks5_proxy_port: 41_080,
+};
 
 /** What the agent says of itself. */
-export const REGISTRATION: Registration = { version: '1.0.0', id_type: 'persistent', ports: PORTS, self_update_enabled: false };
+export const REGISTRATION: Registration = {
+  version: '1.0.0',
+  id_type: 'persistent',
+  ports: PORTS,
+  self_update_enabled: false,
+};
 /** A report of an agent that is well. */
 export const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
 /** A report of an agent that is not. */
 export const UNHEALTHY: HealthReport = { services: [{ name: 'runner', healthy: false, detail: 'the disk is full' }] };
 
 /** Of a node that was heard when it was made, and not since. */
-export const AWAY: Standing = { sinceMs: MADE_MS, reason: 'Nothing heard since 2026-01-15T10:00:00.000Z', evidence: null, changesMs: [] };
+export const AWAY: Standing = {
+  sinceMs: MADE_MS,
+  reason: 'Nothing heard since 2026-01-15T10:00:00.000Z',
+  evidence: null,
+  changesMs: [],
+};
 
 /** Of one that has been well since it was made. */
 export const WELL: Standing = { sinceMs: MADE_MS, reason: null, evidence: evidence(MADE_MS), changesMs: [MADE_MS] };
@@ -76,21 +100,62 @@ export function evidence(atMs: number, more: Partial<StatusEvidence> = {}): Stat
 /** A node's row: enrolled, heard of, out of reach. */
 export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
   return {
-    id: NODE, cluster: CLUSTER, clusterName: 'factory', status: 'unreachable', standing: more.status === 'healthy' ? WELL : AWAY, version: '1.0.0', idType: 'persistent', ports: PORTS, selfUpdateEnabled: false,
-    enrollmentKeyId: id('d', 1), lastSeenAtMs: MADE_MS, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more,
+    id: NODE,
+    cluster: CLUSTER,
+    clusterName: 'factory',
+    status: 'unreachable',
+    standing: more.status === 'healthy' ? WELL : AWAY,
+    version: '1.0.0',
+    idType: 'persistent',
+    ports: PORTS,
+    selfUpdateEnabled: false,
+    enrollmentKeyId: id('d', 1),
+    lastSeenAtMs: MADE_MS,
+    insertedAtMs: MADE_MS,
+    updatedAtMs: MADE_MS,
+    ...more,
   };
 }
 
 /** A node without a session and without executions. */
 export function nodeState(more: Partial<NodeState> = {}): NodeState {
-  return { record: nodeRecord(), aliases: [], mesh: null, session: null, open: new Map(), backlog: false, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, meshAllowances: FULL_MESH_ALLOWANCES, ...more };
+  return {
+    record: nodeRecord(),
+    aliases: [],
+    mesh: null,
+    session: null,
+    open: new Map(),
+    backlog: false,
+    ...NOTHING_READ,
+    sshAllowance: FULL_ALLOWANCE,
+    lookUps: FULL_LOOK_UPS,
+    meshAllowances: FULL_MESH_ALLOWANCES,
+    ...more,
+  };
 }
 
 /** A healthy node with live session 1. */
-export function liveNode(open: readonly OpenExecution[] = [], { delivered = open.map((one) => one.id), ...more }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {}): NodeState {
+export function liveNode(
+  open: readonly OpenExecution[] = [],
+  {
+    delivered = open.map((one) => one.id),
+    ...more
+  }: Partial<NodeState> & { readonly delivered?: readonly ExecutionId[] } = {},
+): NodeState {
   return nodeState({
     record: nodeRecord({ status: 'healthy' }),
-    session: { id: session(1), connectedAtMs: MADE_MS, report: HEALTHY, reportedAtMs: MADE_MS, reportLate: false, wellSinceMs: MADE_MS, delivered: new Set(delivered), recalls: false, ssh: NO_SSH, mesh: NEW_MESH_SESSION },
+    session: {
+      id: session(1),
+      connectedAtMs: MADE_MS,
+      report: HEALTHY,
+      reportedAtMs: MADE_MS,
+      reportLate: false,
+      wellSinceMs: MADE_MS,
+      delivered: new Set(delivered),
+      recalls: false,
+      ssh: NO_SSH,
+      mesh: NEW_MESH_SESSION,
+    },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,
   });
@@ -98,30 +163,79 @@ export function liveNode(open: readonly OpenExecution[] = [], { delivered = open
 
 /** Command 1: `true` on named nodes, without timeout or expiry. */
 export function commandRecord(more: Partial<CommandRecord> = {}): CommandRecord {
-  return { id: id<CommandId>('a', 1), text: 'true', targeting: { type: 'nodes', node_ids: [NODE] }, timeoutMs: null, expiredAtMs: null, insertedAtMs: MADE_MS, ...more };
+  return {
+    id: id<CommandId>('a', 1),
+    text: 'true',
+    targeting: { type: 'nodes', node_ids: [NODE] },
+    timeoutMs: null,
+    expiredAtMs: null,
+    insertedAtMs: MADE_MS,
+    ...more,
+  };
 }
 
 /** Open execution `number` of command 1 on the node; sent ones were sent a second after they were made. */
-export function open(number: number, status: OpenExecution['status'] = 'pending', more: Partial<OpenExecution> = {}): OpenExecution {
+export function open(
+  number: number,
+  status: OpenExecution['status'] = 'pending',
+  more: Partial<OpenExecution> = {},
+): OpenExecution {
   return {
-    id: execution(number), command: commandRecord(), node: NODE, clusterName: 'factory', status,
-    sentAtMs: status === 'sent' ? MADE_MS + 1_000 : null, cancelRequestedAtMs: null, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more,
+    id: execution(number),
+    command: commandRecord(),
+    node: NODE,
+    clusterName: 'factory',
+    status,
+    sentAtMs: status === 'sent' ? MADE_MS + 1_000 : null,
+    cancelRequestedAtMs: null,
+    insertedAtMs: MADE_MS,
+    updatedAtMs: MADE_MS,
+    ...more,
   };
 }
 
 /** A result: completed with 0 and an output. */
 export function result(number: number, more: Partial<ExecutionResult> = {}): ExecutionResult {
-  return { execution: execution(number), outcome: 'completed', exit_code: 0, output: 'done\n', parts: 0, output_truncated: false, ...more };
+  return {
+    execution: execution(number),
+    outcome: 'completed',
+    exit_code: 0,
+    output: 'done\n',
+    parts: 0,
+    output_truncated: false,
+    ...more,
+  };
 }
 
 /** A cluster's row, without limit. */
 export function clusterRecord(more: Partial<ClusterRecord> = {}): ClusterRecord {
-  return { id: CLUSTER, name: 'factory', ipv4Range: '100.64.0.0/24', ipv6Range: 'fd00::/64', nodeLimit: null, nodeCount: 0, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more };
+  return {
+    id: CLUSTER,
+    name: 'factory',
+    ipv4Range: '100.64.0.0/24',
+    ipv6Range: 'fd00::/64',
+    nodeLimit: null,
+    nodeCount: 0,
+    insertedAtMs: MADE_MS,
+    updatedAtMs: MADE_MS,
+    ...more,
+  };
 }
 
 /** A key's row: five uses, no expiry. */
 export function keyRecord(more: Partial<EnrollmentKeyRecord> = {}): EnrollmentKeyRecord {
-  return { id: id('d', 1), cluster: CLUSTER, clusterName: 'factory', name: 'line 3', expiredAtMs: null, usesRemaining: 5, lastUsedAtMs: null, insertedAtMs: MADE_MS, updatedAtMs: MADE_MS, ...more };
+  return {
+    id: id('d', 1),
+    cluster: CLUSTER,
+    clusterName: 'factory',
+    name: 'line 3',
+    expiredAtMs: null,
+    usesRemaining: 5,
+    lastUsedAtMs: null,
+    insertedAtMs: MADE_MS,
+    updatedAtMs: MADE_MS,
+    ...more,
+  };
 }
 
 /** What an event says in these fields of its data. */

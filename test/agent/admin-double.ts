@@ -9,7 +9,13 @@ import { decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts
 import { encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
-import { ENROLL_PATH, NODE_DELETED, PROTOCOL_VERSION, REFUSAL_HEADER, SESSION_PATH } from '../../transport/protocol/version.ts';
+import {
+  ENROLL_PATH,
+  NODE_DELETED,
+  PROTOCOL_VERSION,
+  REFUSAL_HEADER,
+  SESSION_PATH,
+} from '../../transport/protocol/version.ts';
 
 type FrameOf<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>;
 
@@ -26,7 +32,10 @@ export class DoubleSession {
     this.#socket = socket;
     this.#changed = changed;
     this.authorization = request.headers.authorization ?? '';
-    socket.on('close', () => { this.#isOpen = false; changed(); });
+    socket.on('close', () => {
+      this.#isOpen = false;
+      changed();
+    });
     socket.on('error', () => {});
   }
 
@@ -109,14 +118,19 @@ export class AdminDouble {
     server.on('request', (request, response) => void this.#request(request, response));
     server.on('upgrade', (request, socket, head) => {
       if (request.url !== SESSION_PATH) socket.destroy();
-      else if (this.habits.refuses !== undefined) socket.end(`HTTP/1.1 ${this.habits.refuses} Refused\r\n${this.habits.saysDeleted === true ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}content-length: 0\r\nconnection: close\r\n\r\n`);
+      else if (this.habits.refuses !== undefined)
+        socket.end(
+          `HTTP/1.1 ${this.habits.refuses} Refused\r\n${this.habits.saysDeleted === true ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}content-length: 0\r\nconnection: close\r\n\r\n`,
+        );
       else this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#connected(webSocket, request));
     });
   }
 
   static async start(habits: DoubleHabits = {}, port = 0): Promise<AdminDouble> {
     const server = createServer();
-    await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve); });
+    await new Promise<void>((resolve) => {
+      server.listen(port, '127.0.0.1', resolve);
+    });
     return new AdminDouble(server, habits);
   }
 
@@ -126,7 +140,11 @@ export class AdminDouble {
 
   /** A key blob that leads here. */
   key(): string {
-    return encodeEnrollmentBlob({ admin_urls: [this.url], cluster_name: 'test', nonce: randomBytes(24).toString('base64url') });
+    return encodeEnrollmentBlob({
+      admin_urls: [this.url],
+      cluster_name: 'test',
+      nonce: randomBytes(24).toString('base64url'),
+    });
   }
 
   /** Resolves with what `look` finds, as soon as it finds something. */
@@ -134,7 +152,11 @@ export class AdminDouble {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.delete(check);
-        reject(new Error(`waited ${ms} ms in vain for ${what}; sessions: ${JSON.stringify(this.sessions.map((session) => session.frames.map((frame) => frame.type)))}`));
+        reject(
+          new Error(
+            `waited ${ms} ms in vain for ${what}; sessions: ${JSON.stringify(this.sessions.map((session) => session.frames.map((frame) => frame.type)))}`,
+          ),
+        );
       }, ms);
       const check = () => {
         const found = look();
@@ -159,28 +181,40 @@ export class AdminDouble {
   /** Sends a script to run; the answer is its id. */
   deliver(session: DoubleSession, commandText: string, more: Partial<Delivery> = {}): ExecutionId {
     const execution = more.execution ?? ExecutionId.parse(randomUUID());
-    session.send({ type: 'deliver', deliveries: [{ execution, command_text: commandText, timeout_ms: null, expires_in_ms: null, ...more }] });
+    session.send({
+      type: 'deliver',
+      deliveries: [{ execution, command_text: commandText, timeout_ms: null, expires_in_ms: null, ...more }],
+    });
     return execution;
   }
 
   /** The result of an execution in any session, with an output that came in parts put together. */
   async result(execution: ExecutionId, ms?: number) {
-    return this.until(`the result of ${execution}`, () => {
-      for (const session of this.sessions) {
-        const result = session.of('result').flatMap((frame) => frame.results).find((candidate) => candidate.execution === execution);
-        if (result === undefined) continue;
-        const parts = session.of('output-part').filter((part) => part.execution === execution);
-        return { ...result, output: result.parts === 0 ? result.output : parts.map((part) => part.text).join('') };
-      }
-      return undefined;
-    }, ms);
+    return this.until(
+      `the result of ${execution}`,
+      () => {
+        for (const session of this.sessions) {
+          const result = session
+            .of('result')
+            .flatMap((frame) => frame.results)
+            .find((candidate) => candidate.execution === execution);
+          if (result === undefined) continue;
+          const parts = session.of('output-part').filter((part) => part.execution === execution);
+          return { ...result, output: result.parts === 0 ? result.output : parts.map((part) => part.text).join('') };
+        }
+        return undefined;
+      },
+      ms,
+    );
   }
 
   async close(): Promise<void> {
     for (const session of this.sessions) session.terminate();
     this.#sockets.close();
     this.#server.closeAllConnections();
-    await new Promise((resolve) => { this.#server.close(resolve); });
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
   }
 
   #changed(): void {
@@ -201,10 +235,18 @@ export class AdminDouble {
 
   #answer(session: DoubleSession, frame: AgentFrame): void {
     const { welcomes = true, storesParts = true, confirms = true, pongs = true, opens = true } = this.habits;
-    if (frame.type === 'hello' && welcomes) session.send({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'test', settings: this.settings() });
-    if (frame.type === 'output-part' && storesParts) session.send({ type: 'part-stored', execution: frame.execution, part: frame.part });
-    if (frame.type === 'result' && confirms) session.send({ type: 'confirm', executions: frame.results.map((result) => result.execution) });
-    if (frame.type === 'ask-open' && opens) session.send({ type: 'still-open', ask: frame.ask, executions: frame.executions.map((execution) => ({ execution, expires_in_ms: null })) });
+    if (frame.type === 'hello' && welcomes)
+      session.send({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'test', settings: this.settings() });
+    if (frame.type === 'output-part' && storesParts)
+      session.send({ type: 'part-stored', execution: frame.execution, part: frame.part });
+    if (frame.type === 'result' && confirms)
+      session.send({ type: 'confirm', executions: frame.results.map((result) => result.execution) });
+    if (frame.type === 'ask-open' && opens)
+      session.send({
+        type: 'still-open',
+        ask: frame.ask,
+        executions: frame.executions.map((execution) => ({ execution, expires_in_ms: null })),
+      });
     if (frame.type === 'ping' && pongs) session.send({ type: 'pong' });
     if (frame.type === 'refresh-settings') session.send({ type: 'settings', settings: this.settings() });
   }
@@ -227,7 +269,14 @@ export class AdminDouble {
 
   enrolled(body: Record<string, unknown>, token = 'token-of-the-node'): unknown {
     return {
-      data: { node_id: body['node_id'], api_token: token, proxy_password: 'proxy-password', cluster_name: 'test', admin_urls: [this.url], settings: this.settings() },
+      data: {
+        node_id: body['node_id'],
+        api_token: token,
+        proxy_password: 'proxy-password',
+        cluster_name: 'test',
+        admin_urls: [this.url],
+        settings: this.settings(),
+      },
       meta: { request_id: 'r', timestamp: new Date().toISOString() },
     };
   }

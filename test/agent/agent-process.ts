@@ -22,15 +22,29 @@ export class AgentProcess {
 
   private constructor(child: ChildProcess) {
     this.child = child;
-    child.stderr?.on('data', (piece: Buffer) => { this.log += withSourcePlaces(piece.toString('utf8')); });
-    this.exited = new Promise((resolve) => { child.on('close', (code, signal) => resolve({ code, signal })); });
+    child.stderr?.on('data', (piece: Buffer) => {
+      this.log += withSourcePlaces(piece.toString('utf8'));
+    });
+    this.exited = new Promise((resolve) => {
+      child.on('close', (code, signal) => resolve({ code, signal }));
+    });
   }
 
   /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
-  static start(t: ExecutionContext, environment: Record<string, string>, words: readonly string[] = ['up']): AgentProcess {
+  static start(
+    t: ExecutionContext,
+    environment: Record<string, string>,
+    words: readonly string[] = ['up'],
+  ): AgentProcess {
     const args = [programFile('edge-agent'), ...words];
     const child = spawn(process.execPath, args, {
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...compileCache(args), ...FREE_PORTS, ...environment },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: process.env['HOME'] ?? '/',
+        ...compileCache(args),
+        ...FREE_PORTS,
+        ...environment,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const agent = new AgentProcess(child);

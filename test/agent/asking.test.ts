@@ -10,9 +10,19 @@ test('an admin of before has said what ended during a standstill once it answers
   const gate = new StartGate(() => nowMs);
   const runner = Object.assign(new NotingRunner(), {
     held: () => gate.held(),
-    release: (open: readonly { execution: ReturnType<typeof executionId>; expiresInMs: number | null | undefined }[], askedMs: number) => { for (const { execution, expiresInMs } of open) gate.release(execution, askedMs, expiresInMs); },
+    release: (
+      open: readonly { execution: ReturnType<typeof executionId>; expiresInMs: number | null | undefined }[],
+      askedMs: number,
+    ) => {
+      for (const { execution, expiresInMs } of open) gate.release(execution, askedMs, expiresInMs);
+    },
   });
-  const asking = new Asking(runner, { aliveMs: () => nowMs, send: () => t.fail('it would not understand'), protocol: PROTOCOL_VERSION_ASKS - 1, helloMs: 0 });
+  const asking = new Asking(runner, {
+    aliveMs: () => nowMs,
+    send: () => t.fail('it would not understand'),
+    protocol: PROTOCOL_VERSION_ASKS - 1,
+    helloMs: 0,
+  });
   asking.pinging();
   nowMs = 15_000; // it stood still
   gate.hold([executionId(1)]);

@@ -17,6 +17,12 @@ test('an admin beyond loopback that is named by http:// is warned of once at eac
     logs.push(agent.log);
   }
 
-  t.deepEqual(logs.map((log) => log.split('is not encrypted').length - 1), [1, 1, 0]);
-  t.regex(logs[0] ?? '', /What goes to admins is not encrypted, the key and the token of this node among it: http:\/\/192\.0\.2\.1:44000\. Put TLS/u);
+  t.deepEqual(
+    logs.map((log) => log.split('is not encrypted').length - 1),
+    [1, 1, 0],
+  );
+  t.regex(
+    logs[0] ?? '',
+    /What goes to admins is not encrypted, the key and the token of this node among it: http:\/\/192\.0\.2\.1:44000\. Put TLS/u,
+  );
 });

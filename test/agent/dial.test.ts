@@ -18,7 +18,9 @@ async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void
     if (refusal !== null) socket.end(refusal);
     else sockets.handleUpgrade(request, socket, head, welcome);
   });
-  await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    http.listen(0, '127.0.0.1', resolve);
+  });
   t.teardown(() => {
     for (const socket of sockets.clients) socket.terminate();
     http.close();
@@ -27,20 +29,24 @@ async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void
   const over = await new Promise<{ code: number; reason: string }>((resolve) => {
     webSocketDial()(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'secret', {
       opened: (link: Link) => link.send('hi'),
-      message: (_link, text) => { texts.push(text); },
+      message: (_link, text) => {
+        texts.push(text);
+      },
       closed: (_link, code, reason) => resolve({ code, reason }),
     });
   });
   return { ...over, texts, headers };
 }
 
-test('the address keeps the admin\'s own path and encryption', (t) => {
+test("the address keeps the admin's own path and encryption", (t) => {
   t.is(sessionUrl('https://a.test'), 'wss://a.test/api/v1/agents/session');
   t.is(sessionUrl('http://a.test:4000/edge/'), 'ws://a.test:4000/edge/api/v1/agents/session');
 });
 
 test('the token goes in the header, never in the address, with the subprotocol', async (t) => {
-  const { headers, code, reason } = await dialled(t, (socket) => socket.on('message', () => socket.close(4_003, 'node deleted')));
+  const { headers, code, reason } = await dialled(t, (socket) =>
+    socket.on('message', () => socket.close(4_003, 'node deleted')),
+  );
 
   t.like(headers[0], { authorization: 'Bearer secret', 'sec-websocket-protocol': 'edge.session.v1' });
   t.is(headers[0]?.['sec-websocket-extensions'], undefined, 'no compression');
@@ -53,7 +59,10 @@ test('a message over the limit of a frame ends the connection', async (t) => {
     socket.send('x'.repeat(FRAME_BYTES_MAX + 1));
   });
 
-  t.deepEqual(texts.map((text) => text.length), [FRAME_BYTES_MAX]);
+  t.deepEqual(
+    texts.map((text) => text.length),
+    [FRAME_BYTES_MAX],
+  );
   t.is(code, 1_006);
 });
 
@@ -67,8 +76,16 @@ test('a binary message is no frame', async (t) => {
 });
 
 test('a refused connection is told with its status, and a redirect is not followed', async (t) => {
-  const refused = await dialled(t, () => {}, 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
-  const redirected = await dialled(t, () => {}, 'HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+  const refused = await dialled(
+    t,
+    () => {},
+    'HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
+  );
+  const redirected = await dialled(
+    t,
+    () => {},
+    'HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
+  );
 
   t.like(refused, { code: 401, reason: 'it answered 401' });
   t.like(redirected, { code: 302, reason: 'it answered 302' });
@@ -76,7 +93,11 @@ test('a refused connection is told with its status, and a redirect is not follow
 
 test('an admin that is not there is a closed link, never a throw', async (t) => {
   const over = await new Promise((resolve) => {
-    webSocketDial()('http://127.0.0.1:1', 'secret', { opened() {}, message() {}, closed: (_link, code, reason) => resolve({ code, reason }) });
+    webSocketDial()('http://127.0.0.1:1', 'secret', {
+      opened() {},
+      message() {},
+      closed: (_link, code, reason) => resolve({ code, reason }),
+    });
   });
 
   t.deepEqual(over, { code: 1_006, reason: 'connection refused' });
@@ -90,7 +111,11 @@ for (const [what, url, token] of [
 ] as const) {
   test(`an admin that named ${what} is one that cannot be reached, and ends nothing`, async (t) => {
     const over = await new Promise<{ readonly code: number; readonly reason: string }>((resolve) => {
-      webSocketDial()(url, token, { opened: () => t.fail(), message: () => t.fail(), closed: (_link, code, reason) => resolve({ code, reason }) });
+      webSocketDial()(url, token, {
+        opened: () => t.fail(),
+        message: () => t.fail(),
+        closed: (_link, code, reason) => resolve({ code, reason }),
+      });
     });
 
     t.is(over.code, 1_006);
@@ -103,11 +128,19 @@ test('a message whose handling throws ends the connection and nothing else', asy
   const http = createServer();
   const sockets = new WebSocketServer({ server: http });
   sockets.on('connection', (socket) => socket.send('poison'));
-  await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    http.listen(0, '127.0.0.1', resolve);
+  });
   t.teardown(() => void http.close());
 
   const over = await new Promise<{ readonly code: number; readonly reason: string }>((resolve) => {
-    webSocketDial()(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'secret', { opened: () => {}, message: () => { throw new Error('it cannot be handled'); }, closed: (_link, code, reason) => resolve({ code, reason }) });
+    webSocketDial()(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'secret', {
+      opened: () => {},
+      message: () => {
+        throw new Error('it cannot be handled');
+      },
+      closed: (_link, code, reason) => resolve({ code, reason }),
+    });
   });
 
   t.deepEqual(over, { code: 1_006, reason: 'a frame could not be handled: it cannot be handled' });

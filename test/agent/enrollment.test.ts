@@ -6,20 +6,46 @@ import { AgentProblem } from '../../agent/problem.ts';
 import { silentLog } from './executor-rig.ts';
 import { NODE, SETTINGS } from './session-rig.ts';
 
-const ANSWER = { node_id: NODE, api_token: 't', proxy_password: 'p', cluster_name: 'c', admin_urls: ['http://a.test'], settings: SETTINGS };
+const ANSWER = {
+  node_id: NODE,
+  api_token: 't',
+  proxy_password: 'p',
+  cluster_name: 'c',
+  admin_urls: ['http://a.test'],
+  settings: SETTINGS,
+};
 
 const REQUEST: EnrollmentOptions['request'] = {
-  enrollment_key: 'k', node_id: NODE, version: '1', id_type: 'persistent', self_update_enabled: false,
-  ports: { http_port: 1, ssh_port: 2, host_metrics_port: 3, wireguard_metrics_port: 4, http_proxy_port: 5, socks5_proxy_port: 6 },
+  enrollment_key: 'k',
+  node_id: NODE,
+  version: '1',
+  id_type: 'persistent',
+  self_update_enabled: false,
+  ports: {
+    http_port: 1,
+    ssh_port: 2,
+    host_metrics_port: 3,
+    wireguard_metrics_port: 4,
+    http_proxy_port: 5,
+    socks5_proxy_port: 6,
+  },
 };
 
 /** Enrols against answers given in turn; an Error is a network error. */
-function attempts(answers: readonly (HttpAnswer | Error)[], adminUrls: readonly string[] = ['http://a.test/base/', 'https://b.test']) {
+function attempts(
+  answers: readonly (HttpAnswer | Error)[],
+  adminUrls: readonly string[] = ['http://a.test/base/', 'https://b.test'],
+) {
   const posted: string[] = [];
   const waits: number[] = [];
   const result = enroll({
-    request: REQUEST, adminUrls, log: silentLog, random: () => 0.999_999,
-    sleep: async (ms) => { waits.push(ms); },
+    request: REQUEST,
+    adminUrls,
+    log: silentLog,
+    random: () => 0.999_999,
+    sleep: async (ms) => {
+      waits.push(ms);
+    },
     post: async (url) => {
       const answer = answers[posted.length];
       posted.push(url);
@@ -32,7 +58,10 @@ function attempts(answers: readonly (HttpAnswer | Error)[], adminUrls: readonly 
 }
 
 test('admins are tried in order, with their own paths, and the first good answer is taken', async (t) => {
-  const { result, posted, waits } = attempts([new Error('connection refused'), { status: 201, body: { data: ANSWER, meta: {} } }]);
+  const { result, posted, waits } = attempts([
+    new Error('connection refused'),
+    { status: 201, body: { data: ANSWER, meta: {} } },
+  ]);
 
   t.deepEqual((await result) as unknown, ANSWER);
   t.deepEqual(posted, ['http://a.test/base/api/v1/agents/enroll', 'https://b.test/api/v1/agents/enroll']);
@@ -41,7 +70,12 @@ test('admins are tried in order, with their own paths, and the first good answer
 
 test('overload, faults and nonsense are tried again, with waits that grow by the round up to 30 seconds', async (t) => {
   const bad = [500, 502, 503, 429, 408].map((status) => ({ status, body: null }));
-  const answers = [...bad, { status: 201, body: { data: { hello: 1 } } }, { status: 200, body: 'text' }, ...Array.from({ length: 20 }, () => new Error('no answer within 15 s'))];
+  const answers = [
+    ...bad,
+    { status: 201, body: { data: { hello: 1 } } },
+    { status: 200, body: 'text' },
+    ...Array.from({ length: 20 }, () => new Error('no answer within 15 s')),
+  ];
   const { result, waits } = attempts([...answers, { status: 201, body: { data: ANSWER } }], ['http://a.test']);
 
   await result;
@@ -52,11 +86,16 @@ test('overload, faults and nonsense are tried again, with waits that grow by the
 });
 
 test('a refusal is final, names the admin, and says what to do', async (t) => {
-  const { result, posted } = attempts([{ status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } }]);
+  const { result, posted } = attempts([
+    { status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } },
+  ]);
 
   const problem = await t.throwsAsync(result, { instanceOf: AgentProblem });
 
-  t.is(problem.message, 'Enrolment was refused by http://a.test/base/: ENROLLMENT_KEY has no uses left: make a new key');
+  t.is(
+    problem.message,
+    'Enrolment was refused by http://a.test/base/: ENROLLMENT_KEY has no uses left: make a new key',
+  );
   t.is(posted.length, 1);
 });
 

@@ -34,9 +34,16 @@ export class Rig {
     const ledger = new Ledger(join(directory, 'executions.ledger'), silentLog);
     this.journal = new Journal(join(directory, 'journal.db'), timeline, silentLog, ledger);
     this.executor = new Executor({
-      journal: this.journal, timeline, log: silentLog, directory: join(directory, 'keepers'), concurrency: 10, outputBytesMax: 1_048_576,
+      journal: this.journal,
+      timeline,
+      log: silentLog,
+      directory: join(directory, 'keepers'),
+      concurrency: 10,
+      outputBytesMax: 1_048_576,
       environment: scriptEnvironment('a-node', process.env),
-      onFinished: (executions) => { for (const execution of executions) this.#finished.get(execution)?.(); },
+      onFinished: (executions) => {
+        for (const execution of executions) this.#finished.get(execution)?.();
+      },
       ...options,
     });
     t.teardown(async () => {
@@ -49,14 +56,19 @@ export class Rig {
   /** Receives and runs a script; the answer is its id. */
   start(commandText: string, more: Partial<Delivery> = {}): ExecutionId {
     const execution = ExecutionId.parse(randomUUID());
-    const { fresh } = this.journal.receive([{ execution, command_text: commandText, timeout_ms: null, expires_in_ms: null, ...more }]);
+    const { fresh } = this.journal.receive([
+      { execution, command_text: commandText, timeout_ms: null, expires_in_ms: null, ...more },
+    ]);
     this.executor.run(fresh);
     return execution;
   }
 
   /** Waits for an execution's result. */
   async result(execution: ExecutionId): Promise<Result> {
-    if (this.journal.result(execution) === null) await new Promise<void>((resolve) => { this.#finished.set(execution, resolve); });
+    if (this.journal.result(execution) === null)
+      await new Promise<void>((resolve) => {
+        this.#finished.set(execution, resolve);
+      });
     const finished = this.journal.result(execution);
     if (finished === null) throw new Error('finished without a result');
     let output = '';

@@ -8,13 +8,15 @@ import { Rig } from './executor-rig.ts';
 
 /** Processes whose command line has `word` in it. */
 function processesWith(word: string): number[] {
-  return listProcesses().map((entry) => entry.pid).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word);
-    } catch {
-      return false;
-    }
-  });
+  return listProcesses()
+    .map((entry) => entry.pid)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word);
+      } catch {
+        return false;
+      }
+    });
 }
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
@@ -31,15 +33,25 @@ test.serial('every exit status from 0 to 255 comes back as it was', async (t) =>
 
   const results = await Promise.all(codes.map((code) => rig.run(`exit ${code}`)));
 
-  t.deepEqual(results.map((result) => result.exitCode), codes);
+  t.deepEqual(
+    results.map((result) => result.exitCode),
+    codes,
+  );
 });
 
 test.serial('a script killed by a signal reports 128 and its number', async (t) => {
   const rig = new Rig(t);
 
-  const results = await Promise.all(['TERM', 'KILL', 'INT', 'HUP', 'SEGV', 'PIPE', 'USR1'].map((name) => rig.run(`echo before; kill -${name} $$; sleep 5`)));
+  const results = await Promise.all(
+    ['TERM', 'KILL', 'INT', 'HUP', 'SEGV', 'PIPE', 'USR1'].map((name) =>
+      rig.run(`echo before; kill -${name} $$; sleep 5`),
+    ),
+  );
 
-  t.deepEqual(results.map((result) => result.exitCode), [143, 137, 130, 129, 139, 141, 138]);
+  t.deepEqual(
+    results.map((result) => result.exitCode),
+    [143, 137, 130, 129, 139, 141, 138],
+  );
   t.true(results.every((result) => result.outcome === 'completed' && result.output === 'before\n'));
 });
 
@@ -53,7 +65,10 @@ test.serial('a script that kills its whole process group is over, by that signal
 test.serial('writing to /dev/stderr and /dev/stdout by name adds to the output and wipes nothing', async (t) => {
   const rig = new Rig(t);
 
-  t.is((await rig.run('echo one; echo two >/dev/stderr; echo three >/dev/stdout; echo four')).output, 'one\ntwo\nthree\nfour\n');
+  t.is(
+    (await rig.run('echo one; echo two >/dev/stderr; echo three >/dev/stdout; echo four')).output,
+    'one\ntwo\nthree\nfour\n',
+  );
 });
 
 test.serial('the interpreter of the #! line runs the script, with its argument', async (t) => {
@@ -84,8 +99,22 @@ test.serial('a script sees a clean environment, no stdin, its home, and nothing 
   const execution = rig.start('env | sort; pwd; cat;  ls -l /proc/$$/fd');
   const { output } = await rig.result(execution);
 
-  const names = output.split('\n').filter((line) => line.includes('=')).map((line) => line.split('=')[0]);
-  t.deepEqual(names, ['EDGE_EXECUTION_ID', 'EDGE_NODE_ID', 'HOME', 'LANG', 'LOGNAME', 'PATH', 'PWD', 'SHELL', 'TERM', 'USER']);
+  const names = output
+    .split('\n')
+    .filter((line) => line.includes('='))
+    .map((line) => line.split('=')[0]);
+  t.deepEqual(names, [
+    'EDGE_EXECUTION_ID',
+    'EDGE_NODE_ID',
+    'HOME',
+    'LANG',
+    'LOGNAME',
+    'PATH',
+    'PWD',
+    'SHELL',
+    'TERM',
+    'USER',
+  ]);
   t.true(output.includes(`EDGE_EXECUTION_ID=${execution}\nEDGE_NODE_ID=a-node\n`));
   t.true(output.includes(`\n${process.env['HOME']}\n`));
   t.false(output.includes('canary'));
@@ -131,8 +160,15 @@ test.serial('an output of many files of the ring keeps its ends, whatever its le
     t.true(result.outputTruncated);
     t.true(result.output.startsWith('1\n2\n3\n'), String(mebibytes));
     t.true(result.output.endsWith('\nlast\n'), String(mebibytes));
-    const lines = result.output.slice(half + CUT_MARKER.length).split('\n').slice(1, -3).map(Number);
-    t.true(lines.every((line, index) => index === 0 || line === (lines[index - 1] ?? 0) + 1), 'no line is missing in the last half');
+    const lines = result.output
+      .slice(half + CUT_MARKER.length)
+      .split('\n')
+      .slice(1, -3)
+      .map(Number);
+    t.true(
+      lines.every((line, index) => index === 0 || line === (lines[index - 1] ?? 0) + 1),
+      'no line is missing in the last half',
+    );
     t.is(result.outputBytes, 2 * half + CUT_MARKER.length);
   }
 });
@@ -144,8 +180,13 @@ test.serial('a process that writes gigabytes costs a bounded amount of disk', as
   const look = setInterval(() => {
     for (const keeper of readdirSync(join(rig.directory, 'keepers'))) {
       const directory = join(rig.directory, 'keepers', keeper);
-      const sizes = readdirSync(directory).map((file) => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0);
-      most = Math.max(most, sizes.reduce((sum, size) => sum + size, 0));
+      const sizes = readdirSync(directory).map(
+        (file) => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0,
+      );
+      most = Math.max(
+        most,
+        sizes.reduce((sum, size) => sum + size, 0),
+      );
     }
   }, 20);
 
@@ -164,10 +205,12 @@ test.serial('a timeout ends the group, and the output up to then is kept', async
   t.like(result, { outcome: 'completed', exitCode: 124, output: 'begun\n' });
 });
 
-test.serial('a cancel reports 143 once nothing of the execution lives, children that ignore TERM, left the session or dropped their environment included', async (t) => {
-  const rig = new Rig(t);
-  const mark = `60.${process.pid}${Date.now() % 100_000}`; // a time to sleep that only this test uses
-  const execution = rig.start(`
+test.serial(
+  'a cancel reports 143 once nothing of the execution lives, children that ignore TERM, left the session or dropped their environment included',
+  async (t) => {
+    const rig = new Rig(t);
+    const mark = `60.${process.pid}${Date.now() % 100_000}`; // a time to sleep that only this test uses
+    const execution = rig.start(`
     trap '' TERM
     sh -c 'trap "" TERM; sleep ${mark}; sleep ${mark}' &
     setsid sh -c 'trap "" TERM; sleep ${mark}; sleep ${mark}' &
@@ -175,20 +218,23 @@ test.serial('a cancel reports 143 once nothing of the execution lives, children 
     (setsid sleep ${mark} &)
     echo ready
     sleep ${mark}; sleep ${mark}; sleep ${mark}`);
-  await until('all processes', () => processesWith(mark).length >= 6);
+    await until('all processes', () => processesWith(mark).length >= 6);
 
-  rig.executor.cancel([execution]);
-  const result = await rig.result(execution);
+    rig.executor.cancel([execution]);
+    const result = await rig.result(execution);
 
-  t.deepEqual(processesWith(mark), []);
-  t.like(result, { outcome: 'cancelled', exitCode: 143, output: 'ready\n' });
-});
+    t.deepEqual(processesWith(mark), []);
+    t.like(result, { outcome: 'cancelled', exitCode: 143, output: 'ready\n' });
+  },
+);
 
 test.serial('what a script prints when it is asked to end is kept', async (t) => {
   const rig = new Rig(t);
   const execution = rig.start('trap "echo bye; exit 0" TERM; echo hi; while :; do sleep 0.05; done');
   const seen: string[] = [];
-  const cursor = rig.executor.tail(execution, 0, () => { seen.push(cursor?.read(1_000)?.text ?? ''); });
+  const cursor = rig.executor.tail(execution, 0, () => {
+    seen.push(cursor?.read(1_000)?.text ?? '');
+  });
   await until('its output', () => seen.join('').includes('hi'));
 
   rig.executor.cancel([execution]);
@@ -196,7 +242,6 @@ test.serial('what a script prints when it is asked to end is kept', async (t) =>
   const result = await rig.result(execution);
   t.like(result, { outcome: 'cancelled', exitCode: 143 });
   t.regex(result.output, /^hi\n(?:Terminated\n)?bye\n$/); // the shell says so of its sleep, which got the signal as well
-
 });
 
 test.serial('a fork bomb is ended', async (t) => {
@@ -243,18 +288,28 @@ test.serial('executions start in the order of delivery, so many at a time', asyn
   const rig = new Rig(t, { concurrency: 2 });
   const ledger = join(rig.directory, 'ledger');
 
-  await Promise.all(Array.from({ length: 8 }, (_, index) => rig.run(`echo start ${index} >>${ledger}; sleep 0.1; echo end ${index} >>${ledger}`)));
+  await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      rig.run(`echo start ${index} >>${ledger}; sleep 0.1; echo end ${index} >>${ledger}`),
+    ),
+  );
 
   let live = 0;
   let most = 0;
   const starts: number[] = [];
-  for (const [word, index] of readFileSync(ledger, 'utf8').trim().split('\n').map((line) => line.split(' '))) {
+  for (const [word, index] of readFileSync(ledger, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '))) {
     live += word === 'start' ? 1 : -1;
     most = Math.max(most, live);
     if (word === 'start') starts.push(Number(index));
   }
   t.is(most, 2);
-  t.true(starts.every((index, at) => Math.abs(index - at) <= 1), starts.join(' ')); // two that start together may write in either order
+  t.true(
+    starts.every((index, at) => Math.abs(index - at) <= 1),
+    starts.join(' '),
+  ); // two that start together may write in either order
 });
 
 test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
@@ -272,18 +327,25 @@ test.serial('a cancelled execution that waits never starts, and one that is sett
   t.false(existsSync(file));
 });
 
-test.serial('closing ends what runs and what waits as cancelled; without the node it leaves what waits to the next agent', async (t) => {
-  const rig = new Rig(t, { concurrency: 1 });
-  const running = rig.start('echo so far; sleep 100');
-  const waiting = rig.start('echo later');
-  await until('it to run', () => processesWith(running).length > 0 || readdirSync(join(rig.directory, 'keepers')).length > 0);
+test.serial(
+  'closing ends what runs and what waits as cancelled; without the node it leaves what waits to the next agent',
+  async (t) => {
+    const rig = new Rig(t, { concurrency: 1 });
+    const running = rig.start('echo so far; sleep 100');
+    const waiting = rig.start('echo later');
+    await until(
+      'it to run',
+      () => processesWith(running).length > 0 || readdirSync(join(rig.directory, 'keepers')).length > 0,
+    );
 
-  await rig.executor.close();
+    await rig.executor.close();
 
-  for (const execution of [running, waiting]) t.like(rig.journal.result(execution), { outcome: 'cancelled', exitCode: 143 });
-  const kept = new Rig(t, { concurrency: 1 });
-  kept.start('sleep 100');
-  const later = kept.start('echo later');
-  await kept.executor.close({ keepsWaiting: true });
-  t.deepEqual(kept.journal.waiting(), [later]);
-});
+    for (const execution of [running, waiting])
+      t.like(rig.journal.result(execution), { outcome: 'cancelled', exitCode: 143 });
+    const kept = new Rig(t, { concurrency: 1 });
+    kept.start('sleep 100');
+    const later = kept.start('echo later');
+    await kept.executor.close({ keepsWaiting: true });
+    t.deepEqual(kept.journal.waiting(), [later]);
+  },
+);

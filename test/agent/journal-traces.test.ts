@@ -37,16 +37,40 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB);
 PRAGMA user_version = 1`;
 
 /** As the first agents wrote what they received, and read it. */
-const FIRST_INSERT = "INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, 'received', NULL, 'true', NULL, NULL, 'boot', 0, 0)";
-const FIRST_FINISH = "UPDATE execution SET state = 'finished', command_text = '', outcome = 'completed', exit_code = 0, output = x'', output_bytes = 0, output_truncated = 0, finished_order = 1 WHERE id = ?";
+const FIRST_INSERT =
+  "INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, boot_id, monotonic_ms, wall_ms) VALUES (?, 'received', NULL, 'true', NULL, NULL, 'boot', 0, 0)";
+const FIRST_FINISH =
+  "UPDATE execution SET state = 'finished', command_text = '', outcome = 'completed', exit_code = 0, output = x'', output_bytes = 0, output_truncated = 0, finished_order = 1 WHERE id = ?";
 
-function open(t: { teardown(end: () => void): void }, path: string, time: { monotonicMs: number; bootId?: string; wallMs?: number }): Journal {
-  const journal = new Journal(path, { get bootId() { return time.bootId ?? 'boot'; }, monotonicMs: () => time.monotonicMs, aliveMs: () => time.monotonicMs, wallMs: () => time.wallMs ?? time.monotonicMs }, silentLog);
+function open(
+  t: { teardown(end: () => void): void },
+  path: string,
+  time: { monotonicMs: number; bootId?: string; wallMs?: number },
+): Journal {
+  const journal = new Journal(
+    path,
+    {
+      get bootId() {
+        return time.bootId ?? 'boot';
+      },
+      monotonicMs: () => time.monotonicMs,
+      aliveMs: () => time.monotonicMs,
+      wallMs: () => time.wallMs ?? time.monotonicMs,
+    },
+    silentLog,
+  );
   t.teardown(() => journal.close());
   return journal;
 }
 
-const end = (n: number, more = {}) => ({ execution: executionId(n), outcome: 'completed' as const, exitCode: 0, output: Buffer.alloc(0), outputTruncated: false, ...more });
+const end = (n: number, more = {}) => ({
+  execution: executionId(n),
+  outcome: 'completed' as const,
+  exitCode: 0,
+  output: Buffer.alloc(0),
+  outputTruncated: false,
+  ...more,
+});
 
 test('a journal from before there were traces is taken up as it is, and takes in traced deliveries', (t) => {
   const path = join(temporaryDirectory(t), 'journal.db');
@@ -61,7 +85,10 @@ test('a journal from before there were traces is taken up as it is, and takes in
 
   t.deepEqual(journal.waiting(), [executionId(1), executionId(3)]);
   t.deepEqual(journal.finished(), [executionId(2)]);
-  t.deepEqual([journal.load(executionId(1))?.traceparent, journal.load(executionId(3))?.traceparent], [null, TRACEPARENT]);
+  t.deepEqual(
+    [journal.load(executionId(1))?.traceparent, journal.load(executionId(3))?.traceparent],
+    [null, TRACEPARENT],
+  );
   t.false('trace' in (journal.result(executionId(2)) ?? {}));
 });
 
@@ -77,7 +104,16 @@ test('an agent that is put back to the version before reads the journal of this 
   old.prepare(FIRST_FINISH).run(executionId(1));
 
   t.is(old.prepare('PRAGMA user_version').get()?.['user_version'], 1);
-  t.deepEqual(old.prepare('SELECT id, state FROM execution ORDER BY receipt').all().map((row) => [row['id'], row['state']]), [[executionId(1), 'finished'], [executionId(2), 'received']]);
+  t.deepEqual(
+    old
+      .prepare('SELECT id, state FROM execution ORDER BY receipt')
+      .all()
+      .map((row) => [row['id'], row['state']]),
+    [
+      [executionId(1), 'finished'],
+      [executionId(2), 'received'],
+    ],
+  );
 });
 
 test('how long a process ran, and how long ago that was, is known after a restart', (t) => {
@@ -85,7 +121,10 @@ test('how long a process ran, and how long ago that was, is known after a restar
   const time = { monotonicMs: 1_000 };
   const journal = open(t, path, time);
   journal.receive([1, 2, 3].map((n) => delivery(n, { traceparent: TRACEPARENT })));
-  journal.start([{ execution: executionId(1), keeper: 'k1' }, { execution: executionId(2), keeper: 'k2' }]);
+  journal.start([
+    { execution: executionId(1), keeper: 'k1' },
+    { execution: executionId(2), keeper: 'k2' },
+  ]);
   time.monotonicMs = 3_500;
   journal.finish([end(1), end(2, { hasRun: false }), end(3, { outcome: 'cancelled' })]);
   journal.close();
@@ -93,7 +132,11 @@ test('how long a process ran, and how long ago that was, is known after a restar
   time.monotonicMs = 10_000;
   const again = open(t, path, time);
 
-  t.deepEqual(again.result(executionId(1))?.trace, { traceparent: processTraceparent(TRACEPARENT) ?? '', ranMs: 2_500, endedMsAgo: 6_500 });
+  t.deepEqual(again.result(executionId(1))?.trace, {
+    traceparent: processTraceparent(TRACEPARENT) ?? '',
+    ranMs: 2_500,
+    endedMsAgo: 6_500,
+  });
   t.is(again.result(executionId(2))?.trace, undefined, 'its process never came to be');
   t.is(again.result(executionId(3))?.trace, undefined, 'it never started');
 });
@@ -103,7 +146,10 @@ test('over a reboot durations are those of the wall clock, and never below zero'
   const time = { bootId: 'one', monotonicMs: 50_000, wallMs: 1_000_000 };
   const journal = open(t, path, time);
   journal.receive([1, 2].map((n) => delivery(n, { traceparent: TRACEPARENT })));
-  journal.start([{ execution: executionId(1), keeper: 'k1' }, { execution: executionId(2), keeper: 'k2' }]);
+  journal.start([
+    { execution: executionId(1), keeper: 'k1' },
+    { execution: executionId(2), keeper: 'k2' },
+  ]);
   journal.close();
 
   Object.assign(time, { bootId: 'two', monotonicMs: 5, wallMs: 1_007_000 });
@@ -122,5 +168,8 @@ test('the place of a process in its trace is the same for the same delivery, and
   t.is(own, processTraceparent(TRACEPARENT));
   t.regex(own ?? '', /^00-0af7651916cd43dd8448eb211c80319c-[0-9a-f]{16}-01$/u);
   t.not(own, TRACEPARENT);
-  t.deepEqual([processTraceparent(null), processTraceparent(undefined), processTraceparent('nonsense')], [null, null, null]);
+  t.deepEqual(
+    [processTraceparent(null), processTraceparent(undefined), processTraceparent('nonsense')],
+    [null, null, null],
+  );
 });

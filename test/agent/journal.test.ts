@@ -20,10 +20,21 @@ interface Time {
 }
 
 function timelineOf(time: Time): Timeline {
-  return { get bootId() { return time.bootId; }, monotonicMs: () => time.monotonicMs, aliveMs: () => time.monotonicMs, wallMs: () => time.wallMs };
+  return {
+    get bootId() {
+      return time.bootId;
+    },
+    monotonicMs: () => time.monotonicMs,
+    aliveMs: () => time.monotonicMs,
+    wallMs: () => time.wallMs,
+  };
 }
 
-function journalIn(t: ExecutionContext, directory = temporaryDirectory(t), time: Time = { bootId: 'boot', monotonicMs: 0, wallMs: 1_000_000 }) {
+function journalIn(
+  t: ExecutionContext,
+  directory = temporaryDirectory(t),
+  time: Time = { bootId: 'boot', monotonicMs: 0, wallMs: 1_000_000 },
+) {
   const path = join(directory, 'journal.db');
   const journal = new Journal(path, timelineOf(time), silentLog);
   t.teardown(() => journal.close());
@@ -35,7 +46,10 @@ const END = { outcome: 'completed', exitCode: 0, outputTruncated: false } as con
 test('what was received, started and finished is there when it is opened again', (t) => {
   const { journal, path, time } = journalIn(t);
   journal.receive([1, 2, 3, 4].map((n) => delivery(n)));
-  journal.start([{ execution: executionId(2), keeper: 'k2' }, { execution: executionId(3), keeper: 'k3' }]);
+  journal.start([
+    { execution: executionId(2), keeper: 'k2' },
+    { execution: executionId(3), keeper: 'k3' },
+  ]);
   journal.finish([{ ...END, execution: executionId(3), exitCode: 7, output: Buffer.from('out') }]);
   journal.close();
 
@@ -44,9 +58,17 @@ test('what was received, started and finished is there when it is opened again',
 
   t.deepEqual(again.holding(), [1, 2, 3, 4].map(executionId));
   t.deepEqual(again.waiting(), [executionId(1), executionId(4)]);
-  t.deepEqual(again.started().map(({ execution, keeper }) => [execution, keeper]), [[executionId(2), 'k2']]);
+  t.deepEqual(
+    again.started().map(({ execution, keeper }) => [execution, keeper]),
+    [[executionId(2), 'k2']],
+  );
   t.deepEqual(again.finished(), [executionId(3)]);
-  t.deepEqual(again.result(executionId(3)), { outcome: 'completed', exitCode: 7, outputTruncated: false, outputBytes: 3 });
+  t.deepEqual(again.result(executionId(3)), {
+    outcome: 'completed',
+    exitCode: 7,
+    outputTruncated: false,
+    outputBytes: 3,
+  });
   t.false(existsSync(`${path}-shm`), 'nobody else is let in');
   t.is(statSync(path).mode & 0o777, 0o600);
 });
@@ -183,7 +205,8 @@ test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
   // Its log has some room of its own.
   const problem = () => journal.problem;
   let taken = 1;
-  while (problem() === null) taken += journal.receive([delivery(taken + 1, { command_text: 'x'.repeat(60_000) })]).fresh.length;
+  while (problem() === null)
+    taken += journal.receive([delivery(taken + 1, { command_text: 'x'.repeat(60_000) })]).fresh.length;
   const refused = journal.receive([delivery(1), delivery(taken + 1)]);
 
   t.deepEqual(refused, { acknowledged: [executionId(1)], fresh: [] });

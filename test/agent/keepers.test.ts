@@ -12,7 +12,11 @@ test('a directory that a process fills while it is removed ends nobody, and is r
   t.teardown(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
   const directory = join(home, 'keeper');
   mkdirSync(directory);
-  const writer = spawn('/bin/sh', ['-c', 'i=0; while :; do i=$((i+1)); { : > "$0/$i"; } 2>/dev/null; done', directory], { stdio: 'ignore' });
+  const writer = spawn(
+    '/bin/sh',
+    ['-c', 'i=0; while :; do i=$((i+1)); { : > "$0/$i"; } 2>/dev/null; done', directory],
+    { stdio: 'ignore' },
+  );
   t.teardown(() => writer.kill('SIGKILL'));
   await until('some files', () => readdirSync(directory).length > 10);
 

@@ -1,5 +1,15 @@
 /** What an agent remembers of executions when its journal has forgotten or lost them. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import test from 'ava';
@@ -17,12 +27,22 @@ import { fill, smallDisk } from './small-disk.ts';
 const KEEPER = '0123456789abcdef01234567';
 
 function ledgerAt(t: ExecutionContext, path: string, lines: string[] = []): Ledger {
-  const ledger = new Ledger(path, { ...silentLog, error: (line) => { lines.push(line); } });
+  const ledger = new Ledger(path, {
+    ...silentLog,
+    error: (line) => {
+      lines.push(line);
+    },
+  });
   t.teardown(() => ledger.close());
   return ledger;
 }
 
-const ended = (n: number, output = 'out\n') => ({ execution: executionId(n), outcome: 'completed' as const, exitCode: 3, output: Buffer.from(output) });
+const ended = (n: number, output = 'out\n') => ({
+  execution: executionId(n),
+  outcome: 'completed' as const,
+  exitCode: 3,
+  output: Buffer.from(output),
+});
 
 test('starts, endings and confirmations are there when it is opened again, and nobody else may read them', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
@@ -34,9 +54,20 @@ test('starts, endings and confirmations are there when it is opened again, and n
 
   const next = ledgerAt(t, path);
 
-  t.deepEqual([next.isNew, next.started(), next.unconfirmed()], [false, [{ execution: executionId(1), keeper: KEEPER }], [executionId(2), executionId(4)]]);
-  t.deepEqual([1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))), ['started', 'ended', 'confirmed', 'ended', null]);
-  t.deepEqual(next.tombstone(executionId(3)), { outcome: 'completed', exitCode: 3, outputBytes: 4, outputHash: createHash('sha256').update('out\n').digest('hex') });
+  t.deepEqual(
+    [next.isNew, next.started(), next.unconfirmed()],
+    [false, [{ execution: executionId(1), keeper: KEEPER }], [executionId(2), executionId(4)]],
+  );
+  t.deepEqual(
+    [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
+    ['started', 'ended', 'confirmed', 'ended', null],
+  );
+  t.deepEqual(next.tombstone(executionId(3)), {
+    outcome: 'completed',
+    exitCode: 3,
+    outputBytes: 4,
+    outputHash: createHash('sha256').update('out\n').digest('hex'),
+  });
   t.is(next.tombstone(executionId(1)), null);
   t.is(statSync(path).mode & 0o777, 0o600);
 });
@@ -56,14 +87,21 @@ test('it is bounded in number: the oldest that ended make room, one that runs is
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
   ledger.start([{ execution: executionId(1), keeper: KEEPER }]);
-  for (let first = 2; first <= LEDGER_RECORDS_MAX + 100; first += 1_000) ledger.end(Array.from({ length: 1_000 }, (_, index) => ended(first + index)));
+  for (let first = 2; first <= LEDGER_RECORDS_MAX + 100; first += 1_000)
+    ledger.end(Array.from({ length: 1_000 }, (_, index) => ended(first + index)));
 
   t.is(statSync(path).size, RECORD_BYTES * (LEDGER_RECORDS_MAX + 1));
-  t.deepEqual([1, 2, 3, LEDGER_RECORDS_MAX].map((n) => ledger.stateOf(executionId(n))), ['started', null, null, 'ended']);
+  t.deepEqual(
+    [1, 2, 3, LEDGER_RECORDS_MAX].map((n) => ledger.stateOf(executionId(n))),
+    ['started', null, null, 'ended'],
+  );
   ledger.close();
   const next = ledgerAt(t, path);
   next.end([ended(1_000_000)]);
-  t.deepEqual([next.stateOf(executionId(1)), next.stateOf(executionId(1_000_000)), next.started().length], ['started', 'ended', 1]);
+  t.deepEqual(
+    [next.stateOf(executionId(1)), next.stateOf(executionId(1_000_000)), next.started().length],
+    ['started', 'ended', 1],
+  );
 });
 
 test('a record that is damaged costs that record, which is said', (t) => {
@@ -78,12 +116,20 @@ test('a record that is damaged costs that record, which is said', (t) => {
 
   const next = ledgerAt(t, path, lines);
 
-  t.deepEqual([1, 2, 3].map((n) => next.stateOf(executionId(n))), ['ended', null, 'ended']);
-  t.deepEqual(lines, ['1 records in the ledger of executions are damaged: what they said of executions that ran is lost']);
+  t.deepEqual(
+    [1, 2, 3].map((n) => next.stateOf(executionId(n))),
+    ['ended', null, 'ended'],
+  );
+  t.deepEqual(lines, [
+    '1 records in the ledger of executions are damaged: what they said of executions that ran is lost',
+  ]);
 });
 
 for (const [what, harm] of [
-  ['overwritten', (path: string) => writeFileSync(path, 'this is no ledger, and long enough to be taken for one'.repeat(100))],
+  [
+    'overwritten',
+    (path: string) => writeFileSync(path, 'this is no ledger, and long enough to be taken for one'.repeat(100)),
+  ],
   ['empty', (path: string) => truncateSync(path, 0)],
   ['cut in its header', (path: string) => truncateSync(path, 20)],
 ] as const) {
@@ -97,7 +143,10 @@ for (const [what, harm] of [
 
     const next = ledgerAt(t, path);
 
-    t.deepEqual([next.isNew, next.stateOf(executionId(1)), next.start([{ execution: executionId(2), keeper: KEEPER }])], [true, null, true]);
+    t.deepEqual(
+      [next.isNew, next.stateOf(executionId(1)), next.start([{ execution: executionId(2), keeper: KEEPER }])],
+      [true, null, true],
+    );
     t.true(readdirSync(directory).some((name) => name.startsWith('ledger.damaged-')));
   });
 }
@@ -112,7 +161,10 @@ test('one that was cut in a record keeps those before it', (t) => {
   const next = ledgerAt(t, path);
   next.end(Array.from({ length: 50 }, (_, index) => ended(10 + index)));
 
-  t.deepEqual([1, 2, 3, 10, 59].map((n) => next.stateOf(executionId(n))), ['ended', 'ended', null, 'ended', 'ended']);
+  t.deepEqual(
+    [1, 2, 3, 10, 59].map((n) => next.stateOf(executionId(n))),
+    ['ended', 'ended', null, 'ended', 'ended'],
+  );
 });
 
 test('what an admin misses is answered from it, with its status; what it does not know is lost, and what the journal holds stays as it is', (t) => {
@@ -129,7 +181,12 @@ test('what an admin misses is answered from it, with its status; what it does no
 
   t.deepEqual(answered, [executionId(1), executionId(2)]);
   t.like(journal.result(executionId(1)), { outcome: 'completed', exitCode: 7, outputTruncated: true });
-  t.like(journal.result(executionId(2)), { outcome: 'cancelled', exitCode: 137, outputTruncated: false, outputBytes: 0 });
+  t.like(journal.result(executionId(2)), {
+    outcome: 'cancelled',
+    exitCode: 137,
+    outputTruncated: false,
+    outputBytes: 0,
+  });
   t.is(journal.result(executionId(3)), null);
   t.deepEqual(journal.recall([executionId(1)]), []);
 });
@@ -179,13 +236,17 @@ test('opened again it goes on behind the execution that came last, not behind th
   const next = ledgerAt(t, path);
   next.start([4, 5].map((n) => ({ execution: executionId(n), keeper: KEEPER })));
 
-  t.deepEqual([1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))), ['confirmed', 'confirmed', 'confirmed', 'started', 'started']);
+  t.deepEqual(
+    [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
+    ['confirmed', 'confirmed', 'confirmed', 'started', 'started'],
+  );
 });
 
 test('a start that could not be recorded is not remembered as one: sent again it is run, not answered', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
-  const starts = (first: number, count: number) => Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), keeper: KEEPER }));
+  const starts = (first: number, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), keeper: KEEPER }));
   t.true(ledger.start(starts(1, LEDGER_RECORDS_MAX - 1)));
   const [former, latter] = [executionId(LEDGER_RECORDS_MAX), executionId(LEDGER_RECORDS_MAX + 1)];
 
@@ -216,7 +277,10 @@ test('a machine that goes down after a start was recorded and before the journal
   const journal = new Journal(path, machineTimeline(), silentLog, ledger);
   journal.receive([1, 2, 3].map((n) => delivery(n)));
   const onDisk = ['', '-wal'].map((suffix) => [path + suffix, readFileSync(path + suffix)] as const);
-  journal.start([{ execution: executionId(1), keeper: KEEPER }, { execution: executionId(2), keeper: KEEPER }]);
+  journal.start([
+    { execution: executionId(1), keeper: KEEPER },
+    { execution: executionId(2), keeper: KEEPER },
+  ]);
   journal.finish([{ ...ended(2), outputTruncated: false }]);
   journal.close();
   ledger.close();
@@ -226,6 +290,9 @@ test('a machine that goes down after a start was recorded and before the journal
   t.teardown(() => next.close());
 
   t.deepEqual(next.waiting(), [executionId(3)]);
-  t.deepEqual(next.started().map(({ execution, keeper }) => [execution, keeper]), [[executionId(1), KEEPER]]);
+  t.deepEqual(
+    next.started().map(({ execution, keeper }) => [execution, keeper]),
+    [[executionId(1), KEEPER]],
+  );
   t.like(next.result(executionId(2)), { outcome: 'completed', exitCode: 3 });
 });

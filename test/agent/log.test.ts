@@ -9,7 +9,13 @@ test('lines are JSON with level, time, name, fields and message; below the level
   log.warn('seen', { admin: 'http://a.test', error: new Error('why') });
 
   t.is(lines.length, 1);
-  t.like(JSON.parse(lines[0] ?? ''), { level: 'warn', name: 'edge-agent', admin: 'http://a.test', error: 'why', msg: 'seen' });
+  t.like(JSON.parse(lines[0] ?? ''), {
+    level: 'warn',
+    name: 'edge-agent',
+    admin: 'http://a.test',
+    error: 'why',
+    msg: 'seen',
+  });
 });
 
 test('on a terminal a line is for people', (t) => {

@@ -7,7 +7,9 @@ import { ANSWER_BYTES_MAX, postJson } from '../../agent/post.ts';
 
 async function server(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const http = createServer(listener);
-  await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    http.listen(0, '127.0.0.1', resolve);
+  });
   t.teardown(() => {
     http.closeAllConnections();
     http.close();
@@ -18,8 +20,12 @@ async function server(t: ExecutionContext, listener: RequestListener): Promise<s
 test('the body goes as JSON and the answer comes back parsed', async (t) => {
   const url = await server(t, (request, response) => {
     let text = '';
-    request.on('data', (piece: Buffer) => { text += piece.toString(); });
-    request.on('end', () => response.writeHead(201).end(JSON.stringify({ got: JSON.parse(text), type: request.headers['content-type'] })));
+    request.on('data', (piece: Buffer) => {
+      text += piece.toString();
+    });
+    request.on('end', () =>
+      response.writeHead(201).end(JSON.stringify({ got: JSON.parse(text), type: request.headers['content-type'] })),
+    );
   });
 
   t.deepEqual(await postJson(url, { a: 'é' }), { status: 201, body: { got: { a: 'é' }, type: 'application/json' } });
@@ -34,7 +40,9 @@ test('an answer without JSON has no body', async (t) => {
 test('an answer that never ends is cut at its limit', async (t) => {
   const url = await server(t, (_request, response) => {
     response.writeHead(200);
-    const more = () => { while (response.writable && response.write(Buffer.alloc(65_536))); };
+    const more = () => {
+      while (response.writable && response.write(Buffer.alloc(65_536)));
+    };
     response.on('drain', more);
     more();
   });

@@ -24,16 +24,35 @@ export interface ProxiesRig {
 }
 
 /** Starts an exit and the proxies on free ports, as an agent with these settings does. */
-export async function startRig(scope: Scope, env: Readonly<Record<string, string>> = {}, resolve?: Resolve): Promise<ProxiesRig> {
+export async function startRig(
+  scope: Scope,
+  env: Readonly<Record<string, string>> = {},
+  resolve?: Resolve,
+): Promise<ProxiesRig> {
   const read = readSettings(AGENT_SETTINGS, { AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', ...env });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log: string[] = [];
   let proxies: AgentProxies | null = null;
-  const exit = createExit({ rules: exitRulesOf(read.settings), proxies: () => proxies?.listening ?? [], ...(resolve && { resolve }) });
-  const started = await startAgentProxies({ config: read.settings, password: PASSWORD, exit, log: createLog('debug', false, (line) => log.push(line)) });
+  const exit = createExit({
+    rules: exitRulesOf(read.settings),
+    proxies: () => proxies?.listening ?? [],
+    ...(resolve && { resolve }),
+  });
+  const started = await startAgentProxies({
+    config: read.settings,
+    password: PASSWORD,
+    exit,
+    log: createLog('debug', false, (line) => log.push(line)),
+  });
   proxies = started;
   scope.teardown(() => started.close(0));
-  return { proxies: started, exit, httpPort: started.ports.http_proxy_port ?? 0, socks5Port: started.ports.socks5_proxy_port ?? 0, log };
+  return {
+    proxies: started,
+    exit,
+    httpPort: started.ports.http_proxy_port ?? 0,
+    socks5Port: started.ports.socks5_proxy_port ?? 0,
+    log,
+  };
 }
 
 /** Where a proxy is, and what is shown to it. */
@@ -45,7 +64,10 @@ export interface Door {
 }
 
 /** Sends a request of these bytes for the start line, and returns the status of the answer; 0 when there is none. */
-export async function httpStatus({ host, port, username = '_', password = PASSWORD }: Door, startLine: string): Promise<number> {
+export async function httpStatus(
+  { host, port, username = '_', password = PASSWORD }: Door,
+  startLine: string,
+): Promise<number> {
   const socket = await connected(host, port);
   const basic = Buffer.from(`${username}:${password}`).toString('base64');
   socket.write(`${startLine}\r\nHost: example.com\r\nProxy-Authorization: Basic ${basic}\r\nConnection: close\r\n\r\n`);
@@ -55,7 +77,11 @@ export async function httpStatus({ host, port, username = '_', password = PASSWO
 }
 
 /** Asks for a host as a name, whatever it is, or as an address; returns the reply code (0: connected), or the text of what went wrong before. */
-export async function socks5Reply({ host, port, username = '_', password = PASSWORD }: Door, target: { readonly name: string } | { readonly address: string }, targetPort: number): Promise<number | string> {
+export async function socks5Reply(
+  { host, port, username = '_', password = PASSWORD }: Door,
+  target: { readonly name: string } | { readonly address: string },
+  targetPort: number,
+): Promise<number | string> {
   const socket = await connected(host, port);
   try {
     socket.write(Buffer.from([5, 1, 2]));
@@ -74,7 +100,8 @@ export async function socks5Reply({ host, port, username = '_', password = PASSW
 }
 
 function addressField(target: { readonly name: string } | { readonly address: string }): Buffer {
-  if ('address' in target) return Buffer.from([isIPv4(target.address) ? 1 : 4, ...ipaddr.parse(target.address).toByteArray()]);
+  if ('address' in target)
+    return Buffer.from([isIPv4(target.address) ? 1 : 4, ...ipaddr.parse(target.address).toByteArray()]);
   const name = Buffer.from(target.name).subarray(0, 255);
   return Buffer.concat([Buffer.from([3, name.length]), name]);
 }

@@ -26,7 +26,9 @@ function startedBefore(t: ExecutionContext) {
 
 /** A keeper that waits for its job; the answer gives it and resolves when it has ended. */
 function waitingKeeper(directory: string, execution: ExecutionId): () => Promise<unknown> {
-  const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, '1000', '1000'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, '1000', '1000'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   const ended = once(child, 'exit');
   child.stdin.on('error', () => {}); // it ended without reading
   return () => {

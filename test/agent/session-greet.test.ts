@@ -10,11 +10,22 @@ test('an agent that is asked to says hello again on its connection, and sends ag
   const before = link().frames.length;
 
   link().hear({ type: 'greet' });
-  const greeting = link().frames.slice(before).map(({ type }) => type);
+  const greeting = link()
+    .frames.slice(before)
+    .map(({ type }) => type);
   link().hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'another', settings: SETTINGS });
 
   t.deepEqual(greeting, ['hello']);
-  t.deepEqual(link().frames.slice(before + 1).map(({ type }) => type), ['result']);
-  t.deepEqual(link().frames.map(({ seq }) => seq), link().frames.map((_frame, index) => index + 1), 'numbers go on');
+  t.deepEqual(
+    link()
+      .frames.slice(before + 1)
+      .map(({ type }) => type),
+    ['result'],
+  );
+  t.deepEqual(
+    link().frames.map(({ seq }) => seq),
+    link().frames.map((_frame, index) => index + 1),
+    'numbers go on',
+  );
   t.is(links.length, 1);
 });

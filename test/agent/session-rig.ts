@@ -1,5 +1,13 @@
 /** A session with everything around it under the test's control: no socket, no clock, no disk. */
-import type { Dial, Finished, Link, LinkOwner, OutputCursor, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import type {
+  Dial,
+  Finished,
+  Link,
+  LinkOwner,
+  OutputCursor,
+  SessionJournal,
+  SessionRunner,
+} from '../../agent/ports.ts';
 import { createSessionCounters } from '../../agent/session-counters.ts';
 import { Session } from '../../agent/session.ts';
 import type { SessionOptions } from '../../agent/session-options.ts';
@@ -47,7 +55,9 @@ export class FakeClock {
   pass(ms: number): void {
     const end = this.#nowMs + ms;
     for (;;) {
-      const next = [...this.#timers].filter(([, timer]) => timer.dueMs <= end).toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
+      const next = [...this.#timers]
+        .filter(([, timer]) => timer.dueMs <= end)
+        .toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
       if (next === undefined) break;
       this.#timers.delete(next[0]);
       this.#nowMs = Math.max(this.#nowMs, next[1].dueMs);
@@ -148,7 +158,13 @@ export class MemoryJournal implements SessionJournal {
   }
 
   finish(execution: ExecutionId, output = ''): void {
-    this.held.set(execution, { outcome: 'completed', exitCode: 0, outputTruncated: false, outputBytes: Buffer.byteLength(output), output });
+    this.held.set(execution, {
+      outcome: 'completed',
+      exitCode: 0,
+      outputTruncated: false,
+      outputBytes: Buffer.byteLength(output),
+      output,
+    });
   }
 
   finished(): readonly ExecutionId[] {
@@ -230,17 +246,45 @@ export function sessionRig(more: Partial<SessionOptions> = {}, random: () => num
   const links: FakeLink[] = [];
   const counters = createSessionCounters();
   const lines: string[] = [];
-  const note = (message: string) => { lines.push(message); };
+  const note = (message: string) => {
+    lines.push(message);
+  };
   const dial: Dial = (url, token, owner) => {
     const link = new FakeLink(url, token, owner);
     links.push(link);
     return link;
   };
-  const session = new Session({
-    node: NODE, token: 'token', adminUrls: () => ['http://a.test'],
-    registration: { version: '1', id_type: 'persistent', self_update_enabled: false, ports: { http_port: 1, ssh_port: 2, host_metrics_port: 3, wireguard_metrics_port: 4, http_proxy_port: 5, socks5_proxy_port: 6 } },
-    ...more,
-  }, { journal, runner, counters, report: () => ({ services: [] }), dial, clock, random, log: { debug: note, info: note, warn: note, error: note } });
+  const session = new Session(
+    {
+      node: NODE,
+      token: 'token',
+      adminUrls: () => ['http://a.test'],
+      registration: {
+        version: '1',
+        id_type: 'persistent',
+        self_update_enabled: false,
+        ports: {
+          http_port: 1,
+          ssh_port: 2,
+          host_metrics_port: 3,
+          wireguard_metrics_port: 4,
+          http_proxy_port: 5,
+          socks5_proxy_port: 6,
+        },
+      },
+      ...more,
+    },
+    {
+      journal,
+      runner,
+      counters,
+      report: () => ({ services: [] }),
+      dial,
+      clock,
+      random,
+      log: { debug: note, info: note, warn: note, error: note },
+    },
+  );
   session.start();
   const link = (index = links.length - 1): FakeLink => {
     const found = links[index];

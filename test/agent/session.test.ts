@@ -15,7 +15,12 @@ test('hello comes first and names everything the journal holds', (t) => {
   link().open();
 
   t.deepEqual(link().types(), ['hello']);
-  t.like(link().frames[0], { seq: 1, node: NODE, protocol: PROTOCOL_VERSION, holding: [executionId(1), executionId(2)] });
+  t.like(link().frames[0], {
+    seq: 1,
+    node: NODE,
+    protocol: PROTOCOL_VERSION,
+    holding: [executionId(1), executionId(2)],
+  });
 });
 
 test('deliveries are in the journal before they are acknowledged, and run once', (t) => {
@@ -25,8 +30,19 @@ test('deliveries are in the journal before they are acknowledged, and run once',
   link().hear({ type: 'deliver', deliveries: [delivery(1), delivery(2)] });
   link().hear({ type: 'deliver', deliveries: [delivery(2), delivery(3)] });
 
-  t.deepEqual(link().frames.slice(1).map((frame) => (frame.type === 'acknowledge' ? frame.executions : frame.type)), [[executionId(1), executionId(2)], [executionId(2), executionId(3)]]);
-  t.deepEqual(runner.asked, [['run', [executionId(1), executionId(2)]], ['run', [executionId(3)]]]);
+  t.deepEqual(
+    link()
+      .frames.slice(1)
+      .map((frame) => (frame.type === 'acknowledge' ? frame.executions : frame.type)),
+    [
+      [executionId(1), executionId(2)],
+      [executionId(2), executionId(3)],
+    ],
+  );
+  t.deepEqual(runner.asked, [
+    ['run', [executionId(1), executionId(2)]],
+    ['run', [executionId(3)]],
+  ]);
   t.is(journal.held.size, 3);
 });
 
@@ -52,7 +68,10 @@ test('results are sent again on every connection until they are confirmed', (t) 
   link().welcome();
   journal.finish(executionId(1), 'out');
   session.finished([executionId(1)]);
-  t.like(link().frames.at(-1), { type: 'result', results: [{ execution: executionId(1), exit_code: 0, output: 'out', parts: 0 }] });
+  t.like(link().frames.at(-1), {
+    type: 'result',
+    results: [{ execution: executionId(1), exit_code: 0, output: 'out', parts: 0 }],
+  });
 
   link().hangUp(1006);
   clock.pass(1_000);
@@ -88,7 +107,10 @@ test('many results share frames that stay below the limit', (t) => {
   const results = link().frames.filter((frame) => frame.type === 'result');
   t.true(results.length > 1 && results.length < 100, String(results.length));
   t.true(results.every((frame) => Buffer.byteLength(JSON.stringify(frame)) < FRAME_BYTES_MAX));
-  t.deepEqual(results.flatMap((frame) => frame.results.map((result) => result.execution)), executions);
+  t.deepEqual(
+    results.flatMap((frame) => frame.results.map((result) => result.execution)),
+    executions,
+  );
 });
 
 test('a long output goes ahead in parts, each after the one before is stored', (t) => {
@@ -106,7 +128,12 @@ test('a long output goes ahead in parts, each after the one before is stored', (
   link().hear({ type: 'part-stored', execution: executionId(1), part: 1 });
   link().hear({ type: 'part-stored', execution: executionId(1), part: 2 });
 
-  t.is(parts().map((part) => part.text).join(''), output);
+  t.is(
+    parts()
+      .map((part) => part.text)
+      .join(''),
+    output,
+  );
   t.like(link().frames.at(-1), { type: 'result', results: [{ execution: executionId(1), output: '', parts: 3 }] });
 });
 
@@ -142,7 +169,10 @@ test('a watched output is streamed from where it was asked for, as far as the so
   runner.cursors.set(executionId(1), cursor);
   cursor.text = '0123456789';
   link().welcome();
-  const tail = () => link().frames.filter((frame): frame is AgentFrame & { type: 'tail-output' } => frame.type === 'tail-output').map(({ offset, text, end }) => [offset, text.length, end]);
+  const tail = () =>
+    link()
+      .frames.filter((frame): frame is AgentFrame & { type: 'tail-output' } => frame.type === 'tail-output')
+      .map(({ offset, text, end }) => [offset, text.length, end]);
 
   link().hear({ type: 'tail', execution: executionId(1), offset: 4 });
   t.deepEqual(tail(), [[4, 6, false]]);
@@ -154,12 +184,18 @@ test('a watched output is streamed from where it was asked for, as far as the so
   cursor.wake();
   t.is(tail().length, 1, 'the socket is full');
   link().flush();
-  t.deepEqual(tail().slice(1), [[10, 65_536, false], [65_546, 34_464, false]]);
+  t.deepEqual(tail().slice(1), [
+    [10, 65_536, false],
+    [65_546, 34_464, false],
+  ]);
 
   cursor.text += 'end';
   cursor.ended = true;
   cursor.wake();
-  t.deepEqual(tail().slice(3), [[100_010, 3, false], [100_013, 0, true]]);
+  t.deepEqual(tail().slice(3), [
+    [100_010, 3, false],
+    [100_013, 0, true],
+  ]);
   t.true(cursor.isClosed);
 });
 
@@ -187,8 +223,18 @@ test('it pings and reports every 10 seconds, and takes 20 seconds of silence for
     clock.pass(10_000);
     link().hear({ type: 'pong' });
   }
-  t.is(link().types().filter((type) => type === 'ping').length, 5);
-  t.is(link().types().filter((type) => type === 'report').length, 5);
+  t.is(
+    link()
+      .types()
+      .filter((type) => type === 'ping').length,
+    5,
+  );
+  t.is(
+    link()
+      .types()
+      .filter((type) => type === 'report').length,
+    5,
+  );
   t.is(clock.timers, 1, 'one timer a session');
 
   clock.pass(19_999);
@@ -215,13 +261,26 @@ test('settings are refreshed as often as they say, and handed on', (t) => {
   link().welcome({ ...SETTINGS, refresh_ms: 30_000 });
 
   clock.pass(19_000);
-  t.is(link().types().filter((type) => type === 'refresh-settings').length, 0);
+  t.is(
+    link()
+      .types()
+      .filter((type) => type === 'refresh-settings').length,
+    0,
+  );
   link().hear({ type: 'pong' });
   clock.pass(11_000);
-  t.is(link().types().filter((type) => type === 'refresh-settings').length, 1);
+  t.is(
+    link()
+      .types()
+      .filter((type) => type === 'refresh-settings').length,
+    1,
+  );
   link().hear({ type: 'settings', settings: { ...SETTINGS, admin_urls: ['http://b.test'] } });
 
-  t.deepEqual(seen, [[['http://a.test'], 'c'], [['http://b.test'], null]]);
+  t.deepEqual(seen, [
+    [['http://a.test'], 'c'],
+    [['http://b.test'], null],
+  ]);
 });
 
 test('admins are tried in order, for ever, with waits that grow by the round up to 30 seconds', (t) => {
@@ -235,7 +294,10 @@ test('admins are tried in order, for ever, with waits that grow by the round up 
     waits.push(clock.nowMs() - from);
   }
 
-  t.deepEqual(links.slice(0, 4).map((each) => each.url), ['http://a.test', 'http://b.test', 'http://a.test', 'http://b.test']);
+  t.deepEqual(
+    links.slice(0, 4).map((each) => each.url),
+    ['http://a.test', 'http://b.test', 'http://a.test', 'http://b.test'],
+  );
   const rounds = waits.filter((_, index) => index % 2 === 1);
   t.true(rounds.every((wait, index) => index === 0 || wait >= (rounds[index - 1] ?? 0)));
   t.is(Math.max(...waits), 30_000);
@@ -283,7 +345,10 @@ test('revoked, it never dials again', (t) => {
 
 test('unknown to all admins, it asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
   const unknown: boolean[] = [];
-  const { clock, link, links, lines, session } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'], onUnknown: (wasDeleted) => unknown.push(wasDeleted) });
+  const { clock, link, links, lines, session } = sessionRig({
+    adminUrls: () => ['http://a.test', 'http://b.test'],
+    onUnknown: (wasDeleted) => unknown.push(wasDeleted),
+  });
   const waits = Array.from({ length: 3 }, () => {
     link().hangUp(401, 'it answered 401');
     clock.pass(500);
@@ -297,7 +362,12 @@ test('unknown to all admins, it asks once more soon, then seldom, says so once, 
 
   t.deepEqual(waits, [2_000, 300_000, 300_000]);
   t.deepEqual([unknown, session.refusal], [[false, false], 'unknown']);
-  t.deepEqual(lines.filter((line) => line.includes('does not know this node')).map((line) => /asked once more|edge-agent leave/u.exec(line)?.[0]), ['asked once more', 'edge-agent leave']);
+  t.deepEqual(
+    lines
+      .filter((line) => line.includes('does not know this node'))
+      .map((line) => /asked once more|edge-agent leave/u.exec(line)?.[0]),
+    ['asked once more', 'edge-agent leave'],
+  );
   link().welcome();
   t.is(session.refusal, null);
 });
@@ -354,7 +424,10 @@ for (const [name, text] of [
   ['an unknown frame', '{"seq":2,"type":"dance"}'],
   ['a gap in the numbers', '{"seq":3,"type":"pong"}'],
   ['a repeated number', '{"seq":1,"type":"pong"}'],
-  ['a second welcome', JSON.stringify({ seq: 2, type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings: SETTINGS })],
+  [
+    'a second welcome',
+    JSON.stringify({ seq: 2, type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings: SETTINGS }),
+  ],
 ] as const) {
   test(`${name} ends the connection with the policy code`, (t) => {
     const { clock, link, links } = sessionRig();

@@ -13,7 +13,9 @@ export function smallDisk(t: ExecutionContext, kib: number): string | null {
   } catch {
     return null;
   }
-  t.teardown(() => { execFileSync('umount', ['-l', directory]); });
+  t.teardown(() => {
+    execFileSync('umount', ['-l', directory]);
+  });
   return directory;
 }
 

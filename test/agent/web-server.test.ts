@@ -25,10 +25,19 @@ interface Rig {
 /** A server that ends with the test. */
 async function serve(t: ExecutionContext, options: Partial<WebServerOptions> = {}): Promise<Rig> {
   const log: unknown[][] = [];
-  const note = (...words: unknown[]) => { log.push(words); };
+  const note = (...words: unknown[]) => {
+    log.push(words);
+  };
   const server = await startWebServer({
-    name: 'api', hosts: ['127.0.0.1'], port: 0, orAnother: false, setting: 'AGENT_API_PORT', key: KEY, routes: { '/open': OPEN, '/secret': PROTECTED },
-    log: { debug: note, info: note, warn: note, error: note }, ...options,
+    name: 'api',
+    hosts: ['127.0.0.1'],
+    port: 0,
+    orAnother: false,
+    setting: 'AGENT_API_PORT',
+    key: KEY,
+    routes: { '/open': OPEN, '/secret': PROTECTED },
+    log: { debug: note, info: note, warn: note, error: note },
+    ...options,
   });
   t.teardown(() => server.close());
   return { server, url: `http://127.0.0.1:${server.port}`, log };
@@ -37,10 +46,14 @@ async function serve(t: ExecutionContext, options: Partial<WebServerOptions> = {
 /** A connection on which a test writes what it wants. */
 async function raw(t: ExecutionContext, { server }: Rig): Promise<{ socket: Socket; closed: Promise<string> }> {
   const socket = connect(server.port ?? 0, '127.0.0.1');
-  t.teardown(() => { socket.destroy(); });
+  t.teardown(() => {
+    socket.destroy();
+  });
   const pieces: Buffer[] = [];
   socket.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => {});
-  const closed = new Promise<string>((resolve) => { socket.once('close', () => resolve(Buffer.concat(pieces).toString())); });
+  const closed = new Promise<string>((resolve) => {
+    socket.once('close', () => resolve(Buffer.concat(pieces).toString()));
+  });
   await once(socket, 'connect');
   return { socket, closed };
 }
@@ -56,7 +69,17 @@ test('a protected path takes the key and nothing that is nearly it', async (t) =
   const { url } = await serve(t);
 
   t.deepEqual(await statusOf(`${url}/secret`, withKey(`Bearer ${KEY}`)), [200, 'secret']);
-  for (const wrong of ['', 'Bearer', 'Bearer ', `Bearer ${KEY}x`, `Bearer ${KEY.slice(0, -1)}`, `bearer ${KEY.toUpperCase()}`, `Basic ${KEY}`, KEY, `Bearer ${'x'.repeat(4_000)}`]) {
+  for (const wrong of [
+    '',
+    'Bearer',
+    'Bearer ',
+    `Bearer ${KEY}x`,
+    `Bearer ${KEY.slice(0, -1)}`,
+    `bearer ${KEY.toUpperCase()}`,
+    `Basic ${KEY}`,
+    KEY,
+    `Bearer ${'x'.repeat(4_000)}`,
+  ]) {
     const answer = await fetch(`${url}/secret`, withKey(wrong));
     t.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'], wrong);
     t.notRegex(await answer.text(), /secret|the-key/u);
@@ -68,7 +91,8 @@ test('a protected path takes the key and nothing that is nearly it', async (t) =
 test('a wrong path is 404, a wrong method 405, and HEAD is a GET without its body', async (t) => {
   const { url } = await serve(t);
 
-  for (const path of ['/', '/opens', '/open/', '//open', '/OPEN', '/%6fpen', '/__proto__', '/constructor', '/toString']) t.is((await statusOf(url + path))[0], 404, path);
+  for (const path of ['/', '/opens', '/open/', '//open', '/OPEN', '/%6fpen', '/__proto__', '/constructor', '/toString'])
+    t.is((await statusOf(url + path))[0], 404, path);
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
     const answer = await fetch(`${url}/open`, { method });
     t.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD'], method);
@@ -87,13 +111,19 @@ test('headers that come drop by drop are cut in time, and nobody else waits for 
 
   const others = await Promise.all(Array.from({ length: 20 }, () => statusOf(`${rig.url}/open`)));
 
-  t.deepEqual(others, others.map(() => [200, 'open']));
+  t.deepEqual(
+    others,
+    others.map(() => [200, 'open']),
+  );
   t.regex(await closed, /^HTTP\/1\.1 408 /u);
 });
 
 test('a client that does not read its answer is cut, and so is a connection that says nothing', async (t) => {
   const big: WebRoute = { isProtected: false, answer: async () => ({ type: TEXT, body: 'x'.repeat(16_000_000) }) };
-  const rig = await serve(t, { routes: { '/big': big, '/open': OPEN }, limits: { connectionsMax: 1, answerMsMax: 300, headersMsMax: 300, keepAliveMs: 100, lookMs: 50 } });
+  const rig = await serve(t, {
+    routes: { '/big': big, '/open': OPEN },
+    limits: { connectionsMax: 1, answerMsMax: 300, headersMsMax: 300, keepAliveMs: 100, lookMs: 50 },
+  });
   const mute = await raw(t, rig);
   await mute.closed;
 
@@ -101,7 +131,10 @@ test('a client that does not read its answer is cut, and so is a connection that
   deaf.socket.pause();
   deaf.socket.write('GET /big HTTP/1.1\r\nhost: a\r\n\r\n');
 
-  t.deepEqual(await until('the one place to be free', () => statusOf(`${rig.url}/open`).catch(() => null)), [200, 'open']);
+  t.deepEqual(await until('the one place to be free', () => statusOf(`${rig.url}/open`).catch(() => null)), [
+    200,
+    'open',
+  ]);
   deaf.socket.resume();
   t.true((await deaf.closed).length < 16_000_000);
 });
@@ -119,11 +152,17 @@ test('connections over the limit are closed at once, and there is room again whe
 
 test('headers that are too large, and what is no HTTP at all, end their connection only', async (t) => {
   const rig = await serve(t);
-  const answers = await Promise.all([`GET /open HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`, '\0\x01\x02 nonsense\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'].map(async (text) => {
-    const { socket, closed } = await raw(t, rig);
-    socket.write(text);
-    return (await closed).slice(0, 12);
-  }));
+  const answers = await Promise.all(
+    [
+      `GET /open HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`,
+      '\0\x01\x02 nonsense\r\n\r\n',
+      'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n',
+    ].map(async (text) => {
+      const { socket, closed } = await raw(t, rig);
+      socket.write(text);
+      return (await closed).slice(0, 12);
+    }),
+  );
 
   t.deepEqual(answers, ['HTTP/1.1 431', 'HTTP/1.1 400', '']);
   t.deepEqual(await statusOf(`${rig.url}/open`), [200, 'open']);
@@ -145,19 +184,40 @@ test('requests in one piece are answered in their order, up to a number', async 
   const rig = await serve(t, { limits: { requestsMax: 5, keepAliveMs: 100 } });
   const { socket, closed } = await raw(t, rig);
 
-  socket.write(Array.from({ length: 20 }, (_, index) => `GET /${index % 2 === 0 ? 'open' : 'secret'} HTTP/1.1\r\nhost: a\r\n\r\n`).join(''));
+  socket.write(
+    Array.from(
+      { length: 20 },
+      (_, index) => `GET /${index % 2 === 0 ? 'open' : 'secret'} HTTP/1.1\r\nhost: a\r\n\r\n`,
+    ).join(''),
+  );
 
   const statuses = [...(await closed).matchAll(/HTTP\/1\.1 (\d{3})/gu)].map((match) => match[1]);
   t.deepEqual(statuses.slice(0, 5), ['200', '401', '200', '401', '200']);
-  t.deepEqual(statuses.slice(5).filter((status) => status !== '503'), []);
+  t.deepEqual(
+    statuses.slice(5).filter((status) => status !== '503'),
+    [],
+  );
 });
 
 test('a path that fails is 500 without the cause, which the log has; one that never answers is not waited for by others', async (t) => {
   let calls = 0;
   const routes: Record<string, WebRoute> = {
-    '/rejects': { isProtected: false, answer: async () => { throw new Error('the cause: 10.0.0.1'); } },
-    '/throws': { isProtected: false, answer: () => { throw new Error('the cause'); } },
-    '/hangs': { isProtected: false, answer: () => ((calls += 1) === 1 ? new Promise(() => {}) : Promise.resolve({ type: TEXT, body: 'again' })) },
+    '/rejects': {
+      isProtected: false,
+      answer: async () => {
+        throw new Error('the cause: 10.0.0.1');
+      },
+    },
+    '/throws': {
+      isProtected: false,
+      answer: () => {
+        throw new Error('the cause');
+      },
+    },
+    '/hangs': {
+      isProtected: false,
+      answer: () => ((calls += 1) === 1 ? new Promise(() => {}) : Promise.resolve({ type: TEXT, body: 'again' })),
+    },
   };
   const { url, log } = await serve(t, { routes, limits: { answerMsMax: 3_000, headersMsMax: 3_000 } }); // as long as a busy machine may take over one request
 
@@ -177,11 +237,22 @@ test('a path that fails is 500 without the cause, which the log has; one that ne
 test('a crowd that asks at once shares one answer', async (t) => {
   let calls = 0;
   const gate = Promise.withResolvers<void>();
-  const shared: WebRoute = { isProtected: false, answer: async () => { calls += 1; await gate.promise; return { type: TEXT, body: `${calls}` }; } };
+  const shared: WebRoute = {
+    isProtected: false,
+    answer: async () => {
+      calls += 1;
+      await gate.promise;
+      return { type: TEXT, body: `${calls}` };
+    },
+  };
   const rig = await serve(t, { routes: { '/shared': shared } });
   const crowd = await Promise.all(Array.from({ length: 3 }, () => raw(t, rig)));
 
-  for (const { socket } of crowd) socket.write('GET /shared HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(10) + 'GET /nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  for (const { socket } of crowd)
+    socket.write(
+      'GET /shared HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(10) +
+        'GET /nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+    );
   await statusOf(`${rig.url}/nowhere`);
   await until('the first request', () => calls === 1);
   gate.resolve();
@@ -194,14 +265,19 @@ test('a crowd that asks at once shares one answer', async (t) => {
 test('a port that is taken is a problem in one sentence, told once', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
-  t.teardown(() => { other.close(); });
+  t.teardown(() => {
+    other.close();
+  });
   const { port } = other.address() as AddressInfo;
 
   const taken = await serve(t, { port });
   const another = await serve(t, { port, orAnother: true });
 
   t.is(taken.server.port, null);
-  t.is(taken.server.service.problem(), `It does not listen on port ${port}: another program has it. Its port is set by AGENT_API_PORT.`);
+  t.is(
+    taken.server.service.problem(),
+    `It does not listen on port ${port}: another program has it. Its port is set by AGENT_API_PORT.`,
+  );
   t.is(taken.log.length, 1);
   t.is(another.server.service.problem(), null);
   t.not(another.server.port, port);
@@ -211,22 +287,40 @@ test('the node of an agent whose port is taken is unhealthy, by the name of the 
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const admin = await AdminDouble.start();
-  t.teardown(async () => { other.close(); await admin.close(); });
+  t.teardown(async () => {
+    other.close();
+    await admin.close();
+  });
   const { port } = other.address() as AddressInfo;
 
-  AgentProcess.start(t, { ENROLLMENT_KEY: admin.key(), AGENT_DATA_DIR: `${temporaryDirectory(t)}/data`, AGENT_HOST_METRICS_PORT: String(port) });
+  AgentProcess.start(t, {
+    ENROLLMENT_KEY: admin.key(),
+    AGENT_DATA_DIR: `${temporaryDirectory(t)}/data`,
+    AGENT_HOST_METRICS_PORT: String(port),
+  });
   const session = await admin.session();
 
   const services = session.of('hello')[0]?.report.services ?? [];
-  t.deepEqual(services.filter(({ healthy }) => !healthy).map(({ name, detail }) => [name, detail]),
-    [['host_metrics', `It does not listen on port ${port}: another program has it. Its port is set by AGENT_HOST_METRICS_PORT.`]]);
+  t.deepEqual(
+    services.filter(({ healthy }) => !healthy).map(({ name, detail }) => [name, detail]),
+    [
+      [
+        'host_metrics',
+        `It does not listen on port ${port}: another program has it. Its port is set by AGENT_HOST_METRICS_PORT.`,
+      ],
+    ],
+  );
 });
 
 test('AGENT_METRICS_AUTH_ENABLED=false opens the metrics of the agent', async (t) => {
   const admin = await AdminDouble.start();
   t.teardown(() => admin.close());
 
-  AgentProcess.start(t, { ENROLLMENT_KEY: admin.key(), AGENT_DATA_DIR: `${temporaryDirectory(t)}/data`, AGENT_METRICS_AUTH_ENABLED: 'false' });
+  AgentProcess.start(t, {
+    ENROLLMENT_KEY: admin.key(),
+    AGENT_DATA_DIR: `${temporaryDirectory(t)}/data`,
+    AGENT_METRICS_AUTH_ENABLED: 'false',
+  });
   const port = (await admin.session()).of('hello')[0]?.registration.ports.http_port;
 
   t.regex((await statusOf(`http://127.0.0.1:${port}/api/v1/agents/me/metrics/raw`))[1], /^edge_agent_info/mu);

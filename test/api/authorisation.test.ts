@@ -18,19 +18,28 @@ for (const operation of operations) {
   test(`${operation.name} refuses a missing, a wrong and an out-of-scope key, and takes the right ones, on every surface`, async (t) => {
     const { api } = await serveApi(t);
     const codeOf = async (surface: Surface, credential: string | null) => {
-      const result = await api.call(operation, {}, { surface, credential, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
+      const result = await api.call(
+        operation,
+        {},
+        { surface, credential, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null },
+      );
       return result.ok ? null : result.refusal.code;
     };
 
     for (const surface of ['rest', 'trpc', 'mcp'] as const) {
       const isPublic = operation.scope === 'public';
-      t.is(await codeOf(surface, null) === 'unauthorized', !isPublic, `${surface}, no key`);
-      t.is(await codeOf(surface, 'wrong-key-of-the-tests-12345') === 'unauthorized', !isPublic, `${surface}, a wrong key`);
-      t.is(await codeOf(surface, '') === 'unauthorized', !isPublic, `${surface}, an empty key`);
+      t.is((await codeOf(surface, null)) === 'unauthorized', !isPublic, `${surface}, no key`);
+      t.is(
+        (await codeOf(surface, 'wrong-key-of-the-tests-12345')) === 'unauthorized',
+        !isPublic,
+        `${surface}, a wrong key`,
+      );
+      t.is((await codeOf(surface, '')) === 'unauthorized', !isPublic, `${surface}, an empty key`);
       for (const key of Object.keys(KEYS) as (keyof typeof KEYS)[]) {
         const code = await codeOf(surface, KEYS[key]);
         if (isPublic) t.not(code, 'unauthorized', `${surface}, ${key}`);
-        else if (reaches(key, operation, surface)) t.false(code === 'forbidden' || code === 'unauthorized', `${surface}, ${key}`);
+        else if (reaches(key, operation, surface))
+          t.false(code === 'forbidden' || code === 'unauthorized', `${surface}, ${key}`);
         else t.is(code, 'forbidden', `${surface}, ${key}`);
       }
     }
@@ -65,7 +74,11 @@ test('with enforcement off nobody needs a key, and the metrics flag is apart', a
 test('an address that shows too many wrong keys gets 429 with Retry-After, another address 401, and a right key still works', async (t) => {
   const { api, clock, request } = await serveApi(t, { gate: { failuresPerMinuteMax: 3 } });
   const knock = async (address: string, credential: string) => {
-    const result = await api.call(catalogue.get_admin, {}, { surface: 'rest', credential, address, host: undefined, requestId: 'r', idempotencyKey: null });
+    const result = await api.call(
+      catalogue.get_admin,
+      {},
+      { surface: 'rest', credential, address, host: undefined, requestId: 'r', idempotencyKey: null },
+    );
     return result.ok ? 'in' : [result.refusal.code, result.refusal.retryAfterSeconds];
   };
   const wrong = 'wrong-key-of-the-tests-12345';
@@ -90,7 +103,11 @@ test('when all keys are the master key, as by default, it reaches everything', a
   const { api } = await serveApi(t, { gate: { apiKey: key, metricsKey: key, mcpKey: key, proxyKey: key } });
 
   for (const surface of ['rest', 'trpc', 'mcp'] as const) {
-    const result = await api.call(catalogue.get_admin, {}, { surface, credential: key, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null });
+    const result = await api.call(
+      catalogue.get_admin,
+      {},
+      { surface, credential: key, address: '192.0.2.1', host: undefined, requestId: 'r', idempotencyKey: null },
+    );
     t.true(result.ok);
   }
 });

@@ -13,7 +13,12 @@ import { serveApi } from './fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 /** The viewer's page, then what it loads. */
-const VIEWER = ['/asyncdoc/viewer', '/asyncdoc/viewer/viewer.js', '/asyncdoc/viewer/viewer.css', '/asyncdoc/viewer/start.js'];
+const VIEWER = [
+  '/asyncdoc/viewer',
+  '/asyncdoc/viewer/viewer.js',
+  '/asyncdoc/viewer/viewer.css',
+  '/asyncdoc/viewer/start.js',
+];
 const offered = operations.filter(({ rest }) => rest !== null);
 
 interface Described {
@@ -41,26 +46,52 @@ test('the served document has every operation of the catalogue that has a route,
   const { paths } = body as unknown as { readonly paths: Record<string, Record<string, Described>> };
   const described = Object.values(paths).flatMap((methods) => Object.values(methods));
   t.is(status, 200);
-  t.deepEqual(described.map(({ operationId }) => operationId).toSorted(), [...offered.map(({ name }) => name), ...SCRAPE_ROUTES.map(({ operationId }) => operationId)].toSorted());
-  t.deepEqual(described.filter(({ security }) => security !== undefined).map(({ operationId }) => operationId), ['create_public_enrollment_key']);
+  t.deepEqual(
+    described.map(({ operationId }) => operationId).toSorted(),
+    [...offered.map(({ name }) => name), ...SCRAPE_ROUTES.map(({ operationId }) => operationId)].toSorted(),
+  );
+  t.deepEqual(
+    described.filter(({ security }) => security !== undefined).map(({ operationId }) => operationId),
+    ['create_public_enrollment_key'],
+  );
   const listNodes = paths['/api/v1/nodes']?.['get'];
   t.true(listNodes?.parameters.some((parameter) => parameter.name === 'status__in' && parameter.in === 'query'));
 });
 
 test('every operation declares every status that it can answer, each with the codes of its refusals and nothing by default', (t) => {
-  const { paths, components } = openApi(operations, '1.2.3') as unknown as { readonly paths: Record<string, Record<string, Described>>; readonly components: { readonly responses: object; readonly schemas: Record<string, { readonly properties: { readonly error: { readonly properties: { readonly code: { readonly enum: readonly RefusalCode[] } } } } }> } };
-  const statusesOf = (method: string, path: string) => Object.keys(paths[`/api/v1${path}`]?.[method]?.responses ?? {}).map(Number);
+  const { paths, components } = openApi(operations, '1.2.3') as unknown as {
+    readonly paths: Record<string, Record<string, Described>>;
+    readonly components: {
+      readonly responses: object;
+      readonly schemas: Record<
+        string,
+        {
+          readonly properties: {
+            readonly error: { readonly properties: { readonly code: { readonly enum: readonly RefusalCode[] } } };
+          };
+        }
+      >;
+    };
+  };
+  const statusesOf = (method: string, path: string) =>
+    Object.keys(paths[`/api/v1${path}`]?.[method]?.responses ?? {}).map(Number);
 
   t.deepEqual(statusesOf('get', '/nodes'), [200, 400, 401, 403, 429, 500, 503]);
   t.deepEqual(statusesOf('post', '/commands'), [201, 400, 401, 403, 409, 413, 415, 422, 429, 500, 503]);
   t.deepEqual(statusesOf('delete', '/clusters/{name}'), [202, 400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503]);
-  t.deepEqual(statusesOf('post', '/clusters/default/enrollment_keys/public'), [201, 400, 403, 404, 409, 413, 415, 422, 429, 500, 503]);
+  t.deepEqual(
+    statusesOf('post', '/clusters/default/enrollment_keys/public'),
+    [201, 400, 403, 404, 409, 413, 415, 422, 429, 500, 503],
+  );
   t.deepEqual(statusesOf('get', '/nodes/{node_id}/metrics/host/raw'), [200, 400, 401, 403, 404, 429, 500, 503]);
   for (const { operationId, responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     for (const [status, { $ref }] of Object.entries(responses)) {
       if (Number(status) < 300) continue;
       const codes = components.schemas[`${$ref?.split('/').at(-1)}Error`]?.properties.error.properties.code.enum ?? [];
-      t.true(codes.length > 0 && codes.every((code) => HTTP_STATUS[code] === Number(status)), `${operationId} ${status}`);
+      t.true(
+        codes.length > 0 && codes.every((code) => HTTP_STATUS[code] === Number(status)),
+        `${operationId} ${status}`,
+      );
     }
   }
 });
@@ -86,17 +117,24 @@ test('the viewer comes from files of this machine, which browsers keep for as lo
   const [page = '', ...files] = VIEWER;
 
   const html = await (await fetch(url + page)).text();
-  t.deepEqual([...html.matchAll(/(?:src|href)="(?<path>[^"?]+)/gu)].map(({ groups }) => groups?.['path']), ['data:,', `${page}/viewer.css`, '/asyncdoc', `${page}/viewer.js`, `${page}/start.js`]);
+  t.deepEqual(
+    [...html.matchAll(/(?:src|href)="(?<path>[^"?]+)/gu)].map(({ groups }) => groups?.['path']),
+    ['data:,', `${page}/viewer.css`, '/asyncdoc', `${page}/viewer.js`, `${page}/start.js`],
+  );
   for (const path of files.slice(0, 2)) {
     const first = await fetch(url + path);
     const etag = first.headers.get('etag') ?? '';
     const bytes = (await first.arrayBuffer()).byteLength;
-    t.deepEqual([first.status, first.headers.get('cache-control'), first.headers.get('content-length')], [200, 'public, max-age=31536000, immutable', String(bytes)]);
+    t.deepEqual(
+      [first.status, first.headers.get('cache-control'), first.headers.get('content-length')],
+      [200, 'public, max-age=31536000, immutable', String(bytes)],
+    );
     t.true(bytes > 10_000);
     const again = await fetch(url + path, { headers: { 'if-none-match': etag } });
     t.deepEqual([again.status, await again.text()], [304, '']);
   }
-  for (const wrong of [`${page}/package.json`, `${page}/..%2f..%2fpackage.json`]) t.is((await fetch(url + wrong)).status, 404);
+  for (const wrong of [`${page}/package.json`, `${page}/..%2f..%2fpackage.json`])
+    t.is((await fetch(url + wrong)).status, 404);
 });
 
 test('a machine without the viewer is told so on the page, which is whole without it', (t) => {

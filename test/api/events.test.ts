@@ -41,5 +41,10 @@ test('a test event answers its envelope', async (t) => {
   const { status, body } = await request('POST', '/api/v1/events/test');
 
   t.is(status, 202);
-  t.like(body?.data, { specversion: '1.0', type: 'edge.core.test', corename: 'north', data: { message: 'This is a test event.', requested_at: '2026-01-15T10:00:00.000Z' } });
+  t.like(body?.data, {
+    specversion: '1.0',
+    type: 'edge.core.test',
+    corename: 'north',
+    data: { message: 'This is a test event.', requested_at: '2026-01-15T10:00:00.000Z' },
+  });
 });

@@ -44,7 +44,11 @@ export interface ServedApi {
   readonly asked: Addressed[];
   readonly clock: { nowMs: number };
   /** A request with the API key unless `headers` say otherwise, its body as JSON. */
-  readonly request: (method: string, path: string, options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }) => Promise<Reply>;
+  readonly request: (
+    method: string,
+    path: string,
+    options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
+  ) => Promise<Reply>;
 }
 
 /** An answer, its body parsed; null when there was none. */
@@ -68,15 +72,27 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
   t.teardown(() => api.close());
 
   return {
-    api, url, log, asked, clock,
+    api,
+    url,
+    log,
+    asked,
+    clock,
     async request(method, path, { body, headers = {} } = {}) {
       const response = await fetch(url + path, {
         method,
-        headers: { authorization: `Bearer ${KEYS.api}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        headers: {
+          authorization: `Bearer ${KEYS.api}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) as Reply['body'] };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text === '' ? null : (JSON.parse(text) as Reply['body']),
+      };
     },
   };
 }
@@ -89,14 +105,25 @@ function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
     version: '0.0.0-test',
     ...settings,
     gate: {
-      masterKey: KEYS.master, apiKey: KEYS.api, metricsKey: KEYS.metrics, mcpKey: KEYS.mcp, proxyKey: KEYS.proxy,
-      apiAuthEnabled: true, metricsAuthEnabled: true, mcpAuthEnabled: true, failuresPerMinuteMax: 1_000_000,
+      masterKey: KEYS.master,
+      apiKey: KEYS.api,
+      metricsKey: KEYS.metrics,
+      mcpKey: KEYS.mcp,
+      proxyKey: KEYS.proxy,
+      apiAuthEnabled: true,
+      metricsAuthEnabled: true,
+      mcpAuthEnabled: true,
+      failuresPerMinuteMax: 1_000_000,
       ...gate,
     },
   };
 }
 
-function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Addressed[], clock: { readonly nowMs: number }): OperationPorts {
+function fakePorts(
+  { ports, reads, records, operations }: FakeOptions,
+  asked: Addressed[],
+  clock: { readonly nowMs: number },
+): OperationPorts {
   return {
     ask: async <T>(build: (asker: Asker) => Addressed) => {
       const addressed = build(1 as Asker);
@@ -128,7 +155,14 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
       deleteExecution: async () => ok(null),
       storeRecording: async () => 'stored',
       deleteRecording: async () => ok(null),
-      publish: async ({ type, subject, atMs, data }) => ({ cursor: '1', id: SOME_ID, type, subject, time: new Date(atMs).toISOString(), data }),
+      publish: async ({ type, subject, atMs, data }) => ({
+        cursor: '1',
+        id: SOME_ID,
+        type,
+        subject,
+        time: new Date(atMs).toISOString(),
+        data,
+      }),
       ...records,
     },
     vault: {
@@ -139,18 +173,41 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
     },
     passwords: { hash: async (password) => `hash of ${password}` },
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
-    nodeMetrics: { raw: async () => refuse('service_unavailable', 'There is no node here.'), host: async () => refuse('service_unavailable', 'There is no node here.'), agent: async () => refuse('service_unavailable', 'There is no node here.') },
+    nodeMetrics: {
+      raw: async () => refuse('service_unavailable', 'There is no node here.'),
+      host: async () => refuse('service_unavailable', 'There is no node here.'),
+      agent: async () => refuse('service_unavailable', 'There is no node here.'),
+    },
     discovery: { async *pieces() {} },
     adminMetrics: fakeAdminMetrics(),
     admin: {
       me: async () => ({
-        id: SOME_ID, name: 'one', version: '0.0.0', role: 'admin', admin_cluster_name: 'default', erlang_node_name: 'one@host', vpn_host_id: null, vpn_hostname: null,
-        max_wireguard_peers: 1, admin_peer_count: 0, edge_node_capacity: 1, last_computed_at: '2026-01-15T10:00:00.000Z',
+        id: SOME_ID,
+        name: 'one',
+        version: '0.0.0',
+        role: 'admin',
+        admin_cluster_name: 'default',
+        erlang_node_name: 'one@host',
+        vpn_host_id: null,
+        vpn_hostname: null,
+        max_wireguard_peers: 1,
+        admin_peer_count: 0,
+        edge_node_capacity: 1,
+        last_computed_at: '2026-01-15T10:00:00.000Z',
       }),
     },
     adminTopology: {
-      mine: async () => ({ name: 'default', total_admins: 1, total_edge_capacity: 1, total_nodes: 0, topology: [], edge_clusters: {} }),
-      adminClusters: async () => [], edgeClusters: async () => ({}), ownerless: async () => ({}),
+      mine: async () => ({
+        name: 'default',
+        total_admins: 1,
+        total_edge_capacity: 1,
+        total_nodes: 0,
+        topology: [],
+        edge_clusters: {},
+      }),
+      adminClusters: async () => [],
+      edgeClusters: async () => ({}),
+      ownerless: async () => ({}),
     },
     clock: { nowMs: () => clock.nowMs, after: () => () => {} },
     newId: createIds(() => clock.nowMs),
@@ -160,7 +217,14 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
     orphans: () => [],
     checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
     checkClusterHealth: async () => [],
-    settings: { adminUrls: ['http://127.0.0.1:44000'], vpnDomain: 'edge.internal', coreName: 'default', defaultClusterName: null, publicEnrollmentKeyEnabled: false, ...operations },
+    settings: {
+      adminUrls: ['http://127.0.0.1:44000'],
+      vpnDomain: 'edge.internal',
+      coreName: 'default',
+      defaultClusterName: null,
+      publicEnrollmentKeyEnabled: false,
+      ...operations,
+    },
     ...ports,
   };
 }
@@ -168,8 +232,23 @@ function fakePorts({ ports, reads, records, operations }: FakeOptions, asked: Ad
 /** A command with no executions. */
 export function commandOf(id: string): CommandResource {
   return {
-    id, command_text: 'true', targeting: { type: 'all' }, timeout: null, expired_at: null,
-    summary: { total: 0, pending: 0, sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 },
-    inserted_at: '2026-01-15T10:00:00.000Z', updated_at: '2026-01-15T10:00:00.000Z',
+    id,
+    command_text: 'true',
+    targeting: { type: 'all' },
+    timeout: null,
+    expired_at: null,
+    summary: {
+      total: 0,
+      pending: 0,
+      sent: 0,
+      completed: 0,
+      succeeded: 0,
+      failed: 0,
+      cancelled: 0,
+      expired: 0,
+      dropped: 0,
+    },
+    inserted_at: '2026-01-15T10:00:00.000Z',
+    updated_at: '2026-01-15T10:00:00.000Z',
   };
 }

@@ -12,7 +12,11 @@ interface Store {
 }
 
 /** An API whose creates are remembered as the database would: with the create, and refused when the key is taken. */
-async function withStore(t: Parameters<typeof serveApi>[0], before: () => Promise<Result<null>> = async () => ok(null), options: FakeOptions = {}): Promise<Store> {
+async function withStore(
+  t: Parameters<typeof serveApi>[0],
+  before: () => Promise<Result<null>> = async () => ok(null),
+  options: FakeOptions = {},
+): Promise<Store> {
   const answers: Store['answers'] = new Map();
   let made = 0;
   const served = await serveApi(t, {
@@ -27,17 +31,22 @@ async function withStore(t: Parameters<typeof serveApi>[0], before: () => Promis
         if (idempotency !== null) {
           const at = `${idempotency.scope} ${idempotency.key}`;
           if (answers.has(at)) return refuse('idempotency_conflict', 'taken');
-          answers.set(at, { bodyHash: idempotency.bodyHash, answer: commandOf(`${SOME_ID}-${made += 1}`) });
+          answers.set(at, { bodyHash: idempotency.bodyHash, answer: commandOf(`${SOME_ID}-${(made += 1)}`) });
           return ok(answers.get(at)?.answer) as never;
         }
-        return ok(commandOf(`${SOME_ID}-${made += 1}`)) as never;
+        return ok(commandOf(`${SOME_ID}-${(made += 1)}`)) as never;
       },
       ...options.ports,
     },
   });
   return {
-    served, answers,
-    post: (key, sent = body, credential = KEYS.api) => served.request('POST', '/api/v1/commands', { body: sent, headers: { 'idempotency-key': key, authorization: `Bearer ${credential}` } }),
+    served,
+    answers,
+    post: (key, sent = body, credential = KEYS.api) =>
+      served.request('POST', '/api/v1/commands', {
+        body: sent,
+        headers: { 'idempotency-key': key, authorization: `Bearer ${credential}` },
+      }),
   };
 }
 
@@ -78,7 +87,7 @@ test('twins at the same time create once: the loser gets the answer of the winne
   t.is(answers.size, 1);
 });
 
-test('a loser that is refused because the winner took its name gets the winner\'s answer too; a stranger\'s conflict stays one', async (t) => {
+test("a loser that is refused because the winner took its name gets the winner's answer too; a stranger's conflict stays one", async (t) => {
   let isFirst = true;
   const store = await withStore(t, async () => {
     if (!isFirst) return ok(null);
@@ -96,7 +105,9 @@ test('a loser that is refused because the winner took its name gets the winner\'
 
 test('a refused create is not remembered, and operations that do not create ignore the header', async (t) => {
   let fails = true;
-  const { post, served, answers } = await withStore(t, async () => (fails ? refuse('service_unavailable', 'not now') : ok(null)));
+  const { post, served, answers } = await withStore(t, async () =>
+    fails ? refuse('service_unavailable', 'not now') : ok(null),
+  );
 
   t.is((await post('k')).status, 503);
   fails = false;
@@ -109,10 +120,18 @@ test('callers without a credential share no keys across addresses', async (t) =>
   const scopes: string[] = [];
   const { served } = await withStore(t, undefined, {
     operations: { publicEnrollmentKeyEnabled: true, defaultClusterName: 'main' },
-    reads: { clusterId: async () => SOME_ID as never, remembered: async (scope) => { scopes.push(scope); return null; } },
+    reads: {
+      clusterId: async () => SOME_ID as never,
+      remembered: async (scope) => {
+        scopes.push(scope);
+        return null;
+      },
+    },
   });
 
-  await served.request('POST', '/api/v1/clusters/default/enrollment_keys/public', { headers: { 'idempotency-key': 'k', authorization: '' } });
+  await served.request('POST', '/api/v1/clusters/default/enrollment_keys/public', {
+    headers: { 'idempotency-key': 'k', authorization: '' },
+  });
 
   t.deepEqual(scopes, ['create_public_enrollment_key:anonymous@127.0.0.1']);
 });

@@ -23,7 +23,11 @@ function written({ id, cluster_name: cluster, status, version }: FoundNode): str
 }
 
 /** An API that finds these nodes, a page each. */
-async function discovering(t: ExecutionContext, options: FakeOptions = {}, nodes: readonly FoundNode[] = NODES): Promise<ServedApi & { readonly asked: Filter[][] }> {
+async function discovering(
+  t: ExecutionContext,
+  options: FakeOptions = {},
+  nodes: readonly FoundNode[] = NODES,
+): Promise<ServedApi & { readonly asked: Filter[][] }> {
   const filters: Filter[][] = [];
   const discovery = {
     async *pieces(given: readonly Filter[]) {
@@ -31,7 +35,7 @@ async function discovering(t: ExecutionContext, options: FakeOptions = {}, nodes
       for (const node of nodes) yield written(node);
     },
   };
-  return { ...await serveApi(t, { ...options, ports: { discovery, ...options.ports } }), asked: filters as never };
+  return { ...(await serveApi(t, { ...options, ports: { discovery, ...options.ports } })), asked: filters as never };
 }
 
 const paths = SCRAPE_ROUTES.map(({ path }) => path.replace('{node_id}', SOME_ID));
@@ -40,13 +44,34 @@ test('METRICS_KEY and MASTER_KEY open what monitoring systems read, and no other
   const { request } = await serveApi(t);
 
   for (const path of paths) {
-    for (const key of ['', 'wrong-key-of-the-tests-12345']) t.is((await request('GET', path, { headers: { authorization: key === '' ? '' : `Bearer ${key}` } })).status, 401, path);
-    for (const key of [KEYS.api, KEYS.mcp, KEYS.proxy]) t.is((await request('GET', path, { headers: { authorization: `Bearer ${key}` } })).status, 403, path);
+    for (const key of ['', 'wrong-key-of-the-tests-12345'])
+      t.is(
+        (await request('GET', path, { headers: { authorization: key === '' ? '' : `Bearer ${key}` } })).status,
+        401,
+        path,
+      );
+    for (const key of [KEYS.api, KEYS.mcp, KEYS.proxy])
+      t.is((await request('GET', path, { headers: { authorization: `Bearer ${key}` } })).status, 403, path);
   }
   for (const source of METRICS_SOURCES) {
     for (const key of [KEYS.metrics, KEYS.master]) {
-      t.is((await request('GET', `/api/v1/nodes/metrics/${source}/discovery`, { headers: { authorization: `Bearer ${key}` } })).status, 200);
-      t.is((await request('GET', `/api/v1/nodes/${SOME_ID}/metrics/${source}/raw`, { headers: { authorization: `Bearer ${key}` } })).status, 503, 'there is no node');
+      t.is(
+        (
+          await request('GET', `/api/v1/nodes/metrics/${source}/discovery`, {
+            headers: { authorization: `Bearer ${key}` },
+          })
+        ).status,
+        200,
+      );
+      t.is(
+        (
+          await request('GET', `/api/v1/nodes/${SOME_ID}/metrics/${source}/raw`, {
+            headers: { authorization: `Bearer ${key}` },
+          })
+        ).status,
+        503,
+        'there is no node',
+      );
     }
   }
 });
@@ -55,7 +80,8 @@ test('without enforcement nobody needs a key for metrics, and everybody still do
   const { request } = await serveApi(t, { gate: { metricsAuthEnabled: false } });
   const none = { headers: { authorization: '' } };
 
-  for (const source of METRICS_SOURCES) t.is((await request('GET', `/api/v1/nodes/metrics/${source}/discovery`, none)).status, 200);
+  for (const source of METRICS_SOURCES)
+    t.is((await request('GET', `/api/v1/nodes/metrics/${source}/discovery`, none)).status, 200);
   t.is((await request('GET', `/api/v1/nodes/${SOME_ID}/metrics/host`, none)).status, 404);
   t.is((await request('GET', '/api/v1/nodes', none)).status, 401);
 });
@@ -67,20 +93,40 @@ test('discovery is a bare array of one entry a node, as Prometheus reads it', as
     const answer = await fetch(`${url}/api/v1/nodes/metrics/${source}/discovery`, BY_METRICS_KEY);
 
     t.regex(answer.headers.get('content-type') ?? '', /^application\/json/u);
-    t.deepEqual(await answer.json(), NODES.map(({ id, cluster_name: cluster, status, version }) => ({
-      targets: ['127.0.0.1:44000'],
-      labels: { node_id: id, cluster, status, version, job: `edge-${source}`, __metrics_path__: `/api/v1/nodes/${id}/metrics/${source}/raw` },
-    })));
+    t.deepEqual(
+      await answer.json(),
+      NODES.map(({ id, cluster_name: cluster, status, version }) => ({
+        targets: ['127.0.0.1:44000'],
+        labels: {
+          node_id: id,
+          cluster,
+          status,
+          version,
+          job: `edge-${source}`,
+          __metrics_path__: `/api/v1/nodes/${id}/metrics/${source}/raw`,
+        },
+      })),
+    );
   }
 });
 
 test('a list that fills many chunks is whole, and one version may be longer than a chunk', async (t) => {
-  const nodes = Array.from({ length: 3_000 }, (_, index) => ({ id: SOME_ID, cluster_name: `c${index}`, status: 'healthy', version: index === 1_500 ? '€'.repeat(60_000) : '😀'.repeat(index % 7) }));
+  const nodes = Array.from({ length: 3_000 }, (_, index) => ({
+    id: SOME_ID,
+    cluster_name: `c${index}`,
+    status: 'healthy',
+    version: index === 1_500 ? '€'.repeat(60_000) : '😀'.repeat(index % 7),
+  }));
   const { url } = await discovering(t, {}, nodes);
 
-  const list = await (await fetch(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY)).json() as readonly { readonly labels: Readonly<Record<string, string>> }[];
+  const list = (await (await fetch(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY)).json()) as readonly {
+    readonly labels: Readonly<Record<string, string>>;
+  }[];
 
-  t.deepEqual(list.map(({ labels }) => [labels['cluster'], labels['version']]), nodes.map(({ cluster_name: cluster, version }) => [cluster, version]));
+  t.deepEqual(
+    list.map(({ labels }) => [labels['cluster'], labels['version']]),
+    nodes.map(({ cluster_name: cluster, version }) => [cluster, version]),
+  );
 });
 
 test('no node is an empty array', async (t) => {
@@ -91,13 +137,21 @@ test('no node is an empty array', async (t) => {
 
 test('where Prometheus reaches the admin decides the target, its scheme and the beginning of its path', async (t) => {
   for (const [metricsBaseUrl, target, scheme, prefix] of [
-    ['https://edge.example.com', 'edge.example.com:443', 'https', ''], ['http://edge.example.com/', 'edge.example.com:80', undefined, ''],
-    ['https://edge.example.com:8443/fleet/', 'edge.example.com:8443', 'https', '/fleet'], ['http://[2001:db8::1]:9000/a/b', '[2001:db8::1]:9000', undefined, '/a/b'],
+    ['https://edge.example.com', 'edge.example.com:443', 'https', ''],
+    ['http://edge.example.com/', 'edge.example.com:80', undefined, ''],
+    ['https://edge.example.com:8443/fleet/', 'edge.example.com:8443', 'https', '/fleet'],
+    ['http://[2001:db8::1]:9000/a/b', '[2001:db8::1]:9000', undefined, '/a/b'],
   ] as const) {
     const { url } = await discovering(t, { operations: { metricsBaseUrl } });
-    const [entry] = await (await fetch(`${url}/api/v1/nodes/metrics/agent/discovery`, BY_METRICS_KEY)).json() as { targets: string[]; labels: Record<string, string> }[];
+    const [entry] = (await (await fetch(`${url}/api/v1/nodes/metrics/agent/discovery`, BY_METRICS_KEY)).json()) as {
+      targets: string[];
+      labels: Record<string, string>;
+    }[];
 
-    t.deepEqual([entry?.targets, entry?.labels['__scheme__'], entry?.labels['__metrics_path__']], [[target], scheme, `${prefix}/api/v1/nodes/${SOME_ID}/metrics/agent/raw`]);
+    t.deepEqual(
+      [entry?.targets, entry?.labels['__scheme__'], entry?.labels['__metrics_path__']],
+      [[target], scheme, `${prefix}/api/v1/nodes/${SOME_ID}/metrics/agent/raw`],
+    );
   }
 });
 
@@ -105,15 +159,39 @@ test('discovery takes the filters of the list of nodes, and nothing else', async
   const { request, asked } = await discovering(t);
   const get = (query: string) => request('GET', `/api/v1/nodes/metrics/host/discovery?${query}`, BY_METRICS_KEY);
 
-  t.is((await get(`status__in=healthy,unhealthy&cluster_name=prod*&node_id__in=${SOME_ID}&has_enrollment_key=true&version=1.*&last_seen_at__gte=2026-01-01`)).status, 200);
+  t.is(
+    (
+      await get(
+        `status__in=healthy,unhealthy&cluster_name=prod*&node_id__in=${SOME_ID}&has_enrollment_key=true&version=1.*&last_seen_at__gte=2026-01-01`,
+      )
+    ).status,
+    200,
+  );
   t.deepEqual(asked.flat(), [
-    { field: 'node_id', op: 'in', value: [SOME_ID] }, { field: 'has_enrollment_key', op: 'eq', value: true }, { field: 'status', op: 'in', value: ['healthy', 'unhealthy'] },
-    { field: 'version', op: 'eq', value: '1.*' }, { field: 'cluster_name', op: 'eq', value: 'prod*' }, { field: 'last_seen_at', op: 'gte', value: Date.UTC(2026, 0, 1) },
+    { field: 'node_id', op: 'in', value: [SOME_ID] },
+    { field: 'has_enrollment_key', op: 'eq', value: true },
+    { field: 'status', op: 'in', value: ['healthy', 'unhealthy'] },
+    { field: 'version', op: 'eq', value: '1.*' },
+    { field: 'cluster_name', op: 'eq', value: 'prod*' },
+    { field: 'last_seen_at', op: 'gte', value: Date.UTC(2026, 0, 1) },
   ]);
-  for (const wrong of ['page=1', 'page_size=10', 'sort=version', 'limit=1', 'status=healthy', 'status__in=ill', 'node_id__in=1', 'has_enrollment_key=yes', 'version=1&version=2']) {
+  for (const wrong of [
+    'page=1',
+    'page_size=10',
+    'sort=version',
+    'limit=1',
+    'status=healthy',
+    'status__in=ill',
+    'node_id__in=1',
+    'has_enrollment_key=yes',
+    'version=1&version=2',
+  ]) {
     const { status, body } = await get(wrong);
     t.is(status, 400, wrong);
-    t.deepEqual([body?.error?.code, Object.keys(body?.error?.details as object).map((field) => field.split('.')[0])], ['bad_request', [wrong.split('=')[0]]]);
+    t.deepEqual(
+      [body?.error?.code, Object.keys(body?.error?.details as object).map((field) => field.split('.')[0])],
+      ['bad_request', [wrong.split('=')[0]]],
+    );
   }
 });
 
@@ -128,9 +206,17 @@ test('a database that is away at the beginning is a 503; one that goes in the mi
   const { url, request } = await serveApi(t, { ports: { discovery } });
 
   const away = await request('GET', '/api/v1/nodes/metrics/host/discovery', BY_METRICS_KEY);
-  t.deepEqual([away.status, away.body?.error?.code, away.headers.get('retry-after')], [503, 'service_unavailable', '1']);
+  t.deepEqual(
+    [away.status, away.body?.error?.code, away.headers.get('retry-after')],
+    [503, 'service_unavailable', '1'],
+  );
 
-  for (before of [1, 2, 1_000]) await t.throwsAsync(async () => (await fetch(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY)).text(), undefined, `after ${before} pages`);
+  for (before of [1, 2, 1_000])
+    await t.throwsAsync(
+      async () => (await fetch(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY)).text(),
+      undefined,
+      `after ${before} pages`,
+    );
 });
 
 test('a client that reads slowly holds up the pages, and one that goes away ends them', async (t) => {
@@ -146,7 +232,9 @@ test('a client that reads slowly holds up the pages, and one that goes away ends
     },
   };
   const { url } = await serveApi(t, { ports: { discovery } });
-  const sent = httpRequest(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY, (response) => response.pause());
+  const sent = httpRequest(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY, (response) =>
+    response.pause(),
+  );
   sent.on('error', () => {});
   sent.end();
   let seen = -1;
@@ -178,7 +266,9 @@ test('a client that is gone before the first page ends the pages too', async (t)
     },
   };
   const { url, api } = await serveApi(t, { ports: { discovery } });
-  const closed = new Promise<void>((resolve) => { api.server.once('connection', (socket) => socket.once('close', () => resolve())); });
+  const closed = new Promise<void>((resolve) => {
+    api.server.once('connection', (socket) => socket.once('close', () => resolve()));
+  });
   const sent = httpRequest(`${url}/api/v1/nodes/metrics/host/discovery`, BY_METRICS_KEY);
   sent.on('error', () => {});
   sent.end();
@@ -193,12 +283,27 @@ test('a client that is gone before the first page ends the pages too', async (t)
 });
 
 test('a raw route takes the id of a node and no query', async (t) => {
-  const { request } = await serveApi(t, { ports: { nodeMetrics: { raw: async () => refuse('not_found', 'Resource not found'), host: async () => refuse('not_found', ''), agent: async () => refuse('not_found', '') } } });
+  const { request } = await serveApi(t, {
+    ports: {
+      nodeMetrics: {
+        raw: async () => refuse('not_found', 'Resource not found'),
+        host: async () => refuse('not_found', ''),
+        agent: async () => refuse('not_found', ''),
+      },
+    },
+  });
 
   t.is((await request('GET', `/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY)).status, 404);
-  for (const [path, field] of [[`/api/v1/nodes/nope/metrics/host/raw`, 'node_id'], [`/api/v1/nodes/${SOME_ID}/metrics/host/raw?x=1`, 'x'], ['/api/v1/admins/me/metrics/raw?x=1', 'x']] as const) {
+  for (const [path, field] of [
+    [`/api/v1/nodes/nope/metrics/host/raw`, 'node_id'],
+    [`/api/v1/nodes/${SOME_ID}/metrics/host/raw?x=1`, 'x'],
+    ['/api/v1/admins/me/metrics/raw?x=1', 'x'],
+  ] as const) {
     const { status, body } = await request('GET', path, BY_METRICS_KEY);
-    t.deepEqual([status, body?.error?.code, Object.keys(body?.error?.details as object)], [400, 'bad_request', [field]]);
+    t.deepEqual(
+      [status, body?.error?.code, Object.keys(body?.error?.details as object)],
+      [400, 'bad_request', [field]],
+    );
   }
   t.is((await request('POST', `/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY)).status, 405);
 });
@@ -213,13 +318,17 @@ test('a raw route answers with the exposition as it is, and a client that goes a
           signals.push(signal);
           return source === 'host' ? Promise.resolve(ok([Buffer.from('up{a="ü"} 1\n')])) : stuck.promise;
         },
-        host: async () => refuse('not_found', ''), agent: async () => refuse('not_found', ''),
+        host: async () => refuse('not_found', ''),
+        agent: async () => refuse('not_found', ''),
       },
     },
   });
 
   const answer = await fetch(`${url}/api/v1/nodes/${SOME_ID}/metrics/host/raw`, BY_METRICS_KEY);
-  t.deepEqual([answer.status, answer.headers.get('content-type'), await answer.text()], [200, 'text/plain; version=0.0.4; charset=utf-8', 'up{a="ü"} 1\n']);
+  t.deepEqual(
+    [answer.status, answer.headers.get('content-type'), await answer.text()],
+    [200, 'text/plain; version=0.0.4; charset=utf-8', 'up{a="ü"} 1\n'],
+  );
 
   const client = new AbortController();
   const going = fetch(`${url}/api/v1/nodes/${SOME_ID}/metrics/agent/raw`, { ...BY_METRICS_KEY, signal: client.signal });

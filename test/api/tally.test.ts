@@ -18,5 +18,8 @@ test('more addresses than it may remember push out the oldest window, not the ne
 
   for (const address of ['a', 'b', 'c', 'd']) tally.add(address);
 
-  t.deepEqual(['a', 'b', 'c', 'd'].map((address) => tally.wait(address)), [0, 100, 100, 100]);
+  t.deepEqual(
+    ['a', 'b', 'c', 'd'].map((address) => tally.wait(address)),
+    [0, 100, 100, 100],
+  );
 });

@@ -5,6 +5,9 @@ import { textFields } from '../support/text-fields.ts';
 
 for (const { name, input } of Object.values(catalogue)) {
   test(`no text of ${name} takes a NUL`, (t) => {
-    t.deepEqual(textFields(input).filter(({ taken }) => taken.length > 0), []);
+    t.deepEqual(
+      textFields(input).filter(({ taken }) => taken.length > 0),
+      [],
+    );
   });
 }

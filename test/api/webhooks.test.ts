@@ -12,18 +12,40 @@ function wrong(input: object): readonly string[] {
   return parsed.ok ? [] : Object.keys(parsed.refusal.details as object);
 }
 
-const headers = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'value']));
+const headers = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'value']));
 
 test('url, secret and headers are taken up to their bounds', (t) => {
-  t.deepEqual(wrong({ url: `https://${'x'.repeat(2_040)}`, secret: 'x'.repeat(256), subscribed_events: EVENT_TYPES, headers: { ...headers(19), 'x-long': 'x'.repeat(4_096) } }), []);
+  t.deepEqual(
+    wrong({
+      url: `https://${'x'.repeat(2_040)}`,
+      secret: 'x'.repeat(256),
+      subscribed_events: EVENT_TYPES,
+      headers: { ...headers(19), 'x-long': 'x'.repeat(4_096) },
+    }),
+    [],
+  );
   t.deepEqual(wrong({ headers: null }), []);
 });
 
 test('beyond a bound it is refused on that field', (t) => {
   t.deepEqual(wrong({ url: `https://${'x'.repeat(2_041)}` }), ['url']);
   t.deepEqual([wrong({ secret: '' }), wrong({ secret: 'x'.repeat(257) })], [['secret'], ['secret']]);
-  t.deepEqual([wrong({ headers: headers(21) }), wrong({ headers: { 'x-long': 'x'.repeat(4_097) } })], [['headers'], ['headers.x-long']]);
-  t.deepEqual([wrong({ headers: { a: '1', A: '2' } }), wrong({ headers: { Host: 'x' } }), wrong({ headers: { 'no name': 'x' } })], [['headers'], ['headers.Host'], ['headers']]);
-  t.deepEqual([wrong({ subscribed_events: [] }), wrong({ subscribed_events: ['edge.core.test', 'edge.core.test'] }), wrong({ subscribed_events: ['edge.core.*'] })], [['subscribed_events'], ['subscribed_events'], ['subscribed_events.0']]);
+  t.deepEqual(
+    [wrong({ headers: headers(21) }), wrong({ headers: { 'x-long': 'x'.repeat(4_097) } })],
+    [['headers'], ['headers.x-long']],
+  );
+  t.deepEqual(
+    [wrong({ headers: { a: '1', A: '2' } }), wrong({ headers: { Host: 'x' } }), wrong({ headers: { 'no name': 'x' } })],
+    [['headers'], ['headers.Host'], ['headers']],
+  );
+  t.deepEqual(
+    [
+      wrong({ subscribed_events: [] }),
+      wrong({ subscribed_events: ['edge.core.test', 'edge.core.test'] }),
+      wrong({ subscribed_events: ['edge.core.*'] }),
+    ],
+    [['subscribed_events'], ['subscribed_events'], ['subscribed_events.0']],
+  );
   t.deepEqual(wrong({ further: 1 }), ['further']);
 });

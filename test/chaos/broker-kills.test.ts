@@ -18,8 +18,22 @@ interface Stored {
   readonly type: string;
 }
 
-async function startPublishingFleet(t: ExecutionContext, server: NatsServer, { agents = 0, env = {} }: { readonly agents?: number; readonly env?: Readonly<Record<string, string>> } = {}): Promise<Fleet> {
-  return startFleet(t, { agents, env: { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'nats', EVENT_BROKER_NATS_JETSTREAM: 'true', LOG_LEVEL: 'info', ...server.env, ...env } });
+async function startPublishingFleet(
+  t: ExecutionContext,
+  server: NatsServer,
+  { agents = 0, env = {} }: { readonly agents?: number; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Fleet> {
+  return startFleet(t, {
+    agents,
+    env: {
+      EVENT_BROKER_ENABLED: 'true',
+      EVENT_BROKER_ADAPTER: 'nats',
+      EVENT_BROKER_NATS_JETSTREAM: 'true',
+      LOG_LEVEL: 'info',
+      ...server.env,
+      ...env,
+    },
+  });
 }
 
 /** All that JetStream has, in its order. */
@@ -27,9 +41,13 @@ async function published(server: NatsServer): Promise<readonly Envelope[]> {
   const reader = await server.read();
   const found: Envelope[] = [];
   for (const stream of STREAMS) {
-    const info = await reader.ask(`$JS.API.STREAM.INFO.${stream}`) as { readonly state: { readonly messages: number } };
+    const info = (await reader.ask(`$JS.API.STREAM.INFO.${stream}`)) as {
+      readonly state: { readonly messages: number };
+    };
     for (let seq = 1; seq <= info.state.messages; seq += 1) {
-      const { message } = await reader.ask(`$JS.API.STREAM.MSG.GET.${stream}`, { seq }) as { readonly message: { readonly data: string } };
+      const { message } = (await reader.ask(`$JS.API.STREAM.MSG.GET.${stream}`, { seq })) as {
+        readonly message: { readonly data: string };
+      };
       found.push(JSON.parse(Buffer.from(message.data, 'base64').toString()) as Envelope);
     }
   }
@@ -39,7 +57,9 @@ async function published(server: NatsServer): Promise<readonly Envelope[]> {
 /** Resolves when the channel has come to the end of the events. */
 async function through(fleet: Fleet): Promise<void> {
   await until('the end of the events at the broker', async () => {
-    const [row] = await fleet.sql<{ open: boolean }>(`select exists (select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = 'broker') as open`);
+    const [row] = await fleet.sql<{ open: boolean }>(
+      `select exists (select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = 'broker') as open`,
+    );
     return row?.open === false;
   });
 }
@@ -51,7 +71,7 @@ interface Health {
 
 async function health(fleet: Fleet): Promise<Health> {
   const answer = await fetch(`${fleet.admins[0]?.url}/healthz`);
-  const checks = await answer.json() as readonly { readonly name: string; readonly error: string | null }[];
+  const checks = (await answer.json()) as readonly { readonly name: string; readonly error: string | null }[];
   return { ok: answer.ok, broker: checks.find(({ name }) => name === 'event_broker')?.error ?? null };
 }
 
@@ -66,7 +86,10 @@ test('broker and admin are killed, one after the other and together, while comma
   const over = new AbortController();
   const load = async (): Promise<void> => {
     while (!over.signal.aborted) {
-      const answers = [fleet.rest.call('POST', '/commands', { body: { command_text: 'echo done', targeting: { type: 'all' } } }), fleet.rest.call('POST', '/events/test')];
+      const answers = [
+        fleet.rest.call('POST', '/commands', { body: { command_text: 'echo done', targeting: { type: 'all' } } }),
+        fleet.rest.call('POST', '/events/test'),
+      ];
       asked.push(...answers);
       await Promise.allSettled(answers); // refused while the admin is dead
     }
@@ -74,7 +97,7 @@ test('broker and admin are killed, one after the other and together, while comma
   const loading = load();
   const more = async (): Promise<void> => {
     const before = await count(fleet);
-    await until('more events', async () => await count(fleet) > before + 10);
+    await until('more events', async () => (await count(fleet)) > before + 10);
   };
 
   await more();
@@ -93,15 +116,25 @@ test('broker and admin are killed, one after the other and together, while comma
   await more();
   over.abort();
   await loading;
-  await until('the end of all executions', async () => (await fleet.sql('select from command_execution where finished_at is null')).length === 0, 60_000);
+  await until(
+    'the end of all executions',
+    async () => (await fleet.sql('select from command_execution where finished_at is null')).length === 0,
+    60_000,
+  );
   await through(fleet);
 
-  const stored = await fleet.sql<Stored & Record<string, unknown>>('select id, subject, type from event order by txid, seq');
+  const stored = await fleet.sql<Stored & Record<string, unknown>>(
+    'select id, subject, type from event order by txid, seq',
+  );
   const found = await published(server);
   t.deepEqual([...new Set(ids(found))], ids(stored));
   const subjects = new Map(stored.map(({ id, subject }) => [id, subject]));
   const firsts = [...new Map(found.toReversed().map((one) => [one.id, one])).values()].toReversed(); // the first of each, in order
-  const bySubject = (events: readonly { readonly id: string }[]) => Map.groupBy(events.map(({ id }) => id), (id) => subjects.get(id) ?? 'stranger');
+  const bySubject = (events: readonly { readonly id: string }[]) =>
+    Map.groupBy(
+      events.map(({ id }) => id),
+      (id) => subjects.get(id) ?? 'stranger',
+    );
   const got = bySubject(found.filter((one) => firsts.includes(one)));
   t.log(`${stored.length} events of ${got.size} subjects, ${found.length - firsts.length} repeats`);
   for (const [subject, expected] of bySubject(stored)) t.deepEqual(got.get(subject), expected, subject);
@@ -111,7 +144,9 @@ test('broker and admin are killed, one after the other and together, while comma
 test('while the broker is away health says so and how much waits; what is too old then is skipped, counted and logged, and all else goes out', async (t) => {
   const server = await startNats(t);
   const maxAgeSeconds = 3;
-  const fleet = await startPublishingFleet(t, server, { env: { EVENT_DELIVERY_MAX_AGE_SECONDS: String(maxAgeSeconds) } });
+  const fleet = await startPublishingFleet(t, server, {
+    env: { EVENT_DELIVERY_MAX_AGE_SECONDS: String(maxAgeSeconds) },
+  });
   const event = () => fleet.rest.post<Envelope>('/events/test');
   const first = await event();
   await through(fleet);
@@ -133,11 +168,21 @@ test('while the broker is away health says so and how much waits; what is too ol
   });
   await through(fleet);
 
-  const line = await fleet.admins[0]?.program.logged('events were too old to be published') as { readonly level: string; readonly events: number; readonly time: string };
+  const line = (await fleet.admins[0]?.program.logged('events were too old to be published')) as {
+    readonly level: string;
+    readonly events: number;
+    readonly time: string;
+  };
   const skipped = [...old, ...young].slice(0, line.events);
   t.is(line.level, 'warn');
-  t.true(skipped.length >= old.length && skipped.every(({ time }) => Date.parse(line.time) - Date.parse(time) >= maxAgeSeconds * 1_000));
-  t.deepEqual((await published(server)).map(({ id }) => id), [first, ...[...old, ...young].slice(line.events)].map(({ id }) => id));
+  t.true(
+    skipped.length >= old.length &&
+      skipped.every(({ time }) => Date.parse(line.time) - Date.parse(time) >= maxAgeSeconds * 1_000),
+  );
+  t.deepEqual(
+    (await published(server)).map(({ id }) => id),
+    [first, ...[...old, ...young].slice(line.events)].map(({ id }) => id),
+  );
 });
 
 async function count(fleet: Fleet): Promise<number> {

@@ -20,7 +20,10 @@ test.before('a world opens', async () => {
 });
 test.after.always('it closes', () => scope.end());
 
-const points = [...KILL_POINTS, { name: 'PostgreSQL is frozen for a while', strike: (whole: World) => frozenPostgres(whole, FREEZE_MS) }];
+const points = [
+  ...KILL_POINTS,
+  { name: 'PostgreSQL is frozen for a while', strike: (whole: World) => frozenPostgres(whole, FREEZE_MS) },
+];
 for (const point of points) {
   test.serial(`kill -9: ${point.name}`, async (t) => {
     t.timeout(ROUND_MS_MAX);

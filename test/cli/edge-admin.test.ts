@@ -31,7 +31,10 @@ async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record
 }
 
 /** What `edge-admin` answers to arguments, with nothing in its environment but what is given. */
-async function edgeAdmin(args: readonly string[], env: Record<string, string> = {}): Promise<{ status: number; stdout: string; stderr: string }> {
+async function edgeAdmin(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ status: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) => {
       resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr });
@@ -39,7 +42,7 @@ async function edgeAdmin(args: readonly string[], env: Record<string, string> = 
   });
 }
 
-test('the version is the package\'s', async (t) => {
+test("the version is the package's", async (t) => {
   t.deepEqual(await edgeAdmin(['--version']), { status: 0, stdout: `${packageFile.version}\n`, stderr: '' });
 });
 
@@ -47,7 +50,10 @@ test('the help names every setting', async (t) => {
   const { status, stdout } = await edgeAdmin(['--help']);
 
   t.is(status, 0);
-  t.deepEqual(Object.keys(ADMIN_SETTINGS).filter((name) => !stdout.includes(`  ${name} `)), []);
+  t.deepEqual(
+    Object.keys(ADMIN_SETTINGS).filter((name) => !stdout.includes(`  ${name} `)),
+    [],
+  );
 });
 
 test('the settings can be had as Markdown, for the README', async (t) => {
@@ -57,16 +63,30 @@ test('the settings can be had as Markdown, for the README', async (t) => {
 });
 
 test('bad settings are refused in a line each, with status 2, and no secret among them', async (t) => {
-  const { status, stdout, stderr } = await edgeAdmin(['serve'], { MASTER_KEY: 'CANARY', ADMIN_API_PORT: 'https', DATABASE_URL: 'CANARY' });
+  const { status, stdout, stderr } = await edgeAdmin(['serve'], {
+    MASTER_KEY: 'CANARY',
+    ADMIN_API_PORT: 'https',
+    DATABASE_URL: 'CANARY',
+  });
 
   t.is(status, 2);
   t.is(stdout, '');
   t.is(stderr.trimEnd().split('\n').length, 3);
-  t.true(stderr.trimEnd().split('\n').every((line) => line.startsWith('edge-admin: ')));
+  t.true(
+    stderr
+      .trimEnd()
+      .split('\n')
+      .every((line) => line.startsWith('edge-admin: ')),
+  );
   t.notRegex(stderr, /CANARY/u);
 });
 
-for (const [args, complaint] of [[[], 'a command is missing'], [['sevre'], 'there is no command "sevre"'], [['serve', 'now'], 'unexpected argument "now"'], [['--hlep'], 'Unknown option']] as const) {
+for (const [args, complaint] of [
+  [[], 'a command is missing'],
+  [['sevre'], 'there is no command "sevre"'],
+  [['serve', 'now'], 'unexpected argument "now"'],
+  [['--hlep'], 'Unknown option'],
+] as const) {
   test(`the arguments "${args.join(' ')}" are refused in one line, with status 2`, async (t) => {
     const { status, stderr } = await edgeAdmin(args);
 
@@ -76,8 +96,13 @@ for (const [args, complaint] of [[[], 'a command is missing'], [['sevre'], 'ther
 }
 
 test('it serves until SIGTERM, and ends with status 0', async (t) => {
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: await servable(t), stdio: ['ignore', 'ignore', 'pipe'] });
-  t.teardown(async () => { child.kill('SIGKILL'); });
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: await servable(t),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
   const closed = once(child, 'close');
   let url = '';
   for await (const line of createInterface({ input: child.stderr })) {
@@ -89,7 +114,7 @@ test('it serves until SIGTERM, and ends with status 0', async (t) => {
 
   const health = await fetch(`${url}/healthz`);
   child.kill('SIGTERM');
-  const [status] = await closed as [number | null];
+  const [status] = (await closed) as [number | null];
 
   t.is(health.status, 200);
   t.is(status, 0);
@@ -97,21 +122,38 @@ test('it serves until SIGTERM, and ends with status 0', async (t) => {
 
 test('a port that is taken is told in one line, with status 1', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => { other.close(); });
+  t.teardown(() => {
+    other.close();
+  });
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
 
-  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), ADMIN_API_PORT: String(port), LOG_LEVEL: 'silent' });
+  const { status, stderr } = await edgeAdmin(['serve'], {
+    ...(await servable(t)),
+    ADMIN_API_PORT: String(port),
+    LOG_LEVEL: 'silent',
+  });
 
   t.is(status, 1);
-  t.is(stderr, `edge-admin: another program listens there already (ADMIN_API_HOST 127.0.0.1, ADMIN_API_PORT ${port}): end it, or set another ADMIN_API_PORT\n`);
+  t.is(
+    stderr,
+    `edge-admin: another program listens there already (ADMIN_API_HOST 127.0.0.1, ADMIN_API_PORT ${port}): end it, or set another ADMIN_API_PORT\n`,
+  );
 });
 
 test('a database that cannot be reached is told in one line, without its password, with status 1', async (t) => {
-  const { status, stderr } = await edgeAdmin(['serve'], { ...await servable(t), DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge', DATABASE_WAIT_MS: '0', LOG_LEVEL: 'silent' });
+  const { status, stderr } = await edgeAdmin(['serve'], {
+    ...(await servable(t)),
+    DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge',
+    DATABASE_WAIT_MS: '0',
+    LOG_LEVEL: 'silent',
+  });
 
   t.is(status, 1);
-  t.regex(stderr, /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u);
+  t.regex(
+    stderr,
+    /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u,
+  );
   t.notRegex(stderr, /CANARY/u);
 });
 
@@ -123,8 +165,13 @@ test('a database that is not there yet is waited for, with one line that says so
   const url = new URL(DATABASE_URL);
   const socket = url.searchParams.get('host') ?? '';
   url.searchParams.set('host', late);
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: { ...env, DATABASE_URL: url.href }, stdio: ['ignore', 'ignore', 'pipe'] });
-  t.teardown(async () => { child.kill('SIGKILL'); });
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: { ...env, DATABASE_URL: url.href },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
   const told: string[] = [];
 
   for await (const line of createInterface({ input: child.stderr })) {
@@ -138,8 +185,13 @@ test('a database that is not there yet is waited for, with one line that says so
 });
 
 test('an admin that asks for no key says so once when it starts', async (t) => {
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], { env: { ...await servable(t), ALL_AUTH_ENABLED: 'false' }, stdio: ['ignore', 'ignore', 'pipe'] });
-  t.teardown(async () => { child.kill('SIGKILL'); });
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: { ...(await servable(t)), ALL_AUTH_ENABLED: 'false' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
   const warnings: string[] = [];
   for await (const line of createInterface({ input: child.stderr })) {
     const { msg } = JSON.parse(line) as { msg: string };
@@ -147,5 +199,7 @@ test('an admin that asks for no key says so once when it starts', async (t) => {
     if (msg === 'edge-admin is ready') break;
   }
 
-  t.deepEqual(warnings, ['no key is asked for by the API (127.0.0.1), the metrics (127.0.0.1), MCP (127.0.0.1), the proxies (127.0.0.1): whoever reaches that may use it']);
+  t.deepEqual(warnings, [
+    'no key is asked for by the API (127.0.0.1), the metrics (127.0.0.1), MCP (127.0.0.1), the proxies (127.0.0.1): whoever reaches that may use it',
+  ]);
 });

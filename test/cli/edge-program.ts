@@ -18,11 +18,20 @@ export interface RunningEdge {
 }
 
 /** Starts it. Nothing of this machine's own settings reaches it. With null for `stdin` that stays open. */
-export function startEdge(args: readonly string[], env: Readonly<Record<string, string>>, stdin: string | null = ''): RunningEdge {
+export function startEdge(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  stdin: string | null = '',
+): RunningEdge {
   const words = [programFile('edge'), ...args];
-  const child = spawn(process.execPath, words, { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...compileCache(words), ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, words, {
+    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...compileCache(words), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin.on('error', () => {}); // it may end before it has read all
   if (stdin !== null) child.stdin.end(stdin);
-  const ended = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(([[status], stdout, stderr]): Ended => ({ status: status as number | null, stdout, stderr }));
+  const ended = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(
+    ([[status], stdout, stderr]): Ended => ({ status: status as number | null, stdout, stderr }),
+  );
   return { process: child, ended };
 }

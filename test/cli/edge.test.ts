@@ -12,7 +12,11 @@ const fleet = sharedFleet(test, { agents: 3 });
 
 const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.API_KEY });
 const edge = (...args: string[]): Promise<Ended> => startEdge(args, envOf()).ended;
-const nodeIds = () => fleet().agents.slice(0, 3).map(({ node }) => node ?? '').toSorted();
+const nodeIds = () =>
+  fleet()
+    .agents.slice(0, 3)
+    .map(({ node }) => node ?? '')
+    .toSorted();
 
 /** Data and nothing else: no complaint, status 0. */
 function succeeded(t: ExecutionContext, { status, stdout, stderr }: Ended): string {
@@ -23,10 +27,21 @@ function succeeded(t: ExecutionContext, { status, stdout, stderr }: Ended): stri
 test.serial('nodes are listed as a table, as JSON and as JSON lines', async (t) => {
   const table = succeeded(t, await edge('node', 'ls', '-c', CLUSTER));
   const json = JSON.parse(succeeded(t, await edge('-o', 'json', 'node', 'ls'))) as { id: string }[];
-  const lines = succeeded(t, await edge('node', 'ls', '-o', 'ndjson')).trim().split('\n').map((line) => (JSON.parse(line) as { id: string }).id);
+  const lines = succeeded(t, await edge('node', 'ls', '-o', 'ndjson'))
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { id: string }).id);
 
   t.regex(table, /^ID +ALIASES +CLUSTER +STATUS/u);
-  t.deepEqual(table.trim().split('\n').slice(1).map((line) => line.split(' ')[0] ?? '').toSorted(), nodeIds());
+  t.deepEqual(
+    table
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(' ')[0] ?? '')
+      .toSorted(),
+    nodeIds(),
+  );
   t.deepEqual([json.map(({ id }) => id).toSorted(), lines.toSorted()], [nodeIds(), nodeIds()]);
 });
 
@@ -35,12 +50,17 @@ test.serial('identical outputs are grouped, different ones prefixed as they come
   const prefixed = await edge('run', '--all', '--', 'echo $EDGE_NODE_ID; echo end');
 
   t.is(succeeded(t, grouped), `---------------\n${nodeIds().join(',')} (3)\n---------------\nsame\n`);
-  t.deepEqual(succeeded(t, prefixed).trim().split('\n').toSorted(), nodeIds().flatMap((id) => [`${id}: ${id}`, `${id}: end`]).toSorted());
+  t.deepEqual(
+    succeeded(t, prefixed).trim().split('\n').toSorted(),
+    nodeIds()
+      .flatMap((id) => [`${id}: ${id}`, `${id}: end`])
+      .toSorted(),
+  );
 });
 
 test.serial('an output is shown while its command still runs', async (t) => {
   const running = startEdge(['run', '--all', '--', 'echo begun; sleep 60'], envOf());
-  const [chunk] = await once(running.process.stdout ?? process.stdin, 'data') as [Buffer];
+  const [chunk] = (await once(running.process.stdout ?? process.stdin, 'data')) as [Buffer];
 
   running.process.kill('SIGINT');
   const { status, stderr } = await running.ended;
@@ -51,7 +71,10 @@ test.serial('an output is shown while its command still runs', async (t) => {
 });
 
 test.serial('a second Ctrl-C leaves without waiting', async (t) => {
-  const running = startEdge(['run', '-n', nodeIds()[0] ?? '', '--', 'trap "" TERM; echo begun; sleep 4 & wait; sleep 4'], envOf());
+  const running = startEdge(
+    ['run', '-n', nodeIds()[0] ?? '', '--', 'trap "" TERM; echo begun; sleep 4 & wait; sleep 4'],
+    envOf(),
+  );
   await once(running.process.stdout ?? process.stdin, 'data');
 
   running.process.kill('SIGINT');
@@ -80,7 +103,7 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
 
   const { status, stderr } = await edge('run', '-n', 'away', '--expires', '1s', '--', 'true');
   const waiting = startEdge(['run', '-n', 'away', '--', 'true'], envOf());
-  const [hint] = await once(waiting.process.stderr ?? process.stdin, 'data') as [Buffer];
+  const [hint] = (await once(waiting.process.stderr ?? process.stdin, 'data')) as [Buffer];
   waiting.process.kill('SIGINT');
   const ended = await waiting.ended;
   const removed = await edge('node', 'rm', 'away');
@@ -93,13 +116,23 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
 
 test.serial('a script comes from stdin, and its outputs can be read again', async (t) => {
   const [first = ''] = nodeIds();
-  const ran = await startEdge(['-o', 'json', 'run', '-n', first.slice(0, 8), '-'], envOf(), '#!/bin/sh\nprintf "a\\nb"\n').ended;
-  const { command, executions } = JSON.parse(succeeded(t, ran)) as { command: { id: string; summary: object }; executions: { id: string; output: string }[] };
+  const ran = await startEdge(
+    ['-o', 'json', 'run', '-n', first.slice(0, 8), '-'],
+    envOf(),
+    '#!/bin/sh\nprintf "a\\nb"\n',
+  ).ended;
+  const { command, executions } = JSON.parse(succeeded(t, ran)) as {
+    command: { id: string; summary: object };
+    executions: { id: string; output: string }[];
+  };
 
   t.like(command.summary, { total: 1, succeeded: 1 });
   t.is(executions[0]?.output, 'a\nb');
   t.is(succeeded(t, await edge('command', 'output', command.id)), `${first}: a\n${first}: b\n`);
-  t.is(succeeded(t, await edge('command', 'output', command.id, '-b')), `---------------\n${first}\n---------------\na\nb\n`);
+  t.is(
+    succeeded(t, await edge('command', 'output', command.id, '-b')),
+    `---------------\n${first}\n---------------\na\nb\n`,
+  );
   t.is(succeeded(t, await edge('command', 'output', executions[0]?.id ?? '')), 'a\nb');
   t.regex(succeeded(t, await edge('command', 'get', command.id)), /1\/1 done/u);
   t.is(succeeded(t, await edge('command', 'rm', command.id)), '');
@@ -148,25 +181,45 @@ test.serial('events are followed as they happen', async (t) => {
   // The tail may start after the command is over: then the next one is seen.
   const again = setInterval(() => void edge('run', '-n', nodeIds()[0] ?? '', '--', 'true'), 1_000);
   t.teardown(() => clearInterval(again));
-  const [chunk] = await once(running.process.stdout ?? process.stdin, 'data') as [Buffer];
+  const [chunk] = (await once(running.process.stdout ?? process.stdin, 'data')) as [Buffer];
   clearInterval(again);
   running.process.kill('SIGINT');
   const { status } = await running.ended;
   await ran;
 
   t.is(status, 0);
-  t.like(JSON.parse(chunk.toString().split('\n')[0] ?? ''), { type: 'edge.command_execution.completed', data: { node_id: nodeIds()[0], exit_code: 0 } });
+  t.like(JSON.parse(chunk.toString().split('\n')[0] ?? ''), {
+    type: 'edge.command_execution.completed',
+    data: { node_id: nodeIds()[0], exit_code: 0 },
+  });
 });
 
 test.serial('what cannot be done is one line on stderr, nothing on stdout, and a status of its own', async (t) => {
   const cases: readonly (readonly [number, readonly string[], Readonly<Record<string, string>>?])[] = [
-    [2, ['run', '--', 'true']], [2, ['run', '--all', '-c', CLUSTER, '--', 'true']], [2, ['run', '--all']], [2, ['-o', 'xml', 'node', 'ls']], [2, ['nod']], [2, ['node', 'ls', '--limit', 'x']],
-    [2, ['--url', 'nonsense', 'node', 'ls']], [2, ['command', 'get', 'abc']], [2, ['cluster', 'create', 'Wrong_Name']],
-    [3, ['node', 'ls'], { EDGE_API_KEY: 'wrong' }], [3, ['node', 'ls'], { EDGE_API_KEY: '' }], [3, ['node', 'ls'], { EDGE_API_KEY: FLEET_KEYS.METRICS_KEY }],
-    [2, ['webhook', 'create', 'http://127.0.0.1/']], [2, ['webhook', 'create', 'http://127.0.0.1/', '--all']], [2, ['webhook', 'listen', '--on', 'all']], [2, ['webhook', 'create', 'https://example.com/', '--all', '--header', 'no colon']],
-    [4, ['events', 'tail', '-t', 'nosuch']], [4, ['events', 'explain', 'all']], [4, ['webhook', 'deliveries', '00000000-0000-4000-8000-000000000000']], [4, ['webhook', 'create', 'https://example.com/', '--on', 'nosuch']],
-    [4, ['node', 'get', 'nosuch']], [4, ['run', '-c', 'nosuch', '--', 'true']],
-    [1, ['cluster', 'rm', CLUSTER]], [1, ['--url', 'http://127.0.0.1:9', 'node', 'ls']],
+    [2, ['run', '--', 'true']],
+    [2, ['run', '--all', '-c', CLUSTER, '--', 'true']],
+    [2, ['run', '--all']],
+    [2, ['-o', 'xml', 'node', 'ls']],
+    [2, ['nod']],
+    [2, ['node', 'ls', '--limit', 'x']],
+    [2, ['--url', 'nonsense', 'node', 'ls']],
+    [2, ['command', 'get', 'abc']],
+    [2, ['cluster', 'create', 'Wrong_Name']],
+    [3, ['node', 'ls'], { EDGE_API_KEY: 'wrong' }],
+    [3, ['node', 'ls'], { EDGE_API_KEY: '' }],
+    [3, ['node', 'ls'], { EDGE_API_KEY: FLEET_KEYS.METRICS_KEY }],
+    [2, ['webhook', 'create', 'http://127.0.0.1/']],
+    [2, ['webhook', 'create', 'http://127.0.0.1/', '--all']],
+    [2, ['webhook', 'listen', '--on', 'all']],
+    [2, ['webhook', 'create', 'https://example.com/', '--all', '--header', 'no colon']],
+    [4, ['events', 'tail', '-t', 'nosuch']],
+    [4, ['events', 'explain', 'all']],
+    [4, ['webhook', 'deliveries', '00000000-0000-4000-8000-000000000000']],
+    [4, ['webhook', 'create', 'https://example.com/', '--on', 'nosuch']],
+    [4, ['node', 'get', 'nosuch']],
+    [4, ['run', '-c', 'nosuch', '--', 'true']],
+    [1, ['cluster', 'rm', CLUSTER]],
+    [1, ['--url', 'http://127.0.0.1:9', 'node', 'ls']],
   ];
   const ends = await Promise.all(cases.map(([, args, env]) => startEdge(args, { ...envOf(), ...env }).ended));
 

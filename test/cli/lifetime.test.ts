@@ -8,15 +8,22 @@ const RESIDENT = fileURLToPath(new URL('fixtures/resident.ts', import.meta.url))
 /** A resident program of the given kind: its output so far, and how it ended. */
 function run(t: ExecutionContext, kind: string) {
   const child = spawn(process.execPath, [RESIDENT, kind], { stdio: ['ignore', 'pipe', 'pipe'] });
-  t.teardown(() => { child.kill('SIGKILL'); });
+  t.teardown(() => {
+    child.kill('SIGKILL');
+  });
   const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => { output.stdout += text; });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => { output.stderr += text; });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
   return {
     child,
     output,
     said: async (what: string) => {
-      while (!`${output.stdout}${output.stderr}`.includes(what)) await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
+      while (!`${output.stdout}${output.stderr}`.includes(what))
+        await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
     },
     status: once(child, 'close').then(([code]) => code as number | null),
   };
@@ -48,7 +55,10 @@ test('warnings of Node are lines of the log like any other, and what is only dep
   resident.child.kill('SIGTERM');
   await resident.status;
 
-  const lines = resident.output.stderr.trim().split('\n').map((line) => (JSON.parse(line) as { level: string }).level);
+  const lines = resident.output.stderr
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { level: string }).level);
   t.deepEqual(lines, ['warn', 'info']);
 });
 

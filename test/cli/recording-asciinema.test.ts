@@ -23,10 +23,16 @@ async function asciinema(t: Pick<ExecutionContext, 'teardown'>) {
   const env = { PATH: process.env['PATH'] ?? '', HOME: directory, LC_ALL: 'C.UTF-8', TERM: 'xterm', SHELL: '/bin/sh' };
   const call = async (...args: string[]): Promise<string> => {
     const output = join(directory, 'output');
-    const terminal = spawn('/bin/sh', ['-c', '"$@" > "$OUTPUT"', 'sh', path, ...args], { env: { ...env, OUTPUT: output } });
+    const terminal = spawn('/bin/sh', ['-c', '"$@" > "$OUTPUT"', 'sh', path, ...args], {
+      env: { ...env, OUTPUT: output },
+    });
     let said = '';
-    terminal.onData((text) => { said += text; });
-    const status = await new Promise<number>((resolve) => { terminal.onExit(({ exitCode }) => resolve(exitCode)); });
+    terminal.onData((text) => {
+      said += text;
+    });
+    const status = await new Promise<number>((resolve) => {
+      terminal.onExit(({ exitCode }) => resolve(exitCode));
+    });
     if (status !== 0) throw new Error(`asciinema ended with ${status}: ${said}`);
     return readFileSync(output, 'utf8');
   };
@@ -34,13 +40,22 @@ async function asciinema(t: Pick<ExecutionContext, 'teardown'>) {
 }
 
 function shownBy(cast: string): string {
-  return [...readCast(cast).events()].map((event) => event.type === 'output' ? event.text : '').join('');
+  return [...readCast(cast).events()].map((event) => (event.type === 'output' ? event.text : '')).join('');
 }
 
 test('asciinema reads what an agent recorded, to the letter', async (t) => {
   const { directory, call } = await asciinema(t);
   const spool = openSpool(join(directory, 'spool'));
-  const recorder = beginRecording({ spool, settings: () => ({ mode: 'all', bytes_max: 100_000, ms_max: 60_000 }) }, { usernameId: crypto.randomUUID(), username: 'ada', command: null, shell: '/bin/sh', terminal: { term: 'xterm', columns: 80, rows: 24 } });
+  const recorder = beginRecording(
+    { spool, settings: () => ({ mode: 'all', bytes_max: 100_000, ms_max: 60_000 }) },
+    {
+      usernameId: crypto.randomUUID(),
+      username: 'ada',
+      command: null,
+      shell: '/bin/sh',
+      terminal: { term: 'xterm', columns: 80, rows: 24 },
+    },
+  );
   const shown = Buffer.from('\u001B[1;31mgrüße "quoted" \\ \u{1F600}\u001B[0m\r\n\u0000\u0007');
   for (const byte of shown) recorder?.output('out', Buffer.of(byte)); // characters come in pieces
   recorder?.resized(100, 30);
@@ -57,7 +72,17 @@ test('what asciinema recorded is read as asciinema reads it', async (t) => {
   const { directory, call } = await asciinema(t);
   const file = join(directory, 'theirs.cast');
 
-  await call('rec', '--quiet', '--cols', '90', '--rows', '20', '-c', String.raw`printf 'h\303\251llo\033[1m\n'; stty size; printf 'a\tb'`, file);
+  await call(
+    'rec',
+    '--quiet',
+    '--cols',
+    '90',
+    '--rows',
+    '20',
+    '-c',
+    String.raw`printf 'h\303\251llo\033[1m\n'; stty size; printf 'a\tb'`,
+    file,
+  );
   const cast = readFileSync(file, 'utf8');
 
   t.deepEqual(readCast(cast).size, { columns: 90, rows: 20 });

@@ -10,7 +10,13 @@ test('an admin whose database was set back is stopped and started anew, and the 
     const life = lives.push(Promise.withResolvers<void>());
     told.push(`start ${life}`);
     started[life - 1]?.resolve();
-    return Promise.resolve({ setBack: lives[life - 1]!.promise, stop: () => { told.push(`stop ${life}`); return Promise.resolve(); } });
+    return Promise.resolve({
+      setBack: lives[life - 1]!.promise,
+      stop: () => {
+        told.push(`stop ${life}`);
+        return Promise.resolve();
+      },
+    });
   };
   const running = await startRenewed(start, String, recordingLog());
 

@@ -15,12 +15,30 @@ import { startEdge, type Ended } from './edge-program.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const PLAIN_SECRET = 'a plain secret, with ünusual letters';
-const EVENT = { specversion: '1.0', id: '7c7d0f5e-6d0e-4a2c-8b3b-0b7a3c0f6f11', source: 'x', type: 'edge.core.test', time: '2026-01-02T03:04:05.678Z', datacontenttype: 'application/json', corename: 'default', data: { message: 'ö' } };
+const EVENT = {
+  specversion: '1.0',
+  id: '7c7d0f5e-6d0e-4a2c-8b3b-0b7a3c0f6f11',
+  source: 'x',
+  type: 'edge.core.test',
+  time: '2026-01-02T03:04:05.678Z',
+  datacontenttype: 'application/json',
+  corename: 'default',
+  data: { message: 'ö' },
+};
 const BODY = JSON.stringify(EVENT);
 
 /** Headers with both signatures, made without this project's code. */
-function signed(body = BODY, { secret = SECRET, at = new Date(), id = EVENT.id }: { readonly secret?: string; readonly at?: Date; readonly id?: string } = {}): Record<string, string> {
-  const reference = secret.startsWith('whsec_') ? new Webhook(secret) : new Webhook(Buffer.from(secret), { format: 'raw' });
+function signed(
+  body = BODY,
+  {
+    secret = SECRET,
+    at = new Date(),
+    id = EVENT.id,
+  }: { readonly secret?: string; readonly at?: Date; readonly id?: string } = {},
+): Record<string, string> {
+  const reference = secret.startsWith('whsec_')
+    ? new Webhook(secret)
+    : new Webhook(Buffer.from(secret), { format: 'raw' });
   return {
     'X-Edge-Signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
     'webhook-id': id,
@@ -41,8 +59,13 @@ async function listening(t: ExecutionContext, ...args: string[]): Promise<Receiv
   t.teardown(() => running.process.kill('SIGKILL'));
   running.ended.catch(() => {}); // a test may cut its stdout
   let said = '';
-  running.process.stderr?.on('data', (chunk: Buffer) => { said += chunk.toString(); });
-  const url = await until('the address of the receiver', () => /listening on (?<url>[^;,\s]+)/u.exec(said)?.groups?.['url']);
+  running.process.stderr?.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const url = await until(
+    'the address of the receiver',
+    () => /listening on (?<url>[^;,\s]+)/u.exec(said)?.groups?.['url'],
+  );
   return {
     url,
     process: running.process,
@@ -59,9 +82,18 @@ interface Answer {
 }
 
 /** Not fetch: that joins headers that are there twice. */
-function post(url: string, headers: Record<string, string | string[]>, body: string | Buffer = BODY, method = 'POST'): Promise<Answer> {
+function post(
+  url: string,
+  headers: Record<string, string | string[]>,
+  body: string | Buffer = BODY,
+  method = 'POST',
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers }, (response) => void text(response).then((said) => resolve({ status: response.statusCode, said }), reject));
+    const sent = request(
+      url,
+      { method, headers },
+      (response) => void text(response).then((said) => resolve({ status: response.statusCode, said }), reject),
+    );
     sent.on('error', reject);
     sent.end(body);
   });
@@ -72,7 +104,11 @@ test('what the reference library signed is taken and shown, with an encoded secr
   t.teardown(() => rmSync(directory, { recursive: true }));
   writeFileSync(join(directory, 'secret'), `${SECRET}\n`);
 
-  for (const [args, secret] of [[['--secret', SECRET], SECRET], [['--secret', PLAIN_SECRET], PLAIN_SECRET], [['--secret-file', join(directory, 'secret')], SECRET]] as const) {
+  for (const [args, secret] of [
+    [['--secret', SECRET], SECRET],
+    [['--secret', PLAIN_SECRET], PLAIN_SECRET],
+    [['--secret-file', join(directory, 'secret')], SECRET],
+  ] as const) {
     const receiver = await listening(t, ...args);
     const answer = await post(`${receiver.url}any/path?at=all`, signed(BODY, { secret }));
     const { status, stdout, stderr } = await receiver.end();
@@ -84,10 +120,24 @@ test('what the reference library signed is taken and shown, with an encoded secr
 });
 
 test('the signatures that the service makes are those that the receiver takes, for secrets of every form', (t) => {
-  for (const secret of [SECRET, PLAIN_SECRET, 'x', 'whsec_', 'whsec_not base64', 'whsec_AAAAA', 'whsec_YWI', 'whsec_YWI=']) {
+  for (const secret of [
+    SECRET,
+    PLAIN_SECRET,
+    'x',
+    'whsec_',
+    'whsec_not base64',
+    'whsec_AAAAA',
+    'whsec_YWI',
+    'whsec_YWI=',
+  ]) {
     const body = Buffer.from(BODY);
     const { edge, standard } = createSign(secret)('id', 1_000, body);
-    const headers = { 'x-edge-signature': [edge], 'webhook-id': ['id'], 'webhook-timestamp': ['1000'], 'webhook-signature': [standard] };
+    const headers = {
+      'x-edge-signature': [edge],
+      'webhook-id': ['id'],
+      'webhook-timestamp': ['1000'],
+      'webhook-signature': [standard],
+    };
 
     t.deepEqual(createVerify(secret)(headers, body, 1_000_000), [], secret);
     t.is(createVerify(`${secret}x`)(headers, body, 1_000_000).length, 2, secret);
@@ -108,13 +158,25 @@ test('a request with a wrong or missing signature is answered with 401 and the r
     [/^webhook-id is missing$/u, without('webhook-id')],
     [/^webhook-timestamp is missing$/u, without('webhook-timestamp')],
     [/^webhook-signature is missing$/u, without('webhook-signature')],
-    [/^X-Edge-Signature is missing; webhook-id is missing; webhook-timestamp is missing; webhook-signature is missing$/u, {}],
-    [/^X-Edge-Signature is there 2 times$/u, { ...good, 'X-Edge-Signature': [good['X-Edge-Signature'] ?? '', good['X-Edge-Signature'] ?? ''] }],
+    [
+      /^X-Edge-Signature is missing; webhook-id is missing; webhook-timestamp is missing; webhook-signature is missing$/u,
+      {},
+    ],
+    [
+      /^X-Edge-Signature is there 2 times$/u,
+      { ...good, 'X-Edge-Signature': [good['X-Edge-Signature'] ?? '', good['X-Edge-Signature'] ?? ''] },
+    ],
     [/^webhook-id is there 2 times$/u, { ...good, 'webhook-id': [EVENT.id, 'other'] }],
     [/^webhook-signature does not fit/u, { ...good, 'webhook-id': 'other' }],
     [/^webhook-signature does not fit/u, { ...good, 'webhook-timestamp': String(Math.floor(Date.now() / 1_000) - 7) }],
-    [/^webhook-signature does not fit/u, { ...good, 'webhook-signature': `v2,${(good['webhook-signature'] ?? '').slice(3)}` }],
-    [/^X-Edge-Signature does not fit/u, { ...good, 'X-Edge-Signature': (good['X-Edge-Signature'] ?? '').toUpperCase() }],
+    [
+      /^webhook-signature does not fit/u,
+      { ...good, 'webhook-signature': `v2,${(good['webhook-signature'] ?? '').slice(3)}` },
+    ],
+    [
+      /^X-Edge-Signature does not fit/u,
+      { ...good, 'X-Edge-Signature': (good['X-Edge-Signature'] ?? '').toUpperCase() },
+    ],
     [/^X-Edge-Signature does not fit/u, { ...good, 'X-Edge-Signature': 'sha256=' }],
   ];
 
@@ -126,14 +188,29 @@ test('a request with a wrong or missing signature is answered with 401 and the r
   const { stdout, stderr } = await receiver.end();
 
   t.is(stdout, '');
-  t.deepEqual(stderr.trim().split('\n').slice(1).map((line, index) => line.startsWith('edge: refused a request from 127.0.0.1: ') && wrong[index]?.[0].test(line.slice('edge: refused a request from 127.0.0.1: '.length))), wrong.map(() => true));
+  t.deepEqual(
+    stderr
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map(
+        (line, index) =>
+          line.startsWith('edge: refused a request from 127.0.0.1: ') &&
+          wrong[index]?.[0].test(line.slice('edge: refused a request from 127.0.0.1: '.length)),
+      ),
+    wrong.map(() => true),
+  );
 });
 
 test('one right signature among several is enough, and a clock may be wrong by five minutes', async (t) => {
   const receiver = await listening(t, '--secret', SECRET);
   const good = signed();
 
-  t.is((await post(receiver.url, { ...good, 'webhook-signature': `v1a,x v1,wrong ${good['webhook-signature'] ?? ''}` })).status, 204);
+  t.is(
+    (await post(receiver.url, { ...good, 'webhook-signature': `v1a,x v1,wrong ${good['webhook-signature'] ?? ''}` }))
+      .status,
+    204,
+  );
   t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() - 270_000) }))).status, 204);
   t.is((await post(receiver.url, signed(BODY, { at: new Date(Date.now() + 270_000) }))).status, 204);
   t.is((await receiver.end()).stdout.split('\n').length, 4);
@@ -146,7 +223,8 @@ test('what is no event, no POST or too long is refused, and what is no HTTP does
   t.is((await post(receiver.url, {}, '', 'GET')).status, 405);
   t.is((await post(receiver.url, signed(long), long)).status, 413);
   t.is((await post(receiver.url, { ...signed(long), 'transfer-encoding': 'chunked' }, long)).status, 413);
-  for (const body of ['', 'null', '[]', '{"type":"x"}', '{', '{"type":1,"time":2,"data":{}}']) t.is((await post(receiver.url, signed(body), body)).status, 400, body);
+  for (const body of ['', 'null', '[]', '{"type":"x"}', '{', '{"type":1,"time":2,"data":{}}'])
+    t.is((await post(receiver.url, signed(body), body)).status, 400, body);
   const { port } = new URL(receiver.url);
   t.regex(await text(connect(Number(port), '127.0.0.1').end('no HTTP\r\n\r\n')), /^HTTP\/1.1 400 /u);
   t.is((await post(receiver.url, signed())).status, 204);

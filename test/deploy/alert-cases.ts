@@ -22,99 +22,270 @@ const rising = (perMinute: number): string => `0+${perMinute}x130`;
 /** Another value since five minutes. */
 const lately = (before: number, after: number): string => `${before}+0x114 ${after}+0x15`;
 
-const request = (kind: string, labels: string): string => `edge_admin_request_duration_seconds_${kind}{${ADMIN},${labels}}`;
+const request = (kind: string, labels: string): string =>
+  `edge_admin_request_duration_seconds_${kind}{${ADMIN},${labels}}`;
 
 /** By the name of the alert. */
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   EdgeAdminDown: { fires: { [`up{${ADMIN}}`]: always(0) }, quiet: { [`up{${ADMIN}}`]: always(1) } },
-  EdgeNoAdmin: { fires: { [`up{${ADMIN}}`]: always(0) }, quiet: { [`up{${ADMIN}}`]: always(1), 'up{instance="b",job="edge-admin"}': always(0) } },
+  EdgeNoAdmin: {
+    fires: { [`up{${ADMIN}}`]: always(0) },
+    quiet: { [`up{${ADMIN}}`]: always(1), 'up{instance="b",job="edge-admin"}': always(0) },
+  },
   EdgeAdminDatabaseAway: {
-    fires: { [`up{${ADMIN}}`]: always(1), 'edge_admin_nodes{instance="b",job="edge-admin",status="healthy"}': always(1) },
+    fires: {
+      [`up{${ADMIN}}`]: always(1),
+      'edge_admin_nodes{instance="b",job="edge-admin",status="healthy"}': always(1),
+    },
     quiet: { [`up{${ADMIN}}`]: always(1), [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(0) },
   },
-  EdgeAdminCommitsFail: { fires: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(6) }, quiet: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(1) } },
-  EdgeAdminCommitsSlow: {
-    fires: { [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(10), [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="1"}`]: rising(60), [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60) },
-    quiet: { [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(60), [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60) },
+  EdgeAdminCommitsFail: {
+    fires: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(6) },
+    quiet: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(1) },
   },
-  EdgeAdminPoolExhausted: { fires: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: always(1) }, quiet: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: '0+0x20 9 0+0x108', [`edge_admin_database_connections{${ADMIN},state="busy"}`]: always(9) } },
-  EdgeAdminLeaseStale: { fires: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(5) }, quiet: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(1) } },
-  EdgeAdminsDegraded: { fires: { [`edge_admin_degraded{${ADMIN}}`]: always(1), 'edge_admin_degraded{instance="b"}': always(0) }, quiet: { [`edge_admin_degraded{${ADMIN}}`]: always(0) } },
-  EdgeAdminActorCrashed: { fires: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: lately(0, 1) }, quiet: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: always(7) } },
-  EdgeAdminActorRests: { fires: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: lately(0, 1) }, quiet: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: always(7) } },
-  EdgeAdminMailboxFills: { fires: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(600) }, quiet: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(500) } },
-  EdgeAdminDeadLetters: { fires: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(120) }, quiet: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(30) } },
-  EdgeAdminLoopSlow: { fires: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.3) }, quiet: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.1) } },
-  EdgeRequestsFail: {
-    fires: { [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(60), [request('count', 'surface="rest",operation="create_command",code="2xx"')]: rising(60) },
+  EdgeAdminCommitsSlow: {
+    fires: {
+      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(10),
+      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="1"}`]: rising(60),
+      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60),
+    },
     quiet: {
-      [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(6), [request('count', 'surface="rest",operation="create_command",code="2xx"')]: rising(600),
-      [request('count', 'surface="rest",operation="get_host_metrics",code="5xx"')]: rising(600), [request('count', 'surface="other",operation="/api/v1/nodes/:node_id/metrics/host/raw",code="5xx"')]: rising(600),
+      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(60),
+      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60),
+    },
+  },
+  EdgeAdminPoolExhausted: {
+    fires: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: always(1) },
+    quiet: {
+      [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: '0+0x20 9 0+0x108',
+      [`edge_admin_database_connections{${ADMIN},state="busy"}`]: always(9),
+    },
+  },
+  EdgeAdminLeaseStale: {
+    fires: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(5) },
+    quiet: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(1) },
+  },
+  EdgeAdminsDegraded: {
+    fires: { [`edge_admin_degraded{${ADMIN}}`]: always(1), 'edge_admin_degraded{instance="b"}': always(0) },
+    quiet: { [`edge_admin_degraded{${ADMIN}}`]: always(0) },
+  },
+  EdgeAdminActorCrashed: {
+    fires: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: lately(0, 1) },
+    quiet: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: always(7) },
+  },
+  EdgeAdminActorRests: {
+    fires: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: lately(0, 1) },
+    quiet: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: always(7) },
+  },
+  EdgeAdminMailboxFills: {
+    fires: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(600) },
+    quiet: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(500) },
+  },
+  EdgeAdminDeadLetters: {
+    fires: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(120) },
+    quiet: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(30) },
+  },
+  EdgeAdminLoopSlow: {
+    fires: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.3) },
+    quiet: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.1) },
+  },
+  EdgeRequestsFail: {
+    fires: {
+      [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(60),
+      [request('count', 'surface="rest",operation="create_command",code="2xx"')]: rising(60),
+    },
+    quiet: {
+      [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(6),
+      [request('count', 'surface="rest",operation="create_command",code="2xx"')]: rising(600),
+      [request('count', 'surface="rest",operation="get_host_metrics",code="5xx"')]: rising(600),
+      [request('count', 'surface="other",operation="/api/v1/nodes/:node_id/metrics/host/raw",code="5xx"')]: rising(600),
     },
   },
   EdgeRequestsSlow: {
-    fires: { [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="1"')]: rising(10), [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="5"')]: rising(60), [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="+Inf"')]: rising(60) },
+    fires: {
+      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="1"')]: rising(10),
+      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="5"')]: rising(60),
+      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="+Inf"')]: rising(60),
+    },
     quiet: {
-      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="1"')]: rising(60), [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="+Inf"')]: rising(60),
-      [request('bucket', 'surface="rest",operation="get_node_diagnostics",code="2xx",le="1"')]: rising(0), [request('bucket', 'surface="rest",operation="get_node_diagnostics",code="2xx",le="+Inf"')]: rising(60),
+      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="1"')]: rising(60),
+      [request('bucket', 'surface="rest",operation="list_nodes",code="2xx",le="+Inf"')]: rising(60),
+      [request('bucket', 'surface="rest",operation="get_node_diagnostics",code="2xx",le="1"')]: rising(0),
+      [request('bucket', 'surface="rest",operation="get_node_diagnostics",code="2xx",le="+Inf"')]: rising(60),
     },
   },
-  EdgeSessionsLost: { fires: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 50) }, quiet: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 40), 'edge_admin_sessions{instance="b"}': lately(0, 60) } },
-  EdgeSessionsCut: { fires: { [`edge_admin_sessions_cut_total{${ADMIN}}`]: rising(60) }, quiet: { [`edge_admin_sessions_cut_total{${ADMIN}}`]: rising(1) } },
-  EdgeEventsBacklog: { fires: { [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(20_000), 'edge_admin_events_backlog{instance="b",channel="webhooks"}': always(20_000) }, quiet: { [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(500) } },
-  EdgeWebhooksFail: {
-    fires: { [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="5xx"}`]: rising(60), [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="2xx"}`]: rising(30) },
-    quiet: { [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="5xx"}`]: rising(30), [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="2xx"}`]: rising(60) },
+  EdgeSessionsLost: {
+    fires: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 50) },
+    quiet: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 40), 'edge_admin_sessions{instance="b"}': lately(0, 60) },
   },
-  EdgeBrokerDown: { fires: { [`edge_admin_broker_up{${ADMIN}}`]: always(0) }, quiet: { [`edge_admin_broker_up{${ADMIN}}`]: always(1) } },
+  EdgeSessionsCut: {
+    fires: { [`edge_admin_sessions_cut_total{${ADMIN}}`]: rising(60) },
+    quiet: { [`edge_admin_sessions_cut_total{${ADMIN}}`]: rising(1) },
+  },
+  EdgeEventsBacklog: {
+    fires: {
+      [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(20_000),
+      'edge_admin_events_backlog{instance="b",channel="webhooks"}': always(20_000),
+    },
+    quiet: { [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(500) },
+  },
+  EdgeWebhooksFail: {
+    fires: {
+      [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="5xx"}`]: rising(60),
+      [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="2xx"}`]: rising(30),
+    },
+    quiet: {
+      [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="5xx"}`]: rising(30),
+      [`edge_admin_webhook_deliveries_total{${ADMIN},outcome="2xx"}`]: rising(60),
+    },
+  },
+  EdgeBrokerDown: {
+    fires: { [`edge_admin_broker_up{${ADMIN}}`]: always(0) },
+    quiet: { [`edge_admin_broker_up{${ADMIN}}`]: always(1) },
+  },
   EdgeSshLoginsRefused: {
     fires: { [`edge_admin_ssh_logins_total{${ADMIN},outcome="refused"}`]: rising(120) },
-    quiet: { [`edge_admin_ssh_logins_total{${ADMIN},outcome="refused"}`]: rising(6), [`edge_admin_ssh_logins_total{${ADMIN},outcome="accepted"}`]: rising(600) },
+    quiet: {
+      [`edge_admin_ssh_logins_total{${ADMIN},outcome="refused"}`]: rising(6),
+      [`edge_admin_ssh_logins_total{${ADMIN},outcome="accepted"}`]: rising(600),
+    },
   },
   EdgeProxyCredentialsWrong: {
     fires: { [`edge_admin_proxy_blocked_total{${ADMIN},proxy="http",reason="credentials"}`]: rising(120) },
-    quiet: { [`edge_admin_proxy_blocked_total{${ADMIN},proxy="http",reason="credentials"}`]: rising(6), [`edge_admin_proxy_blocked_total{${ADMIN},proxy="http",reason="blocked"}`]: rising(600) },
+    quiet: {
+      [`edge_admin_proxy_blocked_total{${ADMIN},proxy="http",reason="credentials"}`]: rising(6),
+      [`edge_admin_proxy_blocked_total{${ADMIN},proxy="http",reason="blocked"}`]: rising(600),
+    },
   },
   EdgeScrapesFail: {
-    fires: { [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="slow"}`]: rising(60), [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="ok"}`]: rising(60) },
-    quiet: { [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="slow"}`]: rising(6), [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="ok"}`]: rising(600) },
+    fires: {
+      [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="slow"}`]: rising(60),
+      [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="ok"}`]: rising(60),
+    },
+    quiet: {
+      [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="slow"}`]: rising(6),
+      [`edge_admin_scrapes_total{${ADMIN},source="host",outcome="ok"}`]: rising(600),
+    },
   },
   EdgeFleetUnreachable: {
-    fires: { [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(30), [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(70), 'edge_admin_nodes{instance="b",status="healthy"}': always(70) },
-    quiet: { [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(10), [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(90) },
+    fires: {
+      [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(30),
+      [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(70),
+      'edge_admin_nodes{instance="b",status="healthy"}': always(70),
+    },
+    quiet: {
+      [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(10),
+      [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(90),
+    },
   },
-  EdgeNodesUnhealthy: { fires: { [`edge_admin_nodes{${ADMIN},status="unhealthy"}`]: always(1) }, quiet: { [`edge_admin_nodes{${ADMIN},status="unhealthy"}`]: always(0) } },
+  EdgeNodesUnhealthy: {
+    fires: { [`edge_admin_nodes{${ADMIN},status="unhealthy"}`]: always(1) },
+    quiet: { [`edge_admin_nodes{${ADMIN},status="unhealthy"}`]: always(0) },
+  },
   EdgeNodeNotSeen: {
-    fires: { [`up{job="edge-host",${NODE}}`]: always(0), [`up{${ADMIN}}`]: always(0), 'up{instance="b",job="edge-admin"}': always(1) },
+    fires: {
+      [`up{job="edge-host",${NODE}}`]: always(0),
+      [`up{${ADMIN}}`]: always(0),
+      'up{instance="b",job="edge-admin"}': always(1),
+    },
     quiet: { [`up{job="edge-host",${NODE}}`]: always(0), [`up{${ADMIN}}`]: always(0) },
   },
-  EdgeServiceDown: { fires: { [`edge_agent_service_up{${NODE},service="disk"}`]: always(0) }, quiet: { [`edge_agent_service_up{${NODE},service="disk"}`]: always(1) } },
-  EdgeResultsNotConfirmed: { fires: { [`edge_agent_queue_executions{${NODE},queue="commands",state="retryable"}`]: always(2) }, quiet: { [`edge_agent_queue_executions{${NODE},queue="commands",state="retryable"}`]: lately(0, 2), [`edge_agent_queue_executions{${NODE},queue="commands",state="executing"}`]: always(9) } },
-  EdgeCommandsWait: { fires: { [`edge_agent_queue_executions{${NODE},queue="commands",state="available"}`]: always(2) }, quiet: { [`edge_agent_queue_executions{${NODE},queue="commands",state="available"}`]: lately(0, 9) } },
-  EdgeAgentRestarts: { fires: { [`process_start_time_seconds{job="edge-agent",${NODE}}`]: rising(1) }, quiet: { [`process_start_time_seconds{job="edge-agent",${NODE}}`]: lately(5, 6), [`process_start_time_seconds{job="edge-host",${NODE}}`]: rising(1) } },
-  EdgeAgentReconnects: { fires: { [`edge_agent_reconnects_total{${NODE}}`]: rising(1) }, quiet: { [`edge_agent_reconnects_total{${NODE}}`]: lately(0, 3) } },
-  EdgeAgentMemoryHigh: { fires: { [`edge_agent_memory_bytes{${NODE},kind="resident"}`]: always(600_000_000) }, quiet: { [`edge_agent_memory_bytes{${NODE},kind="resident"}`]: always(100_000_000) } },
+  EdgeServiceDown: {
+    fires: { [`edge_agent_service_up{${NODE},service="disk"}`]: always(0) },
+    quiet: { [`edge_agent_service_up{${NODE},service="disk"}`]: always(1) },
+  },
+  EdgeResultsNotConfirmed: {
+    fires: { [`edge_agent_queue_executions{${NODE},queue="commands",state="retryable"}`]: always(2) },
+    quiet: {
+      [`edge_agent_queue_executions{${NODE},queue="commands",state="retryable"}`]: lately(0, 2),
+      [`edge_agent_queue_executions{${NODE},queue="commands",state="executing"}`]: always(9),
+    },
+  },
+  EdgeCommandsWait: {
+    fires: { [`edge_agent_queue_executions{${NODE},queue="commands",state="available"}`]: always(2) },
+    quiet: { [`edge_agent_queue_executions{${NODE},queue="commands",state="available"}`]: lately(0, 9) },
+  },
+  EdgeAgentRestarts: {
+    fires: { [`process_start_time_seconds{job="edge-agent",${NODE}}`]: rising(1) },
+    quiet: {
+      [`process_start_time_seconds{job="edge-agent",${NODE}}`]: lately(5, 6),
+      [`process_start_time_seconds{job="edge-host",${NODE}}`]: rising(1),
+    },
+  },
+  EdgeAgentReconnects: {
+    fires: { [`edge_agent_reconnects_total{${NODE}}`]: rising(1) },
+    quiet: { [`edge_agent_reconnects_total{${NODE}}`]: lately(0, 3) },
+  },
+  EdgeAgentMemoryHigh: {
+    fires: { [`edge_agent_memory_bytes{${NODE},kind="resident"}`]: always(600_000_000) },
+    quiet: { [`edge_agent_memory_bytes{${NODE},kind="resident"}`]: always(100_000_000) },
+  },
   EdgeHostDiskFull: {
-    fires: { [`node_filesystem_avail_bytes{${DISK}}`]: always(5), [`node_filesystem_size_bytes{${DISK}}`]: always(100), [`node_filesystem_readonly{${DISK}}`]: always(0) },
-    quiet: { [`node_filesystem_avail_bytes{${DISK}}`]: always(0), [`node_filesystem_size_bytes{${DISK}}`]: always(100), [`node_filesystem_readonly{${DISK}}`]: always(1) },
+    fires: {
+      [`node_filesystem_avail_bytes{${DISK}}`]: always(5),
+      [`node_filesystem_size_bytes{${DISK}}`]: always(100),
+      [`node_filesystem_readonly{${DISK}}`]: always(0),
+    },
+    quiet: {
+      [`node_filesystem_avail_bytes{${DISK}}`]: always(0),
+      [`node_filesystem_size_bytes{${DISK}}`]: always(100),
+      [`node_filesystem_readonly{${DISK}}`]: always(1),
+    },
   },
   EdgeHostDiskFills: {
-    fires: { [`node_filesystem_avail_bytes{${DISK}}`]: '240-1x130', [`node_filesystem_size_bytes{${DISK}}`]: always(1_000), [`node_filesystem_readonly{${DISK}}`]: always(0) },
-    quiet: { [`node_filesystem_avail_bytes{${DISK}}`]: always(120), [`node_filesystem_size_bytes{${DISK}}`]: always(1_000), [`node_filesystem_readonly{${DISK}}`]: always(0) },
+    fires: {
+      [`node_filesystem_avail_bytes{${DISK}}`]: '240-1x130',
+      [`node_filesystem_size_bytes{${DISK}}`]: always(1_000),
+      [`node_filesystem_readonly{${DISK}}`]: always(0),
+    },
+    quiet: {
+      [`node_filesystem_avail_bytes{${DISK}}`]: always(120),
+      [`node_filesystem_size_bytes{${DISK}}`]: always(1_000),
+      [`node_filesystem_readonly{${DISK}}`]: always(0),
+    },
   },
   EdgeHostInodesGone: {
-    fires: { [`node_filesystem_files_free{${DISK}}`]: always(2), [`node_filesystem_files{${DISK}}`]: always(100), [`node_filesystem_readonly{${DISK}}`]: always(0) },
-    quiet: { [`node_filesystem_files_free{${DISK}}`]: always(0), [`node_filesystem_files{${DISK}}`]: always(0), [`node_filesystem_readonly{${DISK}}`]: always(0) }, // file systems that make inodes as they need them
+    fires: {
+      [`node_filesystem_files_free{${DISK}}`]: always(2),
+      [`node_filesystem_files{${DISK}}`]: always(100),
+      [`node_filesystem_readonly{${DISK}}`]: always(0),
+    },
+    quiet: {
+      [`node_filesystem_files_free{${DISK}}`]: always(0),
+      [`node_filesystem_files{${DISK}}`]: always(0),
+      [`node_filesystem_readonly{${DISK}}`]: always(0),
+    }, // file systems that make inodes as they need them
   },
   EdgeHostMemoryLow: {
-    fires: { [`node_memory_MemAvailable_bytes{${NODE}}`]: always(3), [`node_memory_MemTotal_bytes{${NODE}}`]: always(100) },
-    quiet: { [`node_memory_MemAvailable_bytes{${NODE}}`]: always(10), [`node_memory_MemTotal_bytes{${NODE}}`]: always(100) },
+    fires: {
+      [`node_memory_MemAvailable_bytes{${NODE}}`]: always(3),
+      [`node_memory_MemTotal_bytes{${NODE}}`]: always(100),
+    },
+    quiet: {
+      [`node_memory_MemAvailable_bytes{${NODE}}`]: always(10),
+      [`node_memory_MemTotal_bytes{${NODE}}`]: always(100),
+    },
   },
-  EdgeHostOutOfMemory: { fires: { [`node_vmstat_oom_kill{${NODE}}`]: lately(0, 1) }, quiet: { [`node_vmstat_oom_kill{${NODE}}`]: always(4) } },
-  EdgeHostClockWrong: { fires: { [`node_time_seconds{${NODE}}`]: '100+60x130' }, quiet: { [`node_time_seconds{${NODE}}`]: '5+60x130' } },
-  EdgeWireguardInterfaceDown: { fires: { [`wireguard_interface_up{${NODE},interface="wg0"}`]: always(0) }, quiet: { [`wireguard_interface_up{${NODE},interface="wg0"}`]: always(1) } },
+  EdgeHostOutOfMemory: {
+    fires: { [`node_vmstat_oom_kill{${NODE}}`]: lately(0, 1) },
+    quiet: { [`node_vmstat_oom_kill{${NODE}}`]: always(4) },
+  },
+  EdgeHostClockWrong: {
+    fires: { [`node_time_seconds{${NODE}}`]: '100+60x130' },
+    quiet: { [`node_time_seconds{${NODE}}`]: '5+60x130' },
+  },
+  EdgeWireguardInterfaceDown: {
+    fires: { [`wireguard_interface_up{${NODE},interface="wg0"}`]: always(0) },
+    quiet: { [`wireguard_interface_up{${NODE},interface="wg0"}`]: always(1) },
+  },
   EdgeWireguardPeerSilent: {
-    fires: { [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0), [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: rising(1_000) },
-    quiet: { [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0), [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(5) },
+    fires: {
+      [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0),
+      [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: rising(1_000),
+    },
+    quiet: {
+      [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0),
+      [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(5),
+    },
   },
 };

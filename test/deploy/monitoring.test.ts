@@ -20,7 +20,14 @@ const RULE_FILES = globSync(join(PROMETHEUS, '*.rules.yml')).toSorted();
 const RUNBOOKS = readFileSync(join(ROOT, 'docs/runbooks.md'), 'utf8');
 
 /** Rules as blocks of text, by the name of the alert. */
-const RULES = new Map(RULE_FILES.flatMap((path) => readFileSync(path, 'utf8').split(/^ {6}- alert: /mu).slice(1).map((block) => [block.slice(0, block.indexOf('\n')), block.replace(/^ {2}- name:[\s\S]*/mu, '')] as const)));
+const RULES = new Map(
+  RULE_FILES.flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split(/^ {6}- alert: /mu)
+      .slice(1)
+      .map((block) => [block.slice(0, block.indexOf('\n')), block.replace(/^ {2}- name:[\s\S]*/mu, '')] as const),
+  ),
+);
 
 function temporaryDirectory(t: ExecutionContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'edge-monitoring-'));
@@ -56,7 +63,13 @@ test('every alert fires when it should, and is quiet when what happens is only n
       name: `${alert} ${word}`,
       interval: '1m',
       input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-      promql_expr_test: [{ expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`, eval_time: '2h', exp_samples: [{ labels: '{}', value: firing }] }],
+      promql_expr_test: [
+        {
+          expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`,
+          eval_time: '2h',
+          exp_samples: [{ labels: '{}', value: firing }],
+        },
+      ],
     }));
     const file = join(directory, `${alert}.yml`);
     writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests })); // JSON is YAML
@@ -69,16 +82,26 @@ test('every alert fires when it should, and is quiet when what happens is only n
 test('there is a runbook for each alert and none for others, and the commands in them exist', async (t) => {
   const sections = [...RUNBOOKS.matchAll(/^## (?<name>.+)$/gmu)].map(({ groups }) => groups?.['name'] ?? '');
   t.deepEqual(sections.toSorted(), [...RULES.keys()].toSorted());
-  for (const section of RUNBOOKS.split(/^## /mu).slice(1)) t.regex(section, /^\w+\n\n\*\*Means\*\* .+\n\n\*\*Look\*\* .+\n\n\*\*Do\*\* .+\n/u, section.slice(0, 40));
+  for (const section of RUNBOOKS.split(/^## /mu).slice(1))
+    t.regex(section, /^\w+\n\n\*\*Means\*\* .+\n\n\*\*Look\*\* .+\n\n\*\*Do\*\* .+\n/u, section.slice(0, 40));
   const anchors = new Set(sections.map((name) => name.toLowerCase()));
-  t.deepEqual([...RUNBOOKS.matchAll(/\]\(#(?<to>[^)]+)\)/gu)].map(({ groups }) => groups?.['to'] ?? '').filter((to) => !anchors.has(to)), []);
+  t.deepEqual(
+    [...RUNBOOKS.matchAll(/\]\(#(?<to>[^)]+)\)/gu)]
+      .map(({ groups }) => groups?.['to'] ?? '')
+      .filter((to) => !anchors.has(to)),
+    [],
+  );
 
-  const named = [...RUNBOOKS.matchAll(/`edge (?<group>[a-z-]+)(?: (?<word>[a-z]+))?/gu)].map(({ groups }) => [groups?.['group'] ?? '', groups?.['word']] as const);
+  const named = [...RUNBOOKS.matchAll(/`edge (?<group>[a-z-]+)(?: (?<word>[a-z]+))?/gu)].map(
+    ({ groups }) => [groups?.['group'] ?? '', groups?.['word']] as const,
+  );
   const known = new Map<string, Promise<string>>();
-  const help = (...words: readonly string[]) => known.get(words.join()) ?? known.set(words.join(), said('cli/edge.ts', [...words, '--help'])).get(words.join());
+  const help = (...words: readonly string[]) =>
+    known.get(words.join()) ?? known.set(words.join(), said('cli/edge.ts', [...words, '--help'])).get(words.join());
   for (const [group, word] of named) {
-    t.regex(await help() ?? '', new RegExp(String.raw`^ {2}${group}\b`, 'mu'), group);
-    if (word !== undefined) t.regex(await help(group) ?? '', new RegExp(String.raw`^ {2}${word}\b`, 'mu'), `${group} ${word}`);
+    t.regex((await help()) ?? '', new RegExp(String.raw`^ {2}${group}\b`, 'mu'), group);
+    if (word !== undefined)
+      t.regex((await help(group)) ?? '', new RegExp(String.raw`^ {2}${word}\b`, 'mu'), `${group} ${word}`);
   }
   t.true(named.length >= 30);
 });
@@ -91,13 +114,29 @@ test('the dashboards are those of the code (node deploy/dashboards.ts writes the
   const files = DASHBOARDS.map(dashboardFile);
 
   for (const { name, text } of files) t.is(readFileSync(join(DASHBOARD_DIRECTORY, name), 'utf8'), text, name);
-  t.deepEqual(globSync(join(DASHBOARD_DIRECTORY, '*')).map((path) => basename(path)).toSorted(), files.map(({ name }) => name).toSorted());
+  t.deepEqual(
+    globSync(join(DASHBOARD_DIRECTORY, '*'))
+      .map((path) => basename(path))
+      .toSorted(),
+    files.map(({ name }) => name).toSorted(),
+  );
 });
 
 test('the panels of a dashboard have ids of their own, do not lie on each other, and ask the data source that was chosen', (t) => {
   for (const dashboard of DASHBOARDS) {
-    const { panels } = grafanaDashboard(dashboard) as { panels: { id: number; title: string; type: string; gridPos: { x: number; y: number; w: number; h: number }; datasource?: object; targets?: { datasource: object; refId: string }[] }[] };
-    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => Array.from({ length: w * h }, (_, index) => `${x + index % w},${y + Math.floor(index / w)}`));
+    const { panels } = grafanaDashboard(dashboard) as {
+      panels: {
+        id: number;
+        title: string;
+        type: string;
+        gridPos: { x: number; y: number; w: number; h: number };
+        datasource?: object;
+        targets?: { datasource: object; refId: string }[];
+      }[];
+    };
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+    );
 
     t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
     t.is(new Set(cells).size, cells.length, dashboard.title);
@@ -112,7 +151,11 @@ test('the panels of a dashboard have ids of their own, do not lie on each other,
 
 test('every expression of the dashboards is one, for Prometheus', async (t) => {
   const file = join(temporaryDirectory(t), 'expressions.yml');
-  const rules = DASHBOARDS.flatMap((dashboard) => expressionsOf(dashboard)).map(({ expression }, index) => ({ record: `expression_${index}`, expr: expression, labels: { number: String(index) } }));
+  const rules = DASHBOARDS.flatMap((dashboard) => expressionsOf(dashboard)).map(({ expression }, index) => ({
+    record: `expression_${index}`,
+    expr: expression,
+    labels: { number: String(index) },
+  }));
   writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboards', rules }] }));
 
   t.is(await promtool(['check', 'rules', file]), '');

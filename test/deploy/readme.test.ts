@@ -17,16 +17,28 @@ test('a README without a region is told which one it lacks', (t) => {
 
 test('every relative link in the documentation leads to a file', (t) => {
   const pages = trackedFiles().filter(({ path }) => path.endsWith('.md'));
-  const dead = pages.flatMap(({ path, text: page }) => [...page.matchAll(/\]\((?!https?:|#)(?<target>[^)#\s]+)/gu)]
-    .map((match) => join(path, '..', match.groups?.['target'] ?? ''))
-    .filter((target) => !existsSync(join(ROOT, target)))
-    .map((target) => `${path} → ${target}`));
+  const dead = pages.flatMap(({ path, text: page }) =>
+    [...page.matchAll(/\]\((?!https?:|#)(?<target>[^)#\s]+)/gu)]
+      .map((match) => join(path, '..', match.groups?.['target'] ?? ''))
+      .filter((target) => !existsSync(join(ROOT, target)))
+      .map((target) => `${path} → ${target}`),
+  );
 
   t.deepEqual(dead, []);
 });
 
 test('every npm script that the documentation names exists', (t) => {
-  const named = trackedFiles().filter(({ path }) => path.endsWith('.md')).flatMap(({ path, text: page }) => [...page.matchAll(/npm run (?<script>[a-z]+)/gu)].map((match) => ({ path, script: match.groups?.['script'] ?? '' })));
+  const named = trackedFiles()
+    .filter(({ path }) => path.endsWith('.md'))
+    .flatMap(({ path, text: page }) =>
+      [...page.matchAll(/npm run (?<script>[a-z]+)/gu)].map((match) => ({
+        path,
+        script: match.groups?.['script'] ?? '',
+      })),
+    );
 
-  t.deepEqual(named.filter(({ script }) => !(script in packageFile.scripts)), []);
+  t.deepEqual(
+    named.filter(({ script }) => !(script in packageFile.scripts)),
+    [],
+  );
 });

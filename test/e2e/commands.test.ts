@@ -24,7 +24,10 @@ test('a command runs on every node, and each output, in whole, comes back under 
 
   t.is(executions.length, 3);
   for (const { node: id } of fleet().agents) {
-    t.like(executions.find((one) => one.node_id === id), { status: 'completed', exit_code: 3, output: `on ${id}\nalso here\n`, output_truncated: false });
+    t.like(
+      executions.find((one) => one.node_id === id),
+      { status: 'completed', exit_code: 3, output: `on ${id}\nalso here\n`, output_truncated: false },
+    );
   }
   const { summary } = await fleet().rest.get<typeof command>(`/commands/${command.id}`);
   t.like(summary, { total: 3, completed: 3, failed: 3, succeeded: 0 });
@@ -34,24 +37,41 @@ test('an execution leaves one event of each state that it went through, in order
   const command = await fleet().run('echo seen', { targeting: node(0) });
   const [execution] = await fleet().settled(command);
 
-  const events = await fleet().sql<{ type: string; data: Record<string, unknown> }>('select type, data from event where subject = $1 order by txid, seq', [execution?.id]);
+  const events = await fleet().sql<{ type: string; data: Record<string, unknown> }>(
+    'select type, data from event where subject = $1 order by txid, seq',
+    [execution?.id],
+  );
 
-  t.deepEqual(events.map(({ type, data }) => [type, data['status'], data['exit_code'], data['sent_at'] === null, data['completed_at'] === null]), [
-    ['edge.command_execution.created', 'pending', null, true, true],
-    ['edge.command_execution.sent', 'sent', null, false, true],
-    ['edge.command_execution.completed', 'completed', 0, false, false],
-  ]);
+  t.deepEqual(
+    events.map(({ type, data }) => [
+      type,
+      data['status'],
+      data['exit_code'],
+      data['sent_at'] === null,
+      data['completed_at'] === null,
+    ]),
+    [
+      ['edge.command_execution.created', 'pending', null, true, true],
+      ['edge.command_execution.sent', 'sent', null, false, true],
+      ['edge.command_execution.completed', 'completed', 0, false, false],
+    ],
+  );
   t.true(events.every(({ data }) => !('output' in data)));
 });
 
 test('a script with an interpreter line is run by that interpreter', async (t) => {
-  const [execution] = await fleet().settled(await fleet().run('#!/usr/bin/env node\nconsole.log(6 * 7)', { targeting: node(1) }));
+  const [execution] = await fleet().settled(
+    await fleet().run('#!/usr/bin/env node\nconsole.log(6 * 7)', { targeting: node(1) }),
+  );
 
   t.like(execution, { status: 'completed', exit_code: 0, output: '42\n' });
 });
 
 test('a script that passes its timeout ends with 124, with what it said, and so do its children that ignore TERM', async (t) => {
-  const command = await fleet().run('trap "" TERM; echo begun; (trap "" TERM; sleep 1000) & sleep 1000', { targeting: node(0), timeout: 300 });
+  const command = await fleet().run('trap "" TERM; echo begun; (trap "" TERM; sleep 1000) & sleep 1000', {
+    targeting: node(0),
+    timeout: 300,
+  });
 
   const [execution] = await fleet().settled(command);
 
@@ -61,7 +81,9 @@ test('a script that passes its timeout ends with 124, with what it said, and so 
 });
 
 test('a cancelled execution ends with 143 once all of its processes are gone, also those that ignore TERM', async (t) => {
-  const command = await fleet().run('echo begun; (trap "" TERM; sleep 1000) & trap "" TERM; sleep 1000', { targeting: node(1) });
+  const command = await fleet().run('echo begun; (trap "" TERM; sleep 1000) & trap "" TERM; sleep 1000', {
+    targeting: node(1),
+  });
   const [running] = await fleet().settled(command, ([one]) => one?.status === 'sent');
   await until('the script', () => processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`).length >= 2);
 
@@ -81,16 +103,25 @@ test('cancelling a command cancels it on every node', async (t) => {
   const answer = await fleet().rest.call('POST', `/commands/${command.id}/cancel`);
 
   t.is(answer.status, 202);
-  t.deepEqual((await fleet().settled(command)).map(({ status, exit_code }) => [status, exit_code]), Array.from({ length: 3 }, () => ['cancelled', 143]));
+  t.deepEqual(
+    (await fleet().settled(command)).map(({ status, exit_code }) => [status, exit_code]),
+    Array.from({ length: 3 }, () => ['cancelled', 143]),
+  );
 });
 
 test('an output beyond 1 MiB keeps its exact halves around a marker that says what is missing', async (t) => {
   const line = 'x'.repeat(99);
-  const command = await fleet().run(`i=0; while [ $i -lt 30000 ]; do printf '%s%05d\\n' ${line.slice(6)} $i; i=$((i+1)); done`, { targeting: node(2) });
+  const command = await fleet().run(
+    `i=0; while [ $i -lt 30000 ]; do printf '%s%05d\\n' ${line.slice(6)} $i; i=$((i+1)); done`,
+    { targeting: node(2) },
+  );
 
   const [execution] = await fleet().settled(command);
 
-  const whole = Array.from({ length: 30_000 }, (_, index) => `${line.slice(6)}${String(index).padStart(5, '0')}\n`).join('');
+  const whole = Array.from(
+    { length: 30_000 },
+    (_, index) => `${line.slice(6)}${String(index).padStart(5, '0')}\n`,
+  ).join('');
   const output = execution?.output ?? '';
   const head = commonStart(output, whole);
   const tail = commonEnd(output, whole);
@@ -106,11 +137,18 @@ test('an output of 1 MiB less a byte is whole, byte for byte', async (t) => {
   const [execution] = await fleet().settled(command);
 
   t.false(execution?.output_truncated);
-  t.is(createHash('sha256').update(execution?.output ?? '').digest('hex'), createHash('sha256').update('z'.repeat(1_048_575)).digest('hex'));
+  t.is(
+    createHash('sha256')
+      .update(execution?.output ?? '')
+      .digest('hex'),
+    createHash('sha256').update('z'.repeat(1_048_575)).digest('hex'),
+  );
 });
 
 test('bytes that are no text are replaced, and a NUL breaks nothing', async (t) => {
-  const [execution] = await fleet().settled(await fleet().run(String.raw`printf 'a\0b\377c\303\251\355\240\200'`, { targeting: node(0) }));
+  const [execution] = await fleet().settled(
+    await fleet().run(String.raw`printf 'a\0b\377c\303\251\355\240\200'`, { targeting: node(0) }),
+  );
 
   t.is(execution?.status, 'completed');
   t.regex(execution?.output ?? '', /^a\uFFFDb\uFFFDcé\uFFFD+$/u);
@@ -118,7 +156,10 @@ test('bytes that are no text are replaced, and a NUL breaks nothing', async (t) 
 
 test('a create that is repeated under its key answers the first answer and runs nothing again', async (t) => {
   const ledger = join(fleet().directory, 'idempotent');
-  const sent = { body: { command_text: `echo ran >>${ledger}`, targeting: node(0) }, headers: { 'idempotency-key': 'once-and-for-all' } };
+  const sent = {
+    body: { command_text: `echo ran >>${ledger}`, targeting: node(0) },
+    headers: { 'idempotency-key': 'once-and-for-all' },
+  };
 
   const answers = await Promise.all([1, 2, 3].map(() => fleet().rest.call<{ id: string }>('POST', '/commands', sent)));
   const again = await fleet().rest.call<{ id: string }>('POST', '/commands', sent);
@@ -132,14 +173,24 @@ test('a create that is repeated under its key answers the first answer and runs 
 });
 
 test('what still runs when it expires is ended, keeps the moment when it was sent, and has no exit code', async (t) => {
-  const running = await fleet().run('sleep 1000', { targeting: node(2), expired_at: new Date(Date.now() + SENT_MS_MAX).toISOString() });
+  const running = await fleet().run('sleep 1000', {
+    targeting: node(2),
+    expired_at: new Date(Date.now() + SENT_MS_MAX).toISOString(),
+  });
   const [sent] = await fleet().settled(running, ([one]) => one?.status === 'sent');
 
   const [expired] = await fleet().settled(running);
 
   t.like(expired, { status: 'expired', exit_code: null, completed_at: null, sent_at: sent?.sent_at });
   await processesGone(expired?.id ?? '');
-  t.is((await fleet().rest.call('POST', '/commands', { body: { command_text: 'true', targeting: node(0), expired_at: '2020-01-01T00:00:00Z' } })).status, 422);
+  t.is(
+    (
+      await fleet().rest.call('POST', '/commands', {
+        body: { command_text: 'true', targeting: node(0), expired_at: '2020-01-01T00:00:00Z' },
+      })
+    ).status,
+    422,
+  );
 });
 
 test('a targeting that matches nothing makes a command without executions', async (t) => {

@@ -33,7 +33,11 @@ test('health is red while the disk of the database is full, callers are told to 
   const url = fleet.admins[0]?.url ?? '';
   const database = async () => {
     const response = await fetch(`${url}/healthz`);
-    const checks = await response.json() as readonly { readonly name: string; readonly healthy: boolean; readonly error: string | null }[];
+    const checks = (await response.json()) as readonly {
+      readonly name: string;
+      readonly healthy: boolean;
+      readonly error: string | null;
+    }[];
     const check = checks.find(({ name }) => name === 'database');
     return [response.status, check?.healthy, check?.error] as const;
   };
@@ -45,12 +49,19 @@ test('health is red while the disk of the database is full, callers are told to 
     return now[1] === false ? now : null;
   });
   const refused = await until('a create that finds no room', async () => {
-    const answer = await fetch(`${url}/api/v1/clusters`, { method: 'POST', headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ name: `c${Math.random().toString(36).slice(2, 10)}` }) });
+    const answer = await fetch(`${url}/api/v1/clusters`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: `c${Math.random().toString(36).slice(2, 10)}` }),
+    });
     return answer.status === 201 ? null : answer;
   });
   const read = await fetch(`${url}/api/v1/clusters`, { headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` } });
 
-  t.deepEqual([status, error, refused.status, refused.headers.get('retry-after') !== null, read.status], [503, 'it answers, and takes no writes: its disk is full, or it is read-only', 503, true, 200]);
+  t.deepEqual(
+    [status, error, refused.status, refused.headers.get('retry-after') !== null, read.status],
+    [503, 'it answers, and takes no writes: its disk is full, or it is read-only', 503, true, 200],
+  );
   free();
   const freedMs = performance.now();
   await until('health to be well', async () => (await database())[1]);

@@ -17,7 +17,12 @@ const scope = createScope();
 const NODES = 10_000;
 
 const PASSWORD = 'a-password-for-debugging';
-const ENV = { ADMIN_DEBUG_DASHBOARD_ENABLED: 'true', ADMIN_DEBUG_DASHBOARD_USERNAME: 'operator', ADMIN_DEBUG_DASHBOARD_PASSWORD: PASSWORD, AUTH_FAILURES_PER_MINUTE_MAX: '5' };
+const ENV = {
+  ADMIN_DEBUG_DASHBOARD_ENABLED: 'true',
+  ADMIN_DEBUG_DASHBOARD_USERNAME: 'operator',
+  ADMIN_DEBUG_DASHBOARD_PASSWORD: PASSWORD,
+  AUTH_FAILURES_PER_MINUTE_MAX: '5',
+};
 
 let server: TestServer;
 let fleet: Fleet;
@@ -36,14 +41,27 @@ test.before(async () => {
     await client.end();
   }
   await until('all nodes to have an actor', async () => (await page('?kind=node')).includes(`${NODES + 1} found`));
-  browser = await chromium.launch({ executablePath: await peerPath('chromium'), headless: true, args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
+  browser = await chromium.launch({
+    executablePath: await peerPath('chromium'),
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
   scope.teardown(() => browser.close());
 });
 
 ava.after.always('the fleet and the browser end', () => scope.end());
 
 function ask(query = '', credentials: string | null = `operator:${PASSWORD}`): Promise<Response> {
-  return fetch(`${fleet.admins[0]?.url}/admin/debug${query}`, { headers: credentials === null ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } });
+  return fetch(`${fleet.admins[0]?.url}/admin/debug${query}`, {
+    headers: credentials === null ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+  });
 }
 
 async function page(query = ''): Promise<string> {
@@ -56,7 +74,14 @@ test.serial('nobody looks in without the user name and the password, whatever ke
   const bare = await ask('', null);
   t.is(bare.status, 401);
   t.is(bare.headers.get('www-authenticate'), 'Basic realm="edge admin debug", charset="UTF-8"');
-  t.is((await fetch(`${fleet.admins[0]?.url}/admin/debug`, { headers: { authorization: 'Bearer master-key-of-the-fleet-12345' } })).status, 401);
+  t.is(
+    (
+      await fetch(`${fleet.admins[0]?.url}/admin/debug`, {
+        headers: { authorization: 'Bearer master-key-of-the-fleet-12345' },
+      })
+    ).status,
+    401,
+  );
 
   t.is((await ask()).status, 200);
 });
@@ -81,29 +106,41 @@ test.serial('ten thousand actors are searched and paged within a moment', async 
 });
 
 test.serial('what a visitor writes into the address is text on the page, or refused', async (t) => {
-  t.true((await page(`?q=${encodeURIComponent('"><script>alert(1)</script>')}`)).includes('value="&quot;&gt;&lt;script&gt;'));
-  for (const query of ['?nonsense=1', '?kind=admin', '?page=0', '?page=x', '?refresh=1', `?q=${'x'.repeat(65)}`]) t.is((await ask(query)).status, 400, query);
+  t.true(
+    (await page(`?q=${encodeURIComponent('"><script>alert(1)</script>')}`)).includes('value="&quot;&gt;&lt;script&gt;'),
+  );
+  for (const query of ['?nonsense=1', '?kind=admin', '?page=0', '?page=x', '?refresh=1', `?q=${'x'.repeat(65)}`])
+    t.is((await ask(query)).status, 400, query);
 });
 
 test.serial('no secret is on the page', async (t) => {
   const html = await page();
 
-  for (const secret of [PASSWORD, 'master-key-of-the-fleet-12345', 'bench-token-of-node']) t.false(html.includes(secret), secret);
+  for (const secret of [PASSWORD, 'master-key-of-the-fleet-12345', 'bench-token-of-node'])
+    t.false(html.includes(secret), secret);
 });
 
 for (const scheme of ['light', 'dark'] as const) {
   test.serial(`in a browser it fits a phone and a desk, loads nothing, and runs no script (${scheme})`, async (t) => {
-    const context = await browser.newContext({ colorScheme: scheme, httpCredentials: { username: 'operator', password: PASSWORD } });
+    const context = await browser.newContext({
+      colorScheme: scheme,
+      httpCredentials: { username: 'operator', password: PASSWORD },
+    });
     t.teardown(() => context.close());
     const tab = await context.newPage();
     const problems: string[] = [];
     const asked: string[] = [];
-    tab.on('console', (message) => { if (message.type() === 'error' && !message.text().includes('401')) problems.push(message.text()); });
+    tab.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('401')) problems.push(message.text());
+    });
     tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
     for (const width of [360, 1_280]) {
       await tab.setViewportSize({ width, height: 900 });
       await tab.goto(`${fleet.admins[0]?.url}/admin/debug?kind=node`);
-      t.true(await tab.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth'), `${width} px`);
+      t.true(
+        await tab.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth'),
+        `${width} px`,
+      );
     }
     await tab.getByLabel('Part of an id').fill(nodeId(7));
     await tab.getByRole('button', { name: 'Show' }).click();

@@ -18,12 +18,29 @@ test('300 commands queued on one node run in the order of their creation, one at
   const ledger = join(fleet().directory, 'order');
   const commands: { id: string }[] = [];
   for (let index = 0; index < BUSY; index += 1) {
-    commands.push(await fleet().run(`echo begin ${index} >>${ledger}; echo end ${index} >>${ledger}`, { targeting: { type: 'nodes', node_ids: [node] } }));
+    commands.push(
+      await fleet().run(`echo begin ${index} >>${ledger}; echo end ${index} >>${ledger}`, {
+        targeting: { type: 'nodes', node_ids: [node] },
+      }),
+    );
   }
 
-  await until('the last of them', async () => (await fleet().sql<{ n: number }>(`select count(*)::int as n from command_execution where node_id = $1 and status = 'completed' and command_id = any($2::uuid[])`, [node, commands.map(({ id }) => id)]))[0]?.n === BUSY, 90_000);
+  await until(
+    'the last of them',
+    async () =>
+      (
+        await fleet().sql<{ n: number }>(
+          `select count(*)::int as n from command_execution where node_id = $1 and status = 'completed' and command_id = any($2::uuid[])`,
+          [node, commands.map(({ id }) => id)],
+        )
+      )[0]?.n === BUSY,
+    90_000,
+  );
 
-  t.deepEqual(readFileSync(ledger, 'utf8').trimEnd().split('\n'), Array.from({ length: BUSY }, (_, index) => [`begin ${index}`, `end ${index}`]).flat());
+  t.deepEqual(
+    readFileSync(ledger, 'utf8').trimEnd().split('\n'),
+    Array.from({ length: BUSY }, (_, index) => [`begin ${index}`, `end ${index}`]).flat(),
+  );
 });
 
 test('while an agent is away its commands wait; what expires by then is never run, the rest is', async (t) => {
@@ -33,10 +50,21 @@ test('while an agent is away its commands wait; what expires by then is never ru
   const targeting = { type: 'nodes', node_ids: [away.node] };
   await away.kill();
   const ledger = join(fleet().directory, 'away');
-  const stale = await fleet().run(`echo stale >>${ledger}`, { targeting, expired_at: new Date(Date.now() + 500).toISOString() });
+  const stale = await fleet().run(`echo stale >>${ledger}`, {
+    targeting,
+    expired_at: new Date(Date.now() + 500).toISOString(),
+  });
   const fresh = await fleet().run(`echo fresh >>${ledger}`, { targeting });
   const unwanted = await fleet().run(`echo unwanted >>${ledger}`, { targeting });
-  t.is((await fleet().rest.call('POST', `/command_executions/${(await fleet().executionsOf(unwanted))[0]?.id ?? ''}/cancel`)).status, 200);
+  t.is(
+    (
+      await fleet().rest.call(
+        'POST',
+        `/command_executions/${(await fleet().executionsOf(unwanted))[0]?.id ?? ''}/cancel`,
+      )
+    ).status,
+    200,
+  );
   const [expired] = await fleet().settled(stale);
 
   away.start();
@@ -51,19 +79,26 @@ test('while an agent is away its commands wait; what expires by then is never ru
 test('an output is seen while it grows, by a tRPC client', async (t) => {
   const [agent] = fleet().agents.slice(1);
   const go = join(fleet().directory, 'go');
-  const command = await fleet().run(`echo first; while [ ! -e ${go} ]; do sleep 0.02; done; echo second`, { targeting: { type: 'nodes', node_ids: [agent?.node ?? ''] } });
+  const command = await fleet().run(`echo first; while [ ! -e ${go} ]; do sleep 0.02; done; echo second`, {
+    targeting: { type: 'nodes', node_ids: [agent?.node ?? ''] },
+  });
   const [execution] = await fleet().settled(command, ([one]) => one?.status === 'sent');
   const client = socketClient(t, fleet().admins[0]?.url ?? '', FLEET_KEYS.API_KEY);
   const seen: string[] = [];
   let ended: unknown = null;
 
-  const subscription = client.executions.tail.subscribe({ id: execution?.id ?? '' }, {
-    onData: ({ data }) => {
-      if (data.type === 'output') seen.push(data.text);
-      if (data.type === 'end') ended = data;
+  const subscription = client.executions.tail.subscribe(
+    { id: execution?.id ?? '' },
+    {
+      onData: ({ data }) => {
+        if (data.type === 'output') seen.push(data.text);
+        if (data.type === 'end') ended = data;
+      },
     },
+  );
+  t.teardown(() => {
+    subscription.unsubscribe();
   });
-  t.teardown(() => { subscription.unsubscribe(); });
   await until('the first line', () => seen.join('') === 'first\n');
   writeFileSync(go, '');
   await until('the end', () => ended !== null);
@@ -90,10 +125,25 @@ test('an agent that is stopped by SIGTERM ends what runs, reports it as cancelle
 
 test('curl alone runs a command and reads its output', async (t) => {
   const url = `${fleet().admins[0]?.url ?? ''}/api/v1`;
-  const curl = async (...words: string[]) => JSON.parse((await promisify(execFile)('curl', ['-sS', '-H', `Authorization: Bearer ${FLEET_KEYS.API_KEY}`, ...words])).stdout) as { data: { id: string; summary: { completed: number } } & { output: string }[] };
+  const curl = async (...words: string[]) =>
+    JSON.parse(
+      (await promisify(execFile)('curl', ['-sS', '-H', `Authorization: Bearer ${FLEET_KEYS.API_KEY}`, ...words]))
+        .stdout,
+    ) as { data: { id: string; summary: { completed: number } } & { output: string }[] };
 
-  const body = JSON.stringify({ command_text: 'echo by curl', targeting: { type: 'nodes', node_ids: [fleet().agents[1]?.node] } });
-  const { data: command } = await curl('-X', 'POST', '-H', 'Content-Type: application/json', '-d', body, `${url}/commands`);
+  const body = JSON.stringify({
+    command_text: 'echo by curl',
+    targeting: { type: 'nodes', node_ids: [fleet().agents[1]?.node] },
+  });
+  const { data: command } = await curl(
+    '-X',
+    'POST',
+    '-H',
+    'Content-Type: application/json',
+    '-d',
+    body,
+    `${url}/commands`,
+  );
   await until('its end', async () => (await curl(`${url}/commands/${command.id}`)).data.summary.completed === 1);
   const { data: executions } = await curl(`${url}/command_executions?command_id__in=${command.id}`);
 

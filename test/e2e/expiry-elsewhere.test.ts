@@ -13,11 +13,17 @@ const APART_MS = 370;
 
 const lives = (pid: number) => existsSync(`/proc/${pid}`);
 
-test('an execution that another admin\'s sweep expired is ended on its node', async (t) => {
+test("an execution that another admin's sweep expired is ended on its node", async (t) => {
   const fleet = await startFleet(t, { admins: 2, agents: 1 });
   const pids = join(fleet.directory, 'pids');
   const firstMs = Date.now() + 5_000;
-  const commands = await Promise.all(Array.from({ length: EXECUTIONS }, (_, index) => fleet.run(`echo $$ >>${pids}; exec sleep 600`, { expired_at: new Date(firstMs + index * APART_MS).toISOString() })));
+  const commands = await Promise.all(
+    Array.from({ length: EXECUTIONS }, (_, index) =>
+      fleet.run(`echo $$ >>${pids}; exec sleep 600`, {
+        expired_at: new Date(firstMs + index * APART_MS).toISOString(),
+      }),
+    ),
+  );
   const started = await until('all to run', () => {
     const found = existsSync(pids) ? readFileSync(pids, 'utf8').split('\n').filter(Boolean).map(Number) : [];
     return found.length === EXECUTIONS ? found : null;

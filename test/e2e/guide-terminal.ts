@@ -28,7 +28,9 @@ export class Terminal {
   constructor(scope: Scope, prefix: readonly string[], env: Readonly<Record<string, string>>, cwd: string) {
     const [command, ...words] = [...prefix, 'bash', '--norc', '-c', LOOP];
     this.#child = spawn(command, words, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'inherit', 'pipe'] });
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.#output += text; });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#output += text;
+    });
     for (const stream of [this.#child.stdio[3], this.#child.stdin]) stream?.on('error', () => {}); // it ended: what is written then is lost
     scope.teardown(() => this.#signal('SIGKILL'));
   }
@@ -42,8 +44,14 @@ export class Terminal {
   async run(commands: string, typed: string | null): Promise<Pasted> {
     const from = this.#output.length;
     this.start(commands, typed);
-    const end = await until('the end of what was pasted', () => END.exec(this.#output.slice(from)) ?? this.#child.exitCode !== null, BLOCK_MS_MAX).catch(() => true as const);
-    return end === true ? { status: null, printed: this.#output.slice(from) } : { status: Number(end.groups?.['status']), printed: this.#output.slice(from, from + end.index) };
+    const end = await until(
+      'the end of what was pasted',
+      () => END.exec(this.#output.slice(from)) ?? this.#child.exitCode !== null,
+      BLOCK_MS_MAX,
+    ).catch(() => true as const);
+    return end === true
+      ? { status: null, printed: this.#output.slice(from) }
+      : { status: Number(end.groups?.['status']), printed: this.#output.slice(from, from + end.index) };
   }
 
   /** Pastes a block that goes on. */

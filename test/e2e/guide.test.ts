@@ -21,10 +21,22 @@ let tried: readonly TriedBlock[] | null = null;
 let problem: string | null = null;
 
 /** A network and mounts of its own. Needs root, or user namespaces, and `ip`. */
-async function inside(command: string): Promise<{ readonly status: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn('unshare', [process.getuid?.() === 0 ? '-nm' : '-rnm', 'sh', '-c', `ip link set lo up && ${command}`], { stdio: ['ignore', 'pipe', 'pipe'] });
-  ended.push(() => { child.kill(); });
-  const [[status], stdout, stderr] = await Promise.all([once(child, 'close') as Promise<[number | null]>, text(child.stdout), text(child.stderr)]);
+async function inside(
+  command: string,
+): Promise<{ readonly status: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawn(
+    'unshare',
+    [process.getuid?.() === 0 ? '-nm' : '-rnm', 'sh', '-c', `ip link set lo up && ${command}`],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  ended.push(() => {
+    child.kill();
+  });
+  const [[status], stdout, stderr] = await Promise.all([
+    once(child, 'close') as Promise<[number | null]>,
+    text(child.stdout),
+    text(child.stderr),
+  ]);
   return { status, stdout, stderr };
 }
 
@@ -35,15 +47,32 @@ ava.before(async (t) => {
     problem = network.stderr.trim();
     return;
   }
-  const connection = await createDatabase({ teardown: (task) => { ended.unshift(task); } });
-  const { stdout, stderr } = await inside(`exec '${process.execPath}' '${import.meta.dirname}/guide-world.ts' '${JSON.stringify(connection)}'`);
+  const connection = await createDatabase({
+    teardown: (task) => {
+      ended.unshift(task);
+    },
+  });
+  const { stdout, stderr } = await inside(
+    `exec '${process.execPath}' '${import.meta.dirname}/guide-world.ts' '${JSON.stringify(connection)}'`,
+  );
   if (stdout === '') throw new Error(stderr);
   tried = JSON.parse(stdout) as readonly TriedBlock[];
 });
 
-ava.after.always(async () => { for (const task of ended.toReversed()) await task(); });
+ava.after.always(async () => {
+  for (const task of ended.toReversed()) await task();
+});
 
-for (const path of ['/', '/guide/clusters', '/guide/nodes', '/guide/commands', '/guide/proxy', '/guide/ssh', '/guide/metrics', '/guide/events']) {
+for (const path of [
+  '/',
+  '/guide/clusters',
+  '/guide/nodes',
+  '/guide/commands',
+  '/guide/proxy',
+  '/guide/ssh',
+  '/guide/metrics',
+  '/guide/events',
+]) {
   test(`every command of ${path} works when it is pasted, and prints what the page says`, (t) => {
     t.pass();
     if (tried === null) return t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
@@ -54,7 +83,11 @@ for (const path of ['/', '/guide/clusters', '/guide/nodes', '/guide/commands', '
         continue;
       }
       if (lasts === null) t.is(pasted.status, 0, `${commands}\n${pasted.printed}`);
-      if (prints !== null) t.true(isPromised(prints, pasted.printed, lasts === null), `${commands}\npromised: ${prints}\nprinted: ${pasted.printed}`);
+      if (prints !== null)
+        t.true(
+          isPromised(prints, pasted.printed, lasts === null),
+          `${commands}\npromised: ${prints}\nprinted: ${pasted.printed}`,
+        );
     }
   });
 }
@@ -64,6 +97,14 @@ test('the pages have their commands, and those that ask for something do so last
   if (tried === null) return t.log(`left out: ${problem}`);
   t.true(tried.length >= BLOCKS_MIN, `${tried.length}`);
   // What is pasted after such a line would be read by it.
-  for (const { commands, asks } of tried) t.is(/\bread -rs/u.test(commands.split('\n').at(-1) ?? ''), asks !== null, commands);
-  for (const { commands } of tried) t.false(commands.split('\n').slice(0, -1).some((line) => line.includes('read -rs')), commands);
+  for (const { commands, asks } of tried)
+    t.is(/\bread -rs/u.test(commands.split('\n').at(-1) ?? ''), asks !== null, commands);
+  for (const { commands } of tried)
+    t.false(
+      commands
+        .split('\n')
+        .slice(0, -1)
+        .some((line) => line.includes('read -rs')),
+      commands,
+    );
 });

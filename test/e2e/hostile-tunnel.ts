@@ -9,7 +9,18 @@ import type { Scope } from '../support/scope.ts';
 import { adminOf } from './reach-rig.ts';
 
 /** Types of frames. Source: RFC 9113, 6. */
-export const TYPE = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, push: 5, ping: 6, goAway: 7, window: 8, continuation: 9 } as const;
+export const TYPE = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  push: 5,
+  ping: 6,
+  goAway: 7,
+  window: 8,
+  continuation: 9,
+} as const;
 
 /** END_HEADERS of HEADERS, ACK of SETTINGS and PING, END_STREAM. */
 export const FLAG = { endHeaders: 4, ack: 1, endStream: 1, none: 0 } as const;
@@ -57,7 +68,8 @@ export async function hostileAgent(scope: Scope, fleet: Fleet): Promise<HostileA
   const timer = setInterval(() => {
     for (const asked of session.frames.slice(seen)) {
       seen += 1;
-      if (asked.type === 'open-tunnel' && agent.onTunnel !== null) void openTunnel(scope, adminOf(fleet).url, asked.token).then(agent.onTunnel, () => {});
+      if (asked.type === 'open-tunnel' && agent.onTunnel !== null)
+        void openTunnel(scope, adminOf(fleet).url, asked.token).then(agent.onTunnel, () => {});
     }
   }, 5);
   scope.teardown(() => clearInterval(timer));
@@ -66,7 +78,10 @@ export async function hostileAgent(scope: Scope, fleet: Fleet): Promise<HostileA
 
 /** Opens a tunnel with a token. Rejects when the admin refuses it. */
 export async function openTunnel(scope: Scope, adminUrl: string, token: string): Promise<HostileTunnel> {
-  const socket = new WebSocket(adminUrl.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` }, maxPayload: constants.MAX_LENGTH });
+  const socket = new WebSocket(adminUrl.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, {
+    headers: { authorization: `Bearer ${token}` },
+    maxPayload: constants.MAX_LENGTH,
+  });
   scope.teardown(() => socket.terminate());
   const streams: number[] = [];
   const first = Promise.withResolvers<number>();
@@ -83,15 +98,28 @@ export async function openTunnel(scope: Scope, adminUrl: string, token: string):
       held = held.subarray(9 + held.readUIntBE(0, 3));
     }
   });
-  const closed = new Promise<void>((resolve) => { socket.once('close', () => resolve()); });
-  await Promise.race([once(socket, 'open'), once(socket, 'unexpected-response').then(() => Promise.reject(new Error('refused')))]);
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  await Promise.race([
+    once(socket, 'open'),
+    once(socket, 'unexpected-response').then(() => Promise.reject(new Error('refused'))),
+  ]);
   return {
-    socket, streams, closed, firstStream: first.promise,
+    socket,
+    streams,
+    closed,
+    firstStream: first.promise,
     async flood(bytes, ms) {
       const endMs = performance.now() + ms;
       let left = 0;
       while (socket.readyState === WebSocket.OPEN && performance.now() < endMs) {
-        const sent = await Promise.race([new Promise<boolean>((resolve) => { socket.send(bytes, (error) => resolve(error === undefined || error === null)); }), closed.then(() => false)]);
+        const sent = await Promise.race([
+          new Promise<boolean>((resolve) => {
+            socket.send(bytes, (error) => resolve(error === undefined || error === null));
+          }),
+          closed.then(() => false),
+        ]);
         if (!sent) break;
         left += bytes.length;
       }

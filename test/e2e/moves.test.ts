@@ -34,11 +34,17 @@ interface Moment {
 /** Holds what wants a lock of the database. */
 function heldByDatabase(name: string, isStored: boolean | null, take: string, give: string, waiting: string): Moment {
   return {
-    name, isStored,
+    name,
+    isStored,
     async hold({ database, fleet }) {
       await database.query(take);
       return {
-        caught: () => until(name, async () => (await fleet.sql(`select from pg_locks where not granted and ${waiting}`)).length > 0, DEADLINE_MS),
+        caught: () =>
+          until(
+            name,
+            async () => (await fleet.sql(`select from pg_locks where not granted and ${waiting}`)).length > 0,
+            DEADLINE_MS,
+          ),
         release: () => database.query(give),
       };
     },
@@ -46,10 +52,15 @@ function heldByDatabase(name: string, isStored: boolean | null, take: string, gi
 }
 
 /** Holds a request to Netmaker: before it is done (`hang`), or when it is done and its answer is lost. */
-function heldAtNetmaker(what: string, fault: Extract<Fault, 'hang' | 'lost'>, isAsked: (method: string, path: string) => boolean): Moment {
+function heldAtNetmaker(
+  what: string,
+  fault: Extract<Fault, 'hang' | 'lost'>,
+  isAsked: (method: string, path: string) => boolean,
+): Moment {
   const name = `${what}, ${fault === 'hang' ? 'before it is done' : 'when it is done and nobody was told'}`;
   return {
-    name, isStored: true,
+    name,
+    isStored: true,
     async hold({ netmaker, fleet }) {
       let asked = 0;
       netmaker.fault = (method, path) => {
@@ -59,7 +70,8 @@ function heldAtNetmaker(what: string, fault: Extract<Fault, 'hang' | 'lost'>, is
       };
       return {
         // Not something that is asked for besides: the move is stored by then.
-        caught: () => until(name, async () => asked > 0 && (await fleet.sql('select from mesh_move')).length > 0, DEADLINE_MS),
+        caught: () =>
+          until(name, async () => asked > 0 && (await fleet.sql('select from mesh_move')).length > 0, DEADLINE_MS),
         release: async () => Promise.resolve((netmaker.fault = () => null)),
       };
     },
@@ -67,11 +79,31 @@ function heldAtNetmaker(what: string, fault: Extract<Fault, 'hang' | 'lost'>, is
 }
 
 const MOMENTS: readonly Moment[] = [
-  heldByDatabase('before anything is written', null, 'begin; lock table mesh_move in exclusive mode', 'rollback', "relation = 'mesh_move'::regclass"),
-  heldByDatabase('in its commit', null, `select pg_advisory_lock(${COMMIT_LOCK})`, `select pg_advisory_unlock(${COMMIT_LOCK})`, `locktype = 'advisory' and objid = ${COMMIT_LOCK}`),
+  heldByDatabase(
+    'before anything is written',
+    null,
+    'begin; lock table mesh_move in exclusive mode',
+    'rollback',
+    "relation = 'mesh_move'::regclass",
+  ),
+  heldByDatabase(
+    'in its commit',
+    null,
+    `select pg_advisory_lock(${COMMIT_LOCK})`,
+    `select pg_advisory_unlock(${COMMIT_LOCK})`,
+    `locktype = 'advisory' and objid = ${COMMIT_LOCK}`,
+  ),
   ...(['hang', 'lost'] as const).flatMap((fault) => [
-    heldAtNetmaker('as the node leaves', fault, (method, path) => method === 'DELETE' && /\/hosts\/[^/]+\/networks\//u.test(path)),
-    heldAtNetmaker('as it joins', fault, (method, path) => method === 'POST' && /\/hosts\/[^/]+\/networks\//u.test(path)),
+    heldAtNetmaker(
+      'as the node leaves',
+      fault,
+      (method, path) => method === 'DELETE' && /\/hosts\/[^/]+\/networks\//u.test(path),
+    ),
+    heldAtNetmaker(
+      'as it joins',
+      fault,
+      (method, path) => method === 'POST' && /\/hosts\/[^/]+\/networks\//u.test(path),
+    ),
     heldAtNetmaker('as its names are set', fault, (method, path) => method === 'POST' && /\/dns\//u.test(path)),
   ]),
 ];
@@ -82,7 +114,11 @@ async function settle(t: ExecutionContext, { fleet, netmaker }: World, alias: st
   netmaker.byHand.put(netmaker.byHand.host(`node-${answer.node_id}`), `cluster-${CLUSTER}`);
   await fleet.rest.post(`/nodes/${answer.node_id}/aliases`, { name: alias });
   await fleet.rest.post(`/nodes/${answer.node_id}/recovery_key`, {});
-  await until('its names', () => Object.keys(netmaker.state().networks[`cluster-${CLUSTER}`]?.names ?? {}).includes(`${alias}.${CLUSTER}`), DEADLINE_MS);
+  await until(
+    'its names',
+    () => Object.keys(netmaker.state().networks[`cluster-${CLUSTER}`]?.names ?? {}).includes(`${alias}.${CLUSTER}`),
+    DEADLINE_MS,
+  );
   return answer;
 }
 
@@ -90,7 +126,10 @@ test('a move whose admin is killed at any step of it is done in the end, or not 
   t.timeout(600_000);
   const connection = await createDatabase(t);
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
-  const fleet = await startFleet(t, { connection, env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey, ADMIN_OBSERVER_PORT: '' } });
+  const fleet = await startFleet(t, {
+    connection,
+    env: { EDGE_VPN_API_URL: netmaker.url, EDGE_VPN_MASTER_KEY: netmaker.masterKey, ADMIN_OBSERVER_PORT: '' },
+  });
   const [admin] = fleet.admins;
   const database = new Client(connection);
   await database.connect();
@@ -105,26 +144,50 @@ test('a move whose admin is killed at any step of it is done in the end, or not 
     const alias = `alias-${index}`;
     const { node_id: node } = await settle(t, world, alias);
     const held = await moment.hold(world);
-    const asked = fleet.rest.call('POST', `/nodes/${node}/change_cluster`, { body: { cluster_name: ANNEX } }).catch(() => null); // its admin is killed
+    const asked = fleet.rest
+      .call('POST', `/nodes/${node}/change_cluster`, { body: { cluster_name: ANNEX } })
+      .catch(() => null); // its admin is killed
     await held.caught();
     await admin?.kill();
     await held.release();
     await asked;
     await admin?.start();
 
-    await until(`the end of the move, ${moment.name}`, async () => (await fleet.sql('select from mesh_move')).length === 0 && (await fleet.sql('select from pg_stat_activity where datname = current_database() and state like \'idle in transaction%\'')).length === 0, DEADLINE_MS);
+    await until(
+      `the end of the move, ${moment.name}`,
+      async () =>
+        (await fleet.sql('select from mesh_move')).length === 0 &&
+        (
+          await fleet.sql(
+            "select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
+          )
+        ).length === 0,
+      DEADLINE_MS,
+    );
     const cluster = (await fleet.rest.get<NodeResource>(`/nodes/${node}`)).cluster_name;
     const isMoved = cluster === ANNEX;
     if (moment.isStored !== null) t.is(isMoved, moment.isStored, moment.name);
-    t.is((await fleet.sql("select from event where type = 'edge.node.cluster_changed' and subject = $1", [node])).length, Number(isMoved), `events, ${moment.name}`);
-    t.is((await fleet.sql('select from recovery_key where node_id = $1', [node])).length, Number(!isMoved), `recovery keys, ${moment.name}`);
-    await until(`Netmaker to agree, ${moment.name}`, () => {
-      const of = (name: string) => netmaker.state().networks[`cluster-${name}`];
-      const isIn = (name: string): boolean => of(name)?.hosts.includes(`node-${node}`) === true;
-      const isNamed = (name: string): boolean => of(name)?.names[`${alias}.${name}`] === `node-${node}`;
-      const [here, there] = isMoved ? [ANNEX, CLUSTER] : [CLUSTER, ANNEX];
-      return isIn(here) && isNamed(here) && !isIn(there) && !isNamed(there);
-    }, DEADLINE_MS);
+    t.is(
+      (await fleet.sql("select from event where type = 'edge.node.cluster_changed' and subject = $1", [node])).length,
+      Number(isMoved),
+      `events, ${moment.name}`,
+    );
+    t.is(
+      (await fleet.sql('select from recovery_key where node_id = $1', [node])).length,
+      Number(!isMoved),
+      `recovery keys, ${moment.name}`,
+    );
+    await until(
+      `Netmaker to agree, ${moment.name}`,
+      () => {
+        const of = (name: string) => netmaker.state().networks[`cluster-${name}`];
+        const isIn = (name: string): boolean => of(name)?.hosts.includes(`node-${node}`) === true;
+        const isNamed = (name: string): boolean => of(name)?.names[`${alias}.${name}`] === `node-${node}`;
+        const [here, there] = isMoved ? [ANNEX, CLUSTER] : [CLUSTER, ANNEX];
+        return isIn(here) && isNamed(here) && !isIn(there) && !isNamed(there);
+      },
+      DEADLINE_MS,
+    );
     t.log(`${moment.name}: ${isMoved ? 'moved' : 'not begun'}`);
   }
 });

@@ -19,7 +19,10 @@ export function cable(name: string, near: number, nearAddress: string, far: Chil
   const there = ['nsenter', ...inNetworkOf(far), 'ip'];
   for (const [command = '', ...words] of [
     [...here, 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`],
-    [...here, 'addr', 'add', nearAddress, 'dev', name], [...there, 'addr', 'add', farAddress, 'dev', 'eth0'],
-    [...here, 'link', 'set', name, 'up'], [...there, 'link', 'set', 'eth0', 'up'],
-  ]) execFileSync(command, words);
+    [...here, 'addr', 'add', nearAddress, 'dev', name],
+    [...there, 'addr', 'add', farAddress, 'dev', 'eth0'],
+    [...here, 'link', 'set', name, 'up'],
+    [...there, 'link', 'set', 'eth0', 'up'],
+  ])
+    execFileSync(command, words);
 }

@@ -19,8 +19,12 @@ const BACK_MS_MAX = 90_000;
 /** So short that every false alarm would be told at once. */
 const env = { NODE_UNREACHABLE_AFTER_MS: '1000' };
 
-async function ownership(fleet: Fleet): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
-  const [row] = await fleet.sql<{ name: string }>('select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()');
+async function ownership(
+  fleet: Fleet,
+): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
+  const [row] = await fleet.sql<{ name: string }>(
+    'select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
+  );
   const owner = fleet.admins.find(({ name }) => name === row?.name);
   if (owner === undefined) throw new Error('nobody owns the cluster');
   return { owner, other: fleet.admins.find((admin) => admin !== owner) };
@@ -28,7 +32,10 @@ async function ownership(fleet: Fleet): Promise<{ readonly owner: AdminProgram; 
 
 /** Every change of a node's status that was told, in the order of its telling. */
 async function changesOf(fleet: Fleet, { node }: Pick<AgentProgram, 'node'>): Promise<readonly string[]> {
-  const rows = await fleet.sql<{ change: string }>(`select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`, [node]);
+  const rows = await fleet.sql<{ change: string }>(
+    `select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`,
+    [node],
+  );
   return rows.map(({ change }) => change);
 }
 
@@ -47,13 +54,16 @@ const STANDSTILL_MS = 8_000;
 /** Longer than the silence that is allowed in that test, in ms. */
 const AWAY_MS = 4_000;
 
-const read = (admin: AdminProgram, { node }: AgentProgram) => restClient(() => admin.url, FLEET_KEYS.MASTER_KEY).get<NodeResource>(`/nodes/${node}`);
+const read = (admin: AdminProgram, { node }: AgentProgram) =>
+  restClient(() => admin.url, FLEET_KEYS.MASTER_KEY).get<NodeResource>(`/nodes/${node}`);
 
 test('why a node is as it is: every admin shows the same, also the next owner, and one change is one event', async (t) => {
   const fleet = await startFleet(t, { admins: 2, env });
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
-  t.teardown(() => { taken.close(); });
+  t.teardown(() => {
+    taken.close();
+  });
   const port = (taken.address() as AddressInfo).port;
   const agent = await fleet.addAgent({ AGENT_SSH_PORT: String(port) });
   await agent.live();
@@ -89,7 +99,11 @@ test('why a node is as it is: every admin shows the same, also the next owner, a
     return node.status === 'healthy' ? node : null;
   });
   t.like(well, { status_reason: null, status_evidence: { services: [] } });
-  t.deepEqual(await changesOf(fleet, agent), ['unreachable → unhealthy', 'unhealthy → unreachable', 'unreachable → healthy']);
+  t.deepEqual(await changesOf(fleet, agent), [
+    'unreachable → unhealthy',
+    'unhealthy → unreachable',
+    'unreachable → healthy',
+  ]);
 });
 
 test('an owner that freezes and wakes: its agents go to the other admin, and nobody tells of a change', async (t) => {
@@ -133,7 +147,11 @@ test('the only admin freezes until its agents give it up, wakes, and is killed a
   const [staying, leaving] = fleet.agents as [AgentProgram, AgentProgram];
 
   await freeze(admin.program);
-  await until('the agents to give up', () => fleet.agents.every(({ program }) => program.lines().some((line) => line['reason'] === 'silence')), BACK_MS_MAX);
+  await until(
+    'the agents to give up',
+    () => fleet.agents.every(({ program }) => program.lines().some((line) => line['reason'] === 'silence')),
+    BACK_MS_MAX,
+  );
   admin.program.resume();
   await Promise.all(fleet.agents.map((agent) => backAgain(agent, 1)));
   for (const agent of fleet.agents) t.deepEqual(await changesOf(fleet, agent), ['unreachable → healthy']);
@@ -143,7 +161,11 @@ test('the only admin freezes until its agents give it up, wakes, and is killed a
   await leaving.kill();
   await admin.start();
   await backAgain(staying, before);
-  await until('unreachable', async () => (await read(admin, leaving)).status === 'unreachable', AGENT_RETURN_MS_MAX + 30_000);
+  await until(
+    'unreachable',
+    async () => (await read(admin, leaving)).status === 'unreachable',
+    AGENT_RETURN_MS_MAX + 30_000,
+  );
 
   t.deepEqual(await changesOf(fleet, leaving), ['unreachable → healthy', 'healthy → unreachable']);
   t.deepEqual(await changesOf(fleet, staying), ['unreachable → healthy']);

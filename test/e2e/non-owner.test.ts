@@ -16,7 +16,10 @@ let rest: Rest;
 
 test.before('two admins and an agent start', async () => {
   fleet = await startFleet(scope, { admins: 2, agents: 1 });
-  const [row] = await fleet.sql<{ name: string }>(`select a.name from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1`, [CLUSTER]);
+  const [row] = await fleet.sql<{ name: string }>(
+    `select a.name from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1`,
+    [CLUSTER],
+  );
   other = fleet.admins.find(({ name }) => name !== row?.name) ?? fail('both own the cluster');
   rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
 });
@@ -47,18 +50,38 @@ test.serial('a cancel there answers with what is true of the executions', async 
   const answer = await rest.call('POST', `/commands/${command.id}/cancel`);
 
   t.is(answer.status, 202);
-  t.deepEqual((answer.data as unknown as CommandResource).summary, { total: 1, pending: 0, sent: 0, completed: 1, succeeded: 1, failed: 0, cancelled: 0, expired: 0, dropped: 0 });
+  t.deepEqual((answer.data as unknown as CommandResource).summary, {
+    total: 1,
+    pending: 0,
+    sent: 0,
+    completed: 1,
+    succeeded: 1,
+    failed: 0,
+    cancelled: 0,
+    expired: 0,
+    dropped: 0,
+  });
 });
 
 test.serial('what only the owner may do is refused there with a time after which to try again', async (t) => {
   const node = fleet.agents[0]?.node ?? '';
-  const refused = [await rest.call('PATCH', `/clusters/${CLUSTER}`, { body: { node_limit: 9 } }), await rest.call('POST', `/nodes/${node}/recovery_key`), await rest.call('DELETE', `/nodes/${node}`)];
+  const refused = [
+    await rest.call('PATCH', `/clusters/${CLUSTER}`, { body: { node_limit: 9 } }),
+    await rest.call('POST', `/nodes/${node}/recovery_key`),
+    await rest.call('DELETE', `/nodes/${node}`),
+  ];
 
-  t.deepEqual(refused.map(({ status, error, headers }) => [status, error?.code, Number(headers.get('retry-after')) > 0]), refused.map(() => [503, 'service_unavailable', true]));
+  t.deepEqual(
+    refused.map(({ status, error, headers }) => [status, error?.code, Number(headers.get('retry-after')) > 0]),
+    refused.map(() => [503, 'service_unavailable', true]),
+  );
 });
 
 test.serial('edge run there shows the output and comes back', async (t) => {
-  const { status, stdout } = await startEdge(['run', '-c', CLUSTER, '--', 'echo by the other door'], { EDGE_URL: other.url, EDGE_API_KEY: FLEET_KEYS.API_KEY }).ended;
+  const { status, stdout } = await startEdge(['run', '-c', CLUSTER, '--', 'echo by the other door'], {
+    EDGE_URL: other.url,
+    EDGE_API_KEY: FLEET_KEYS.API_KEY,
+  }).ended;
 
   t.is(status, 0);
   t.regex(stdout, /by the other door\n$/u);
@@ -71,7 +94,11 @@ function create(script: string): Promise<CommandResource> {
 /** Resolves when no actor of a command lives at the admin that owns nothing. */
 async function commandsGone(t: ExecutionContext): Promise<void> {
   await until('the end of all actors of commands', async () => {
-    const metrics = await (await fetch(`${other.url}/api/v1/admins/me/metrics/raw`, { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } })).text();
+    const metrics = await (
+      await fetch(`${other.url}/api/v1/admins/me/metrics/raw`, {
+        headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` },
+      })
+    ).text();
     const count = /^\S*actors\{kind="command"[^}]*\} (\d+)$/mu.exec(metrics)?.[1];
     if (count === undefined) throw new Error(metrics.slice(0, 2_000));
     return count === '0';

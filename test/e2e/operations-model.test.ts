@@ -8,9 +8,23 @@ import { sharedFleet } from '../support/shared-fleet.ts';
 
 const fleet = sharedFleet(test, {});
 
-interface ModelCluster { limit: number | null }
-interface ModelKey { readonly id: string; readonly blob: string; readonly cluster: string; uses: number; isGone: boolean }
-interface ModelNode { readonly id: string; cluster: string; readonly aliases: Map<string, string>; hasRecovery: boolean; isGone: boolean }
+interface ModelCluster {
+  limit: number | null;
+}
+interface ModelKey {
+  readonly id: string;
+  readonly blob: string;
+  readonly cluster: string;
+  uses: number;
+  isGone: boolean;
+}
+interface ModelNode {
+  readonly id: string;
+  cluster: string;
+  readonly aliases: Map<string, string>;
+  hasRecovery: boolean;
+  isGone: boolean;
+}
 
 /** What must be there. Things that are gone stay, marked, so that operations on them are tried too. */
 interface Model {
@@ -47,58 +61,109 @@ type Operation = typeof OPERATION extends fc.Arbitrary<infer T> ? T : never;
 
 /** So that there is something to do with. */
 const BEGINNING: readonly Operation[] = [
-  { type: 'create-cluster', name: 'one', limit: null }, { type: 'create-cluster', name: 'two', limit: 2 },
-  { type: 'create-key', name: 'one', uses: 3 }, { type: 'create-key', name: 'two', uses: 3 },
-  { type: 'enrol', index: 0 }, { type: 'enrol', index: 0 }, { type: 'enrol', index: 1 },
+  { type: 'create-cluster', name: 'one', limit: null },
+  { type: 'create-cluster', name: 'two', limit: 2 },
+  { type: 'create-key', name: 'one', uses: 3 },
+  { type: 'create-key', name: 'two', uses: 3 },
+  { type: 'enrol', index: 0 },
+  { type: 'enrol', index: 0 },
+  { type: 'enrol', index: 1 },
 ];
 
 test('every operation answers as the model says, and what is stored in the end is what the model has', async (t) => {
-  await fc.assert(fc.asyncProperty(fc.array(OPERATION, { minLength: 40, maxLength: 80, size: 'max' }), async (operations) => {
-    const model: Model = { prefix: `m${randomUUID().slice(0, 6)}`, clusters: new Map(), keys: [], nodes: [] };
-    for (const operation of [...BEGINNING, ...operations]) {
-      const wanted = await perform(model, operation);
-      // Whoever failed to enrol too often is told so instead; what may enrol is never hindered.
-      if (wanted !== null) t.is(wanted.status === 429 && wanted.expected >= 400 ? wanted.expected : wanted.status, wanted.expected, `${JSON.stringify(operation)}: ${wanted.text}`);
-    }
-    await compare(t, model);
-  }), { numRuns: 10 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(OPERATION, { minLength: 40, maxLength: 80, size: 'max' }), async (operations) => {
+      const model: Model = { prefix: `m${randomUUID().slice(0, 6)}`, clusters: new Map(), keys: [], nodes: [] };
+      for (const operation of [...BEGINNING, ...operations]) {
+        const wanted = await perform(model, operation);
+        // Whoever failed to enrol too often is told so instead; what may enrol is never hindered.
+        if (wanted !== null)
+          t.is(
+            wanted.status === 429 && wanted.expected >= 400 ? wanted.expected : wanted.status,
+            wanted.expected,
+            `${JSON.stringify(operation)}: ${wanted.text}`,
+          );
+      }
+      await compare(t, model);
+    }),
+    { numRuns: 10 },
+  );
 });
 
 test('operations that collide never fail: each takes place whole or is refused', async (t) => {
   const model: Model = { prefix: `c${randomUUID().slice(0, 6)}`, clusters: new Map(), keys: [], nodes: [] };
   for (const cluster of NAMES) await perform(model, { type: 'create-cluster', name: cluster, limit: null });
-  for (const cluster of NAMES) for (let times = 0; times < 2; times += 1) await perform(model, { type: 'create-key', name: cluster, uses: 3 });
+  for (const cluster of NAMES)
+    for (let times = 0; times < 2; times += 1) await perform(model, { type: 'create-key', name: cluster, uses: 3 });
   for (let times = 0; times < 12; times += 1) await perform(model, { type: 'enrol', index: times % 6 });
 
   const { rest } = fleet();
-  const moves = model.nodes.flatMap(({ id }) => NAMES.map((cluster) => rest.call('POST', `/nodes/${id}/change_cluster`, { body: { cluster_name: nameOf(model, cluster) } })));
-  const others = model.nodes.flatMap(({ id }, at) => [rest.call('POST', `/nodes/${id}/aliases`, { body: { name: `alias-${at % 3}` } }), ...(at % 4 === 0 ? [rest.call('DELETE', `/nodes/${id}`)] : [])]);
+  const moves = model.nodes.flatMap(({ id }) =>
+    NAMES.map((cluster) =>
+      rest.call('POST', `/nodes/${id}/change_cluster`, { body: { cluster_name: nameOf(model, cluster) } }),
+    ),
+  );
+  const others = model.nodes.flatMap(({ id }, at) => [
+    rest.call('POST', `/nodes/${id}/aliases`, { body: { name: `alias-${at % 3}` } }),
+    ...(at % 4 === 0 ? [rest.call('DELETE', `/nodes/${id}`)] : []),
+  ]);
   const answers = await Promise.all([...moves, ...others]);
 
-  t.deepEqual(answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status)).map(({ text }) => text), []);
-  const counts = await fleet().sql<{ name: string; stored: number; counted: number }>(`select c.name, c.node_count as stored, (select count(*)::int from node n where n.cluster_id = c.id) as counted from cluster c`);
-  t.deepEqual(counts.filter(({ stored, counted }) => stored !== counted), []);
-  t.deepEqual(await fleet().sql('select a.id from alias a join node n on n.id = a.node_id where a.cluster_id <> n.cluster_id'), []);
+  t.deepEqual(
+    answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status)).map(({ text }) => text),
+    [],
+  );
+  const counts = await fleet().sql<{ name: string; stored: number; counted: number }>(
+    `select c.name, c.node_count as stored, (select count(*)::int from node n where n.cluster_id = c.id) as counted from cluster c`,
+  );
+  t.deepEqual(
+    counts.filter(({ stored, counted }) => stored !== counted),
+    [],
+  );
+  t.deepEqual(
+    await fleet().sql('select a.id from alias a join node n on n.id = a.node_id where a.cluster_id <> n.cluster_id'),
+    [],
+  );
 });
 
 const nameOf = ({ prefix }: Model, short: string): string => `${prefix}-${short}`;
 const at = <T>(things: readonly T[], position: number): T | undefined => things[position % Math.max(1, things.length)];
-const countOf = (model: Model, cluster: string): number => model.nodes.filter((node) => !node.isGone && node.cluster === cluster).length;
-const isTaken = (model: Model, cluster: string, alias: string, but?: ModelNode): boolean => model.nodes.some((node) => node !== but && !node.isGone && node.cluster === cluster && node.aliases.has(alias));
+const countOf = (model: Model, cluster: string): number =>
+  model.nodes.filter((node) => !node.isGone && node.cluster === cluster).length;
+const isTaken = (model: Model, cluster: string, alias: string, but?: ModelNode): boolean =>
+  model.nodes.some((node) => node !== but && !node.isGone && node.cluster === cluster && node.aliases.has(alias));
 
 /** What this test needs of what it created. */
-interface Created { readonly id: string; readonly key: string }
+interface Created {
+  readonly id: string;
+  readonly key: string;
+}
 
-interface Said { readonly status: number; readonly text: string; readonly expected: number }
+interface Said {
+  readonly status: number;
+  readonly text: string;
+  readonly expected: number;
+}
 
 /** Does it to both. Null when there is nothing yet that it could be done to. */
 async function perform(model: Model, operation: Operation): Promise<Said | null> {
   const { rest } = fleet();
   const cluster = 'name' in operation ? nameOf(model, operation.name) : '';
   const known = model.clusters.get(cluster);
-  const key = 'index' in operation ? at(model.keys, operation.type === 'enrol-again' ? operation.key : operation.index) : undefined;
+  const key =
+    'index' in operation
+      ? at(model.keys, operation.type === 'enrol-again' ? operation.key : operation.index)
+      : undefined;
   const node = 'index' in operation ? at(model.nodes, operation.index) : undefined;
-  const say = async (method: string, path: string, expected: number, body?: object): Promise<Said & { data: Created }> => ({ ...await rest.call<Created>(method, path, body === undefined ? {} : { body }), expected });
+  const say = async (
+    method: string,
+    path: string,
+    expected: number,
+    body?: object,
+  ): Promise<Said & { data: Created }> => ({
+    ...(await rest.call<Created>(method, path, body === undefined ? {} : { body })),
+    expected,
+  });
 
   switch (operation.type) {
     case 'create-cluster': {
@@ -114,13 +179,17 @@ async function perform(model: Model, operation: Operation): Promise<Said | null>
       return say('DELETE', `/clusters/${cluster}`, expected);
     }
     case 'limit': {
-      const expected = known === undefined ? 404 : operation.limit !== null && operation.limit < countOf(model, cluster) ? 409 : 200;
+      const expected =
+        known === undefined ? 404 : operation.limit !== null && operation.limit < countOf(model, cluster) ? 409 : 200;
       if (known !== undefined && expected === 200) known.limit = operation.limit;
       return say('PATCH', `/clusters/${cluster}`, expected, { node_limit: operation.limit });
     }
     case 'create-key': {
-      const said = await say('POST', `/clusters/${cluster}/enrollment_keys`, known === undefined ? 404 : 201, { uses_remaining: operation.uses });
-      if (said.status === 201) model.keys.push({ id: said.data.id, blob: said.data.key, cluster, uses: operation.uses, isGone: false });
+      const said = await say('POST', `/clusters/${cluster}/enrollment_keys`, known === undefined ? 404 : 201, {
+        uses_remaining: operation.uses,
+      });
+      if (said.status === 201)
+        model.keys.push({ id: said.data.id, blob: said.data.key, cluster, uses: operation.uses, isGone: false });
       return said;
     }
     case 'delete-key': {
@@ -143,7 +212,12 @@ async function perform(model: Model, operation: Operation): Promise<Said | null>
       if (key === undefined || node === undefined || node.isGone || key.isGone) return null;
       // A node that never connected and comes with the key that let it in is a retry; with another key it is somebody else.
       const { data } = await rest.call<NodeResource>('GET', `/nodes/${node.id}`);
-      return say('POST', '/agents/enroll', data.enrollment_key_id === key.id && node.cluster === key.cluster ? 201 : 409, enrollment(key.blob, node.id));
+      return say(
+        'POST',
+        '/agents/enroll',
+        data.enrollment_key_id === key.id && node.cluster === key.cluster ? 201 : 409,
+        enrollment(key.blob, node.id),
+      );
     }
     case 'create-alias': {
       if (node === undefined) return null;
@@ -160,7 +234,16 @@ async function perform(model: Model, operation: Operation): Promise<Said | null>
     }
     case 'move': {
       if (node === undefined) return null;
-      const expected = known === undefined ? 422 : node.isGone ? 404 : node.cluster === cluster ? 200 : isFull(model, cluster) || [...node.aliases.keys()].some((alias) => isTaken(model, cluster, alias, node)) ? 409 : 200;
+      const expected =
+        known === undefined
+          ? 422
+          : node.isGone
+            ? 404
+            : node.cluster === cluster
+              ? 200
+              : isFull(model, cluster) || [...node.aliases.keys()].some((alias) => isTaken(model, cluster, alias, node))
+                ? 409
+                : 200;
       if (expected === 200 && node.cluster !== cluster) Object.assign(node, { cluster, hasRecovery: false });
       return say('POST', `/nodes/${node.id}/change_cluster`, expected, { cluster_name: cluster });
     }
@@ -194,8 +277,15 @@ function isFull(model: Model, cluster: string): boolean {
 /** What the lists say at the end. */
 async function compare(t: ExecutionContext, model: Model): Promise<void> {
   const { rest } = fleet();
-  const clusters = await rest.get<readonly ClusterResource[]>(`/clusters?name=${model.prefix}*&page_size=100&sort=name`);
-  t.deepEqual(clusters.map((one) => [one.name, one.node_limit, one.node_count]), [...model.clusters].map(([cluster, one]) => [cluster, one.limit, countOf(model, cluster)]).toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+  const clusters = await rest.get<readonly ClusterResource[]>(
+    `/clusters?name=${model.prefix}*&page_size=100&sort=name`,
+  );
+  t.deepEqual(
+    clusters.map((one) => [one.name, one.node_limit, one.node_count]),
+    [...model.clusters]
+      .map(([cluster, one]) => [cluster, one.limit, countOf(model, cluster)])
+      .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  );
   const nodes = await rest.get<readonly NodeResource[]>(`/nodes?cluster_name=${model.prefix}*&page_size=100`);
   const live = model.nodes.filter((node) => !node.isGone);
   t.is(nodes.length, live.length);

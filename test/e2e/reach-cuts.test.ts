@@ -9,7 +9,18 @@ import { BUSY_MS } from '../support/busy.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 import { until } from '../support/until.ts';
 import { target } from '../transport/reach/rig.ts';
-import { adminOf, agentOf, allow, closedAfterMs, connectThrough, directoryOf, sshWords, startClient, streamThrough, through } from './reach-rig.ts';
+import {
+  adminOf,
+  agentOf,
+  allow,
+  closedAfterMs,
+  connectThrough,
+  directoryOf,
+  sshWords,
+  startClient,
+  streamThrough,
+  through,
+} from './reach-rig.ts';
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -23,7 +34,10 @@ const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 const SLACK_MS = 3_000;
 
 /** A stream through the admin to a target behind an agent, with both ends in hand; bytes flow. */
-async function stream(t: ExecutionContext, place: number): Promise<{ readonly near: Socket; readonly far: Socket; readonly node: NodeResource; readonly port: number }> {
+async function stream(
+  t: ExecutionContext,
+  place: number,
+): Promise<{ readonly near: Socket; readonly far: Socket; readonly node: NodeResource; readonly port: number }> {
   const arrived = Promise.withResolvers<Socket>();
   const port = await target(t, (socket) => {
     arrived.resolve(socket);
@@ -31,7 +45,9 @@ async function stream(t: ExecutionContext, place: number): Promise<{ readonly ne
   });
   const node = await fleet().node(agentOf(fleet(), place));
   const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
-  t.teardown(() => { near.destroy(); });
+  t.teardown(() => {
+    near.destroy();
+  });
   near.write('there');
   t.is(String((await once(near, 'data'))[0]), 'there');
   near.resume();
@@ -40,7 +56,9 @@ async function stream(t: ExecutionContext, place: number): Promise<{ readonly ne
 
 test.serial('a stream that was cut is not taken for a whole answer', async (t) => {
   const { near, far } = await stream(t, 2);
-  const seen = new Promise<string>((resolve) => { near.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end')); });
+  const seen = new Promise<string>((resolve) => {
+    near.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end'));
+  });
 
   far.resetAndDestroy();
 
@@ -53,15 +71,24 @@ test('an agent that is killed takes nobody with it: both ends are closed, and it
   const killedMs = performance.now();
   const ends = Promise.all([closedAfterMs(near, killedMs), closedAfterMs(far, killedMs)]);
   await agentOf(fleet(), 0).kill();
-  const tookMs = Math.max(...await ends);
+  const tookMs = Math.max(...(await ends));
   const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
   agentOf(fleet(), 0).start();
-  const again = await until('a stream to it', async () => (await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`)).stream);
+  const again = await until(
+    'a stream to it',
+    async () => (await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`)).stream,
+  );
   again.destroy();
 
   t.true(tookMs < CUT_MS_MAX, `${tookMs} ms`);
   t.is(status, 503);
-  t.is(agentOf(fleet(), 0).program.lines().filter(({ level }) => level === 'warn').length, 0, 'who asks for it while it comes back does not disturb it');
+  t.is(
+    agentOf(fleet(), 0)
+      .program.lines()
+      .filter(({ level }) => level === 'warn').length,
+    0,
+    'who asks for it while it comes back does not disturb it',
+  );
 });
 
 test('an agent that is frozen is given up, and lets go of its targets when it wakes', async (t) => {
@@ -71,7 +98,9 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
   const frozenMs = performance.now();
   const [nearMs, farEnd] = [closedAfterMs(near, frozenMs), closedAfterMs(far)];
   agentOf(fleet(), 1).program.pause();
-  t.teardown(() => { agentOf(fleet(), 1).program.resume(); });
+  t.teardown(() => {
+    agentOf(fleet(), 1).program.resume();
+  });
   const waitedMs = performance.now();
   const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`); // on the tunnel that seems alive
   const answeredMs = performance.now() - waitedMs;
@@ -93,8 +122,21 @@ test('the deletion of a node ends what runs there over SSH, through the admin an
   const { path } = await allow(fleet(), node.id, 'deploy', directory);
   const { near } = await stream(t, 2);
   const asked = 'echo begun; exec sleep 1007';
-  const over = startClient(t, 'ssh', [...sshWords(directory, path), ...through(adminOf(fleet())), '-p', String(node.ssh_port), `deploy@${node.vpn_hostname}`, asked]);
-  const past = startClient(t, 'ssh', [...sshWords(directory, path), '-p', String(node.ssh_port), 'deploy@127.0.0.1', asked]);
+  const over = startClient(t, 'ssh', [
+    ...sshWords(directory, path),
+    ...through(adminOf(fleet())),
+    '-p',
+    String(node.ssh_port),
+    `deploy@${node.vpn_hostname}`,
+    asked,
+  ]);
+  const past = startClient(t, 'ssh', [
+    ...sshWords(directory, path),
+    '-p',
+    String(node.ssh_port),
+    'deploy@127.0.0.1',
+    asked,
+  ]);
   await Promise.all([over, past].map((client) => once(client.stdout, 'data')));
 
   const deletion = fleet().rest.call('DELETE', `/nodes/${node.id}`);

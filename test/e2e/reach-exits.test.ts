@@ -10,12 +10,19 @@ const fleet = sharedFleet(test, { agents: 1 });
 
 /** Both ends' ports of every TCP connection of a process that is not only listening. */
 function connectionsOf(pid: number): { readonly local: number; readonly remote: number }[] {
-  const inodes = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/u.exec(linkOf(`/proc/${pid}/fd/${fd}`))?.[1]));
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/u.exec(linkOf(`/proc/${pid}/fd/${fd}`))?.[1]),
+  );
   const port = (end = '') => Number.parseInt(end.split(':')[1] ?? '', 16);
-  return ['tcp', 'tcp6'].flatMap((file) => readFileSync(`/proc/${pid}/net/${file}`, 'utf8').trim().split('\n').slice(1)
-    .map((line) => line.trim().split(/\s+/u))
-    .filter((fields) => fields[3] !== LISTENING && inodes.has(fields[9] ?? ''))
-    .map((fields) => ({ local: port(fields[1]), remote: port(fields[2]) })));
+  return ['tcp', 'tcp6'].flatMap((file) =>
+    readFileSync(`/proc/${pid}/net/${file}`, 'utf8')
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/u))
+      .filter((fields) => fields[3] !== LISTENING && inodes.has(fields[9] ?? ''))
+      .map((fields) => ({ local: port(fields[1]), remote: port(fields[2]) })),
+  );
 }
 
 /** State of a socket that listens. Source: Linux, tcp_states.h. */
@@ -45,7 +52,13 @@ test('an admin only takes connections, whatever its clients ask for: it dials no
 
   t.true(refused.every(({ status }) => status !== 200));
   const served = [Number(new URL(admin.url).port), admin.httpProxyPort, admin.socks5ProxyPort];
-  t.deepEqual(seen.filter(({ local }) => !served.includes(local)), []);
-  t.true(served.slice(0, 2).every((own) => seen.some(({ local }) => local === own)), 'the session, the tunnel and the client are seen');
+  t.deepEqual(
+    seen.filter(({ local }) => !served.includes(local)),
+    [],
+  );
+  t.true(
+    served.slice(0, 2).every((own) => seen.some(({ local }) => local === own)),
+    'the session, the tunnel and the client are seen',
+  );
   for (const stream of open) stream.destroy();
 });

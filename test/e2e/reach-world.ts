@@ -44,8 +44,15 @@ const AGENT = `${import.meta.dirname}/../../cli/edge-agent.ts`;
 const scope = createScope();
 const neighbour = spawn('unshare', ['-n', process.execPath, NEIGHBOUR], { stdio: ['pipe', 'pipe', 'inherit'] }); // both end when their input does, so also when this program is killed
 const machine = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
-for (const child of [neighbour, machine]) scope.teardown(() => { child.kill('SIGKILL'); });
-const [[said]] = await Promise.all([once(neighbour.stdout, 'data') as Promise<[Buffer]>, hasNetwork(neighbour), hasNetwork(machine)]);
+for (const child of [neighbour, machine])
+  scope.teardown(() => {
+    child.kill('SIGKILL');
+  });
+const [[said]] = await Promise.all([
+  once(neighbour.stdout, 'data') as Promise<[Buffer]>,
+  hasNetwork(neighbour),
+  hasNetwork(machine),
+]);
 const port = Number(String(said));
 cable('near0', process.pid, '10.77.0.1/24', machine, '10.77.0.2/24');
 cable('lan0', machine.pid ?? 0, '192.168.77.1/24', neighbour, '192.168.77.2/24');
@@ -54,12 +61,24 @@ address(machine, 'lan0', 'fd77::1/64');
 address(neighbour, 'eth0', 'fd77::2/64');
 
 // The agent finds the admin by the address that it has in the network between them.
-const fleet = await startFleet(scope, { connection: JSON.parse(process.argv[2] ?? '') as TestConnection, env: { ADMIN_API_HOST: '0.0.0.0' }, door: async (url) => Promise.resolve(url.replace('127.0.0.1', '10.77.0.1')) }).catch(fail);
+const fleet = await startFleet(scope, {
+  connection: JSON.parse(process.argv[2] ?? '') as TestConnection,
+  env: { ADMIN_API_HOST: '0.0.0.0' },
+  door: async (url) => Promise.resolve(url.replace('127.0.0.1', '10.77.0.1')),
+}).catch(fail);
 const admin = adminOf(fleet);
 const dataDirectory = join(fleet.directory, 'machine');
-const agent = Program.run(scope, 'nsenter', [...inNetworkOf(machine), process.execPath, AGENT, 'up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ADMIN_URLS: admin.door, AGENT_ALIASES: 'gw', ENROLLMENT_KEY: (await fleet.key()).key });
+const agent = Program.run(scope, 'nsenter', [...inNetworkOf(machine), process.execPath, AGENT, 'up'], {
+  AGENT_DATA_DIR: dataDirectory,
+  ...FREE_PORTS,
+  ADMIN_URLS: admin.door,
+  AGENT_ALIASES: 'gw',
+  ENROLLMENT_KEY: (await fleet.key()).key,
+});
 await agent.logged('Connected');
-const { node_id: id } = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as { readonly node_id: string };
+const { node_id: id } = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as {
+  readonly node_id: string;
+};
 const node = await until('the node', async () => {
   const now = await fleet.rest.get<NodeResource>(`/nodes/${id}`);
   return now.status === 'healthy' ? now : null;
@@ -73,14 +92,33 @@ const status = ['-o', '/dev/null', '-w', '%{http_code}'];
 
 const seen: ReachWorld = {
   direct: (await curl(`http://192.168.77.2:${port}/`)).code,
-  chained: (await Promise.all(names.map((name) => bodies(`http://192.168.77.2:${port}/`, ...ways(`${name}:${FLEET_KEYS.PROXY_KEY}`))))).flat(),
+  chained: (
+    await Promise.all(
+      names.map((name) => bodies(`http://192.168.77.2:${port}/`, ...ways(`${name}:${FLEET_KEYS.PROXY_KEY}`))),
+    )
+  ).flat(),
   v6: await bodies(`http://[fd77::2]:${port}/`, http, tunnel, socksName),
-  undici: await Promise.all([`http://${alias}`, `http://${node.vpn_hostname.toUpperCase()}`].map((name) => byUndici(new URL(name).hostname))),
+  undici: await Promise.all(
+    [`http://${alias}`, `http://${node.vpn_hostname.toUpperCase()}`].map((name) => byUndici(new URL(name).hostname)),
+  ),
   sshForward: await bySsh(),
   forwarded: await byLoopback(),
-  forwardElsewhere: await bodies(`http://192.168.77.2:${port}/`, [...self[0], ...status], [...self[1], '-o', '/dev/null', '-w', '%{http_connect}']),
-  closed: (await Promise.all(['127.0.0.1', '[::1]', '169.254.169.254', 'localhost'].map((host) => bodies(`http://${host}:${port}/`, [...http, ...status])))).flat(),
-  nobody: [...await bodies(`http://192.168.77.99:${port}/`, [...http, ...status]), String((await curl(...socksAddress, `http://192.168.77.99:${port}/`)).code)],
+  forwardElsewhere: await bodies(
+    `http://192.168.77.2:${port}/`,
+    [...self[0], ...status],
+    [...self[1], '-o', '/dev/null', '-w', '%{http_connect}'],
+  ),
+  closed: (
+    await Promise.all(
+      ['127.0.0.1', '[::1]', '169.254.169.254', 'localhost'].map((host) =>
+        bodies(`http://${host}:${port}/`, [...http, ...status]),
+      ),
+    )
+  ).flat(),
+  nobody: [
+    ...(await bodies(`http://192.168.77.99:${port}/`, [...http, ...status])),
+    String((await curl(...socksAddress, `http://192.168.77.99:${port}/`)).code),
+  ],
 };
 process.stdout.write(JSON.stringify(seen));
 await scope.end();
@@ -89,7 +127,12 @@ await scope.end();
 function ways(user: string): [string[], string[], string[], string[]] {
   const proxyUser = ['--proxy-user', user];
   const [httpProxy, socks5Proxy] = [`127.0.0.1:${admin.httpProxyPort}`, `127.0.0.1:${admin.socks5ProxyPort}`];
-  return [['--proxy', `http://${httpProxy}`, ...proxyUser], ['--proxytunnel', '--proxy', `http://${httpProxy}`, ...proxyUser], ['--socks5-hostname', socks5Proxy, ...proxyUser], ['--socks5', socks5Proxy, ...proxyUser]];
+  return [
+    ['--proxy', `http://${httpProxy}`, ...proxyUser],
+    ['--proxytunnel', '--proxy', `http://${httpProxy}`, ...proxyUser],
+    ['--socks5-hostname', socks5Proxy, ...proxyUser],
+    ['--socks5', socks5Proxy, ...proxyUser],
+  ];
 }
 
 async function bodies(url: string, ...asking: readonly (readonly string[])[]): Promise<string[]> {
@@ -106,8 +149,15 @@ function curl(...words: readonly string[]): Promise<{ code: number; out: string 
 
 /** A body of 2 MB goes up; what comes down is read as text. */
 async function byUndici(name: string): Promise<string> {
-  const dispatcher = new ProxyAgent({ uri: `http://127.0.0.1:${admin.httpProxyPort}`, token: `Basic ${Buffer.from(`${name}:${FLEET_KEYS.PROXY_KEY}`).toString('base64')}` });
-  const { body } = await request(`http://192.168.77.2:${port}/`, { dispatcher, method: 'POST', body: Buffer.alloc(2_000_000) });
+  const dispatcher = new ProxyAgent({
+    uri: `http://127.0.0.1:${admin.httpProxyPort}`,
+    token: `Basic ${Buffer.from(`${name}:${FLEET_KEYS.PROXY_KEY}`).toString('base64')}`,
+  });
+  const { body } = await request(`http://192.168.77.2:${port}/`, {
+    dispatcher,
+    method: 'POST',
+    body: Buffer.alloc(2_000_000),
+  });
   const text = await body.text();
   await dispatcher.close();
   return text;
@@ -117,7 +167,16 @@ async function byUndici(name: string): Promise<string> {
 async function bySsh(): Promise<string> {
   const { path } = await allow(fleet, id, 'deploy', fleet.directory);
   const local = await freeLocalPort();
-  const child = startClient(scope, 'ssh', [...sshWords(fleet.directory, path), ...through(admin), '-p', String(node.ssh_port), '-N', '-L', `${local}:192.168.77.2:${port}`, `deploy@${alias}`]);
+  const child = startClient(scope, 'ssh', [
+    ...sshWords(fleet.directory, path),
+    ...through(admin),
+    '-p',
+    String(node.ssh_port),
+    '-N',
+    '-L',
+    `${local}:192.168.77.2:${port}`,
+    `deploy@${alias}`,
+  ]);
   const out = await until('the forward', async () => {
     const got = await curl(`http://127.0.0.1:${local}/`);
     return got.code === 0 ? got.out : null;
@@ -128,9 +187,13 @@ async function bySsh(): Promise<string> {
 
 /** A service that listens on the loopback of the machine only. */
 async function byLoopback(): Promise<string[]> {
-  const service = spawn('nsenter', [...inNetworkOf(machine), process.execPath, NEIGHBOUR], { stdio: ['pipe', 'pipe', 'inherit'] });
-  scope.teardown(() => { service.kill('SIGKILL'); });
-  const [line] = await once(service.stdout, 'data') as [Buffer];
+  const service = spawn('nsenter', [...inNetworkOf(machine), process.execPath, NEIGHBOUR], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  scope.teardown(() => {
+    service.kill('SIGKILL');
+  });
+  const [line] = (await once(service.stdout, 'data')) as [Buffer];
   return bodies(`http://${alias}:${Number(String(line))}/`, [...self[0], ...status], [...self[2], ...status]);
 }
 

@@ -15,10 +15,15 @@ const run = promisify(execFile);
 
 /** A web server on loopback, which nobody reaches but through the machine. */
 async function website(t: ExecutionContext, body: string): Promise<number> {
-  const server = createServer((request, response) => { response.end(`${body} ${request.method} ${request.url}`); });
+  const server = createServer((request, response) => {
+    response.end(`${body} ${request.method} ${request.url}`);
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => { server.close(); server.closeAllConnections(); });
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   return (server.address() as AddressInfo).port;
 }
 
@@ -39,8 +44,20 @@ test('a service on the loopback of a machine is reached by its name, through eit
 
   const hello = 'hello from the machine GET /x';
   t.is(await curl('-x', `http://127.0.0.1:${admin.httpProxyPort}`, '-U', user, `http://${name}:${port}/x`), hello);
-  t.is(await curl('-x', `http://127.0.0.1:${admin.httpProxyPort}`, '-U', user, '-p', `http://${alias}:${port}/x`), hello);
-  t.is(await curl('--socks5-hostname', `127.0.0.1:${admin.socks5ProxyPort}`, '-U', user, `http://${name.replace('.fleet.', '.cluster-fleet.')}:${port}/x`), hello);
+  t.is(
+    await curl('-x', `http://127.0.0.1:${admin.httpProxyPort}`, '-U', user, '-p', `http://${alias}:${port}/x`),
+    hello,
+  );
+  t.is(
+    await curl(
+      '--socks5-hostname',
+      `127.0.0.1:${admin.socks5ProxyPort}`,
+      '-U',
+      user,
+      `http://${name.replace('.fleet.', '.cluster-fleet.')}:${port}/x`,
+    ),
+    hello,
+  );
 });
 
 test('a machine is reached through an admin that does not own it, and is out of reach there within a second of its deletion at another', async (t) => {
@@ -57,8 +74,13 @@ test('a machine is reached through an admin that does not own it, and is out of 
   stream.write('over there');
   t.is(String((await once(stream, 'data'))[0]), 'over there');
 
-  const closed = new Promise((resolve) => { stream.once('close', resolve); });
-  await restClient(() => admins.find((admin) => admin.name === owner)?.url ?? '', FLEET_KEYS.MASTER_KEY).call('DELETE', `/nodes/${agent.node}`);
+  const closed = new Promise((resolve) => {
+    stream.once('close', resolve);
+  });
+  await restClient(() => admins.find((admin) => admin.name === owner)?.url ?? '', FLEET_KEYS.MASTER_KEY).call(
+    'DELETE',
+    `/nodes/${agent.node}`,
+  );
   const deletedMs = performance.now();
   await closed;
   t.true(performance.now() - deletedMs < 1_000 + BUSY_MS);
@@ -66,15 +88,24 @@ test('a machine is reached through an admin that does not own it, and is out of 
 
 /** Name of the admin that owns a node's cluster. */
 async function ownerOf(fleet: Fleet, node: string): Promise<string> {
-  const [row] = await fleet.sql<{ name: string }>('select a.name from node n join cluster_ownership w on w.cluster_id = n.cluster_id join admin a on a.id = w.admin_id where n.id = $1', [node]);
+  const [row] = await fleet.sql<{ name: string }>(
+    'select a.name from node n join cluster_ownership w on w.cluster_id = n.cluster_id join admin a on a.id = w.admin_id where n.id = $1',
+    [node],
+  );
   return row?.name ?? '';
 }
 
 /** A stream through the HTTP proxy at a port, in forward mode. */
 async function connectThrough(proxyPort: number, authority: string): Promise<Socket> {
-  const asked = request({ host: '127.0.0.1', port: proxyPort, method: 'CONNECT', path: authority, headers: { 'proxy-authorization': `Basic ${Buffer.from(`_:${FLEET_KEYS.PROXY_KEY}`).toString('base64')}` } });
+  const asked = request({
+    host: '127.0.0.1',
+    port: proxyPort,
+    method: 'CONNECT',
+    path: authority,
+    headers: { 'proxy-authorization': `Basic ${Buffer.from(`_:${FLEET_KEYS.PROXY_KEY}`).toString('base64')}` },
+  });
   asked.end();
-  const [response, socket] = await once(asked, 'connect') as [{ statusCode: number }, Socket];
+  const [response, socket] = (await once(asked, 'connect')) as [{ statusCode: number }, Socket];
   if (response.statusCode !== 200) throw new Error(`the proxy answered ${response.statusCode}`);
   return socket.on('error', () => {});
 }

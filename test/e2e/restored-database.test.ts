@@ -24,7 +24,9 @@ const LEAD = 30_000;
 
 /** What every script that started wrote: its execution. */
 async function started(fleet: Fleet): Promise<readonly string[]> {
-  return (await readFile(join(fleet.directory, 'ledger'), 'utf8').catch(() => '')).split('\n').filter((line) => line !== '');
+  return (await readFile(join(fleet.directory, 'ledger'), 'utf8').catch(() => ''))
+    .split('\n')
+    .filter((line) => line !== '');
 }
 
 /** Commands, one after another, until told to stop; and those that were answered with 201. */
@@ -32,9 +34,16 @@ function load(fleet: Fleet): { readonly created: readonly CommandResource[]; sto
   const created: CommandResource[] = [];
   const over = new AbortController();
   const running = (async () => {
-    while (!over.signal.aborted) created.push(await fleet.run(`echo "$EDGE_EXECUTION_ID" >> ${join(fleet.directory, 'ledger')}; sleep 0.3`));
+    while (!over.signal.aborted)
+      created.push(await fleet.run(`echo "$EDGE_EXECUTION_ID" >> ${join(fleet.directory, 'ledger')}; sleep 0.3`));
   })();
-  return { created, stop: () => { over.abort(); return running; } };
+  return {
+    created,
+    stop: () => {
+      over.abort();
+      return running;
+    },
+  };
 }
 
 /** A client of `events.watch` that goes on from the last id that it saw. */
@@ -45,19 +54,27 @@ function watching(t: ExecutionContext, url: string) {
   t.teardown(() => end?.());
   return {
     seen,
-    get lastEventId() { return lastEventId; },
-    leave(): void { end?.(); end = null; },
+    get lastEventId() {
+      return lastEventId;
+    },
+    leave(): void {
+      end?.();
+      end = null;
+    },
     join(): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const client = socketClient(t, url, FLEET_KEYS.API_KEY);
-      const subscription = client.events.watch.subscribe({ lastEventId: lastEventId ?? undefined }, {
-        onData({ id, data }) {
-          lastEventId = id;
-          if (data.type === 'started') resolve();
-          else seen.push(...data.events);
+      const subscription = client.events.watch.subscribe(
+        { lastEventId: lastEventId ?? undefined },
+        {
+          onData({ id, data }) {
+            lastEventId = id;
+            if (data.type === 'started') resolve();
+            else seen.push(...data.events);
+          },
+          onError: reject,
         },
-        onError: reject,
-      });
+      );
       end = () => subscription.unsubscribe();
       return promise;
     },
@@ -65,11 +82,23 @@ function watching(t: ExecutionContext, url: string) {
 }
 
 /** Resolves when something came of each of these commands' executions, in its end. */
-async function completed(what: string, envelopes: () => readonly Envelope[], executions: readonly string[]): Promise<void> {
-  await until(`${what} to tell of ${executions.length} ends`, () => {
-    const told = new Set(envelopes().filter(({ type }) => type === 'edge.command_execution.completed').map(({ data }) => data['command_execution_id']));
-    return executions.every((id) => told.has(id));
-  }, 40_000);
+async function completed(
+  what: string,
+  envelopes: () => readonly Envelope[],
+  executions: readonly string[],
+): Promise<void> {
+  await until(
+    `${what} to tell of ${executions.length} ends`,
+    () => {
+      const told = new Set(
+        envelopes()
+          .filter(({ type }) => type === 'edge.command_execution.completed')
+          .map(({ data }) => data['command_execution_id']),
+      );
+      return executions.every((id) => told.has(id));
+    },
+    40_000,
+  );
 }
 
 test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost or run twice, and new events flow', async (t) => {
@@ -80,12 +109,25 @@ test('a database that is dumped under load and restored into an empty server goe
   const receiver = await openReceiver(t);
   const endpoint = receiver.endpoint();
   const fleet = await startFleet(t, {
-    agents: 2, connection: place.connection,
-    env: { ENCRYPTION_KEY, WEBHOOK_ALLOW_PRIVATE_IPS: 'true', EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'nats', EVENT_BROKER_NATS_JETSTREAM: 'true', LOG_LEVEL: 'info', ...nats.env },
+    agents: 2,
+    connection: place.connection,
+    env: {
+      ENCRYPTION_KEY,
+      WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
+      EVENT_BROKER_ENABLED: 'true',
+      EVENT_BROKER_ADAPTER: 'nats',
+      EVENT_BROKER_NATS_JETSTREAM: 'true',
+      LOG_LEVEL: 'info',
+      ...nats.env,
+    },
   });
   const [admin] = fleet.admins;
   await fleet.sql(place.lead(LEAD));
-  await fleet.rest.post('/webhooks', { url: endpoint.url, secret: 'a-secret-of-the-receiver-with-32-characters', subscribed_events: ['edge.command_execution.completed'] });
+  await fleet.rest.post('/webhooks', {
+    url: endpoint.url,
+    secret: 'a-secret-of-the-receiver-with-32-characters',
+    subscribed_events: ['edge.command_execution.completed'],
+  });
   const reader = await nats.read('edge.>');
   const atBroker = (): readonly Envelope[] => reader.messages.map(({ text }) => JSON.parse(text) as Envelope);
   const atWebhook = (): readonly Envelope[] => endpoint.arrivals.map(({ body }) => JSON.parse(body) as Envelope);
@@ -101,28 +143,52 @@ test('a database that is dumped under load and restored into an empty server goe
   const dumpedFrom = before.created.length;
   await place.backup(backup, ENCRYPTION_KEY);
   late?.program.resume();
-  await until('more that no dump has, and all that was pending', async () => (await started(fleet)).length >= 2 * (dumpedFrom + 4));
+  await until(
+    'more that no dump has, and all that was pending',
+    async () => (await started(fleet)).length >= 2 * (dumpedFrom + 4),
+  );
   await before.stop();
   feed.leave();
   await admin?.kill();
   const ranBefore = await started(fleet);
   await place.restore(backup, ENCRYPTION_KEY);
-  await admin?.start().catch((error: unknown) => { throw new Error(admin.program.output.slice(-3_000), { cause: error }); });
+  await admin?.start().catch((error: unknown) => {
+    throw new Error(admin.program.output.slice(-3_000), { cause: error });
+  });
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));
 
   await feed.join();
-  const after = [await fleet.run(`echo "$EDGE_EXECUTION_ID" >> ${join(fleet.directory, 'ledger')}`), await fleet.run('true')];
+  const after = [
+    await fleet.run(`echo "$EDGE_EXECUTION_ID" >> ${join(fleet.directory, 'ledger')}`),
+    await fleet.run('true'),
+  ];
   const ends: string[] = [];
   for (const command of after) ends.push(...(await fleet.settled(command)).map(({ id }) => id));
   t.is(ends.length, 4);
-  await until('the end of all executions', async () => (await fleet.sql('select from command_execution where finished_at is null')).length === 0, 40_000);
+  await until(
+    'the end of all executions',
+    async () => (await fleet.sql('select from command_execution where finished_at is null')).length === 0,
+    40_000,
+  );
 
   const known = new Set((await fleet.sql<{ id: string }>('select id from command')).map(({ id }) => id));
-  t.deepEqual(before.created.slice(0, dumpedFrom).filter(({ id }) => !known.has(id)), [], 'what was acknowledged before the dump is there');
+  t.deepEqual(
+    before.created.slice(0, dumpedFrom).filter(({ id }) => !known.has(id)),
+    [],
+    'what was acknowledged before the dump is there',
+  );
   const ran = await started(fleet);
-  t.deepEqual(ran.filter((id, index) => ran.indexOf(id) !== index), [], 'nothing ran twice');
-  t.log(`${ranBefore.length} scripts before, ${ran.length - ranBefore.length} after the restore; ${before.created.length} commands, of which ${known.size - after.length} are in the dump`);
-  const all = (await fleet.sql<{ id: string }>(`select id from command_execution where status = 'completed'`)).map(({ id }) => id);
+  t.deepEqual(
+    ran.filter((id, index) => ran.indexOf(id) !== index),
+    [],
+    'nothing ran twice',
+  );
+  t.log(
+    `${ranBefore.length} scripts before, ${ran.length - ranBefore.length} after the restore; ${before.created.length} commands, of which ${known.size - after.length} are in the dump`,
+  );
+  const all = (await fleet.sql<{ id: string }>(`select id from command_execution where status = 'completed'`)).map(
+    ({ id }) => id,
+  );
   await completed('the webhook', atWebhook, all);
   await completed('the broker', atBroker, all);
   await completed('the feed', () => feed.seen, all);
@@ -133,7 +199,11 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   t.timeout(120_000);
   const place = await startMovableServer(t);
   const backup = join(place.directory, 'edge.backup');
-  const fleet = await startFleet(t, { agents: 1, connection: place.connection, env: { ENCRYPTION_KEY, LOG_LEVEL: 'info' } });
+  const fleet = await startFleet(t, {
+    agents: 1,
+    connection: place.connection,
+    env: { ENCRYPTION_KEY, LOG_LEVEL: 'info' },
+  });
   const [admin] = fleet.admins;
   await fleet.sql(place.lead(LEAD));
   await fleet.settled(await fleet.run('true'));
@@ -151,7 +221,10 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   const from = admin?.program.output.length ?? 0;
 
   await place.restore(backup, ENCRYPTION_KEY);
-  await admin?.program.logged('The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows', from);
+  await admin?.program.logged(
+    'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows',
+    from,
+  );
   await admin?.program.logged('edge-admin is ready', from);
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));
 
@@ -161,6 +234,13 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   t.regex(recalled?.output ?? '', /ended on this machine before.*it had 5 bytes/u);
   await feed.join();
   const ends = (await fleet.settled(await fleet.run('true'))).map(({ id, status }) => [id, status]);
-  t.deepEqual(ends.map(([, status]) => status), ['completed']);
-  await completed('the feed', () => feed.seen, ends.map(([id]) => String(id)));
+  t.deepEqual(
+    ends.map(([, status]) => status),
+    ['completed'],
+  );
+  await completed(
+    'the feed',
+    () => feed.seen,
+    ends.map(([id]) => String(id)),
+  );
 });

@@ -16,8 +16,16 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
   const fleet = await startFleet(t, { connection });
   const agent = await enrollRaw(t, fleet);
   const key = newKey();
-  await fleet.rest.post<SshUsernameResource>(`/nodes/${agent.node_id}/ssh_usernames`, { username: 'ada', public_keys: [{ key_name: 'k', public_key: key.line }] });
-  const shown = { type: 'verify-ssh', attempt: 1, username: 'ada', credential: { method: 'public_key', blob: key.blob, signature: 'verified' } } as const;
+  await fleet.rest.post<SshUsernameResource>(`/nodes/${agent.node_id}/ssh_usernames`, {
+    username: 'ada',
+    public_keys: [{ key_name: 'k', public_key: key.line }],
+  });
+  const shown = {
+    type: 'verify-ssh',
+    attempt: 1,
+    username: 'ada',
+    credential: { method: 'public_key', blob: key.blob, signature: 'verified' },
+  } as const;
   const before = await agent.connect({ protocol: PROTOCOL_VERSION });
   const held = await hold(connection);
 
@@ -31,14 +39,28 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
   after.send(shown);
   const { verdict } = await after.frame('ssh-verdict');
 
-  const events = await fleet.sql<{ result: string }>(`select data->>'result' as result from event where type = 'edge.ssh_username.verified' order by txid, seq`);
-  return { toldBefore: before.frames.some(({ type }) => type === 'ssh-verdict'), accepted: verdict.accepted, events: events.map(({ result }) => result) };
+  const events = await fleet.sql<{ result: string }>(
+    `select data->>'result' as result from event where type = 'edge.ssh_username.verified' order by txid, seq`,
+  );
+  return {
+    toldBefore: before.frames.some(({ type }) => type === 'ssh-verdict'),
+    accepted: verdict.accepted,
+    events: events.map(({ result }) => result),
+  };
 }
 
 test('killed before the event is stored: nothing was told, nothing is stored, and the next attempt is let in', async (t) => {
-  t.deepEqual(await killed(t, (connection) => holdTable(connection, 'event')), { toldBefore: false, accepted: true, events: ['success'] });
+  t.deepEqual(await killed(t, (connection) => holdTable(connection, 'event')), {
+    toldBefore: false,
+    accepted: true,
+    events: ['success'],
+  });
 });
 
 test('killed between the event and the verdict: the event tells of an attempt that its agent refused, and the next one is let in', async (t) => {
-  t.deepEqual(await killed(t, (connection) => holdCommit(connection, 'ssh-verified')), { toldBefore: false, accepted: true, events: ['success', 'success'] });
+  t.deepEqual(await killed(t, (connection) => holdCommit(connection, 'ssh-verified')), {
+    toldBefore: false,
+    accepted: true,
+    events: ['success', 'success'],
+  });
 });

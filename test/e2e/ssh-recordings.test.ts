@@ -17,27 +17,43 @@ async function user(t: Scope, name: string) {
   const directory = directoryOf(t);
   const node = await fleet().node(agentOf(fleet()));
   const { path, resource } = await allow(fleet(), node.id, name, directory);
-  return { node, id: resource.id, words: [...sshWords(directory, path), ...through(adminOf(fleet())), '-p', String(node.ssh_port), `${name}@${node.vpn_hostname}`] };
+  return {
+    node,
+    id: resource.id,
+    words: [
+      ...sshWords(directory, path),
+      ...through(adminOf(fleet())),
+      '-p',
+      String(node.ssh_port),
+      `${name}@${node.vpn_hostname}`,
+    ],
+  };
 }
 
 /** Recordings of a user, oldest first, when there are so many. */
 async function recordingsOf(username: string, count: number): Promise<readonly SshRecordingResource[]> {
   const rows = await until(`${count} recordings of ${username}`, async () => {
-    const found = await fleet().rest.get<readonly SshRecordingResource[]>(`/ssh_recordings?username=${username}&sort=started_at`);
+    const found = await fleet().rest.get<readonly SshRecordingResource[]>(
+      `/ssh_recordings?username=${username}&sort=started_at`,
+    );
     return found.length === count ? found : null;
   });
   return Promise.all(rows.map(({ id }) => fleet().rest.get<SshRecordingResource>(`/ssh_recordings/${id}`)));
 }
 
 function shownBy({ cast }: SshRecordingResource): string {
-  return [...readCast(cast ?? '').events()].map((event) => event.type === 'output' ? event.text : '').join('');
+  return [...readCast(cast ?? '').events()].map((event) => (event.type === 'output' ? event.text : '')).join('');
 }
 
 test.serial('what has a terminal is recorded, and what has none is not; it outlives its user', async (t) => {
   const { node, id, words } = await user(t, 'recorded');
 
   await runClient(t, 'ssh', ['-T', ...words, 'echo not this one']);
-  const quiet = startClient(t, 'ssh', ['-tt', ...words, String.raw`stty -echo; printf 'gr\303\274\303\237e\n'; read secret; echo over`]);
+  const quiet = startClient(t, 'ssh', [
+    '-tt',
+    ...words,
+    String.raw`stty -echo; printf 'gr\303\274\303\237e\n'; read secret; echo over`,
+  ]);
   await once(quiet.stdout, 'data');
   quiet.stdin.write('hunter2\n'); // as a password is: nobody shows it
   await once(quiet, 'close');
@@ -55,19 +71,31 @@ test.serial('what has a terminal is recorded, and what has none is not; it outli
   t.is(kept.length, 2);
 });
 
-test.serial('of an agent that is killed within a session, what was shown until shortly before is there after its next start', async (t) => {
-  const { words } = await user(t, 'cut-off');
-  const agent = agentOf(fleet());
-  const client = startClient(t, 'ssh', ['-tt', ...words, 'i=0; while :; do i=$((i + 1)); echo line $i; sleep 0.1; done']);
-  let shown = '';
-  client.stdout.on('data', (data: Buffer) => { shown += data.toString(); });
-  await until('the session to be older than the disk is behind', () => shown.includes('line 65\r\n'));
+test.serial(
+  'of an agent that is killed within a session, what was shown until shortly before is there after its next start',
+  async (t) => {
+    const { words } = await user(t, 'cut-off');
+    const agent = agentOf(fleet());
+    const client = startClient(t, 'ssh', [
+      '-tt',
+      ...words,
+      'i=0; while :; do i=$((i + 1)); echo line $i; sleep 0.1; done',
+    ]);
+    let shown = '';
+    client.stdout.on('data', (data: Buffer) => {
+      shown += data.toString();
+    });
+    await until('the session to be older than the disk is behind', () => shown.includes('line 65\r\n'));
 
-  await agent.kill();
-  agent.start();
-  const [recording] = await recordingsOf('cut-off', 1);
+    await agent.kill();
+    agent.start();
+    const [recording] = await recordingsOf('cut-off', 1);
 
-  t.true(recording?.truncated);
-  t.true(recording !== undefined && shown.startsWith(shownBy(recording)) && shownBy(recording).includes('line 10\r\n'), recording?.cast?.slice(-200));
-  t.true(recording !== undefined && recording.duration_ms > 4_000);
-});
+    t.true(recording?.truncated);
+    t.true(
+      recording !== undefined && shown.startsWith(shownBy(recording)) && shownBy(recording).includes('line 10\r\n'),
+      recording?.cast?.slice(-200),
+    );
+    t.true(recording !== undefined && recording.duration_ms > 4_000);
+  },
+);

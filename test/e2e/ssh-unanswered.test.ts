@@ -13,14 +13,18 @@ const fleet = sharedFleet(test, { agents: 1 });
 function login(port: number, username: string, password: string): Promise<boolean> {
   return new Promise((resolve) => {
     const client = new ssh2.Client();
-    client.on('ready', () => {
-      resolve(true);
-      client.end();
-    }).on('error', () => resolve(false)).connect({ host: '127.0.0.1', port, username, password });
+    client
+      .on('ready', () => {
+        resolve(true);
+        client.end();
+      })
+      .on('error', () => resolve(false))
+      .connect({ host: '127.0.0.1', port, username, password });
   });
 }
 
-const events = () => fleet().sql<{ username: string; method: string; result: string; id: string | null; ms: string }>(`
+const events = () =>
+  fleet().sql<{ username: string; method: string; result: string; id: string | null; ms: string }>(`
   select data->>'username' as username, data->>'auth_method' as method, data->>'result' as result, data->>'ssh_username_id' as id, extract(epoch from time) * 1000 as ms
   from event where type = 'edge.ssh_username.verified' order by time`);
 
@@ -41,14 +45,17 @@ test.serial('a login that was tried while the admin was away is refused, and tol
     const rows = await events();
     return rows.length > 0 ? rows : null;
   });
-  await until('the agent forgot it', () => readFileSync(join(agent.dataDirectory, 'ssh-unanswered.json'), 'utf8') === '[]');
+  await until(
+    'the agent forgot it',
+    () => readFileSync(join(agent.dataDirectory, 'ssh-unanswered.json'), 'utf8') === '[]',
+  );
   await agent.kill();
   agent.start();
   await agent.live();
   await fleet().settled(await fleet().run('true'));
 
   t.false(isIn);
-  const [{ ms, ...event }] = told as [typeof told[number]];
+  const [{ ms, ...event }] = told as [(typeof told)[number]];
   t.deepEqual(event, { username: 'ada', method: 'unknown', result: 'failure', id: null });
   t.true(Number(ms) >= triedMs && Number(ms) <= overMs + 1_000, `${ms} is between ${triedMs} and ${overMs}`);
   t.is((await events()).length, 1, 'and not once more');

@@ -19,18 +19,36 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   const targeting = { type: 'nodes', node_ids: nodes } as const;
   const before = await fleet().run(`until [ -e '${gate}' ]; do sleep 0.05; done`, { targeting });
   const behind = await fleet().run(`echo "$EDGE_NODE_ID" >> '${ledger}'`, { targeting });
-  for (const command of [before, behind]) await fleet().settled(command, (executions) => executions.length === 3 && executions.every(({ status }) => status === 'sent'));
-  const executionOn = async (node: string) => (await fleet().executionsOf(behind)).find(({ node_id }) => node_id === node);
+  for (const command of [before, behind])
+    await fleet().settled(
+      command,
+      (executions) => executions.length === 3 && executions.every(({ status }) => status === 'sent'),
+    );
+  const executionOn = async (node: string) =>
+    (await fleet().executionsOf(behind)).find(({ node_id }) => node_id === node);
 
   for (const { program } of fleet().agents) program.pause();
   writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
   await sleep(STANDSTILL_MS); // the time is what is tested here: nothing else tells a standstill from a pause between two deliveries
-  const answers = [await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`), await fleet().rest.call('DELETE', `/nodes/${deleted}`)];
-  t.deepEqual(answers.map(({ status }) => status), [202, 204]);
+  const answers = [
+    await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
+    await fleet().rest.call('DELETE', `/nodes/${deleted}`),
+  ];
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [202, 204],
+  );
   for (const { program } of fleet().agents) program.resume();
 
   t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.exited, { code: 4, signal: null });
   const ends = await fleet().settled(behind);
-  t.deepEqual(nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]), [['cancelled', 143], ['dropped', null], ['completed', 0]]);
+  t.deepEqual(
+    nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]),
+    [
+      ['cancelled', 143],
+      ['dropped', null],
+      ['completed', 0],
+    ],
+  );
   t.deepEqual(existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : [], [wanted]);
 });

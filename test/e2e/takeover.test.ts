@@ -13,7 +13,10 @@ const OWNERLESS_MS_MAX = 6_000;
 
 /** The owner of the fleet's cluster, and the other admin. */
 async function ownership(fleet: Fleet): Promise<{ owner: AdminProgram; other: AdminProgram; epoch: number }> {
-  const [row] = await fleet.sql<{ name: string; epoch: string }>(`select a.name, w.epoch from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1 and w.lease_until > clock_timestamp()`, [CLUSTER]);
+  const [row] = await fleet.sql<{ name: string; epoch: string }>(
+    `select a.name, w.epoch from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1 and w.lease_until > clock_timestamp()`,
+    [CLUSTER],
+  );
   const owner = fleet.admins.find(({ name }) => name === row?.name);
   const other = fleet.admins.find(({ name }) => name !== row?.name);
   if (owner === undefined || other === undefined) throw new Error('nobody owns the cluster');
@@ -33,7 +36,13 @@ test('the owner is killed: the other admin takes over in time, the agents move t
   const ledger = join(fleet.directory, 'ledger');
   const script = `echo $EDGE_EXECUTION_ID >>${ledger}; sleep 0.1; echo done`;
   const commands: { id: string }[] = [];
-  for (let index = 0; index < 20; index += 1) commands.push(await restClient(() => owner.url, FLEET_KEYS.MASTER_KEY).post('/commands', { command_text: script, targeting: { type: 'all' } }));
+  for (let index = 0; index < 20; index += 1)
+    commands.push(
+      await restClient(() => owner.url, FLEET_KEYS.MASTER_KEY).post('/commands', {
+        command_text: script,
+        targeting: { type: 'all' },
+      }),
+    );
 
   const killedMs = performance.now();
   await owner.kill();
@@ -43,10 +52,16 @@ test('the owner is killed: the other admin takes over in time, the agents move t
   });
   const tookMs = performance.now() - killedMs;
   commands.push(await rest.post('/commands', { command_text: script, targeting: { type: 'all' } }));
-  const finished = await until('all results', async () => {
-    const rows = await fleet.sql<{ id: string; status: string; output: string }>('select id, status, output from command_execution');
-    return rows.every(({ status }) => status !== 'pending' && status !== 'sent') ? rows : null;
-  }, 60_000);
+  const finished = await until(
+    'all results',
+    async () => {
+      const rows = await fleet.sql<{ id: string; status: string; output: string }>(
+        'select id, status, output from command_execution',
+      );
+      return rows.every(({ status }) => status !== 'pending' && status !== 'sent') ? rows : null;
+    },
+    60_000,
+  );
 
   t.true(tookMs < OWNERLESS_MS_MAX, `${Math.round(tookMs)} ms`);
   t.is(next.epoch, epoch + 1);
@@ -63,10 +78,23 @@ test('a frozen owner that wakes after a takeover writes nothing and delivers not
 
   owner.program.pause();
   await until('a new owner', async () => (await ownership(fleet)).owner === other);
-  const command = await rest.post<{ id: string }>('/commands', { command_text: `echo $EDGE_EXECUTION_ID >>${ledger}`, targeting: { type: 'all' } });
+  const command = await rest.post<{ id: string }>('/commands', {
+    command_text: `echo $EDGE_EXECUTION_ID >>${ledger}`,
+    targeting: { type: 'all' },
+  });
   owner.program.resume();
   await owner.program.logged('a cluster is not owned by this admin any more');
-  const row = await until('the result', async () => (await fleet.sql<{ id: string; status: string }>(`select id, status from command_execution where command_id = $1 and finished_at is not null`, [command.id]))[0], 60_000);
+  const row = await until(
+    'the result',
+    async () =>
+      (
+        await fleet.sql<{ id: string; status: string }>(
+          `select id, status from command_execution where command_id = $1 and finished_at is not null`,
+          [command.id],
+        )
+      )[0],
+    60_000,
+  );
 
   t.is(row.status, 'completed');
   t.deepEqual(runs(ledger), { [row.id]: 1 });
@@ -77,7 +105,10 @@ test('a command that is created at an admin which does not own the cluster is ru
   const fleet = await startFleet(t, { admins: 2, agents: 1 });
   const { other } = await ownership(fleet);
 
-  const command = await restClient(() => other.url, FLEET_KEYS.MASTER_KEY).post<CommandResource>('/commands', { command_text: 'echo by the other door', targeting: { type: 'all' } });
+  const command = await restClient(() => other.url, FLEET_KEYS.MASTER_KEY).post<CommandResource>('/commands', {
+    command_text: 'echo by the other door',
+    targeting: { type: 'all' },
+  });
 
   t.like((await fleet.settled(command))[0], { status: 'completed', output: 'by the other door\n' });
 });

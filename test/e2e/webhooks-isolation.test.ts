@@ -49,17 +49,29 @@ test.before('an admin starts', async () => {
 test.after.always('it ends', () => scope.end());
 
 async function subscribe(url: string, types: readonly string[]): Promise<string> {
-  return (await fleet.rest.post<{ id: string }>('/webhooks', { url, secret: 'secret-of-the-webhook', subscribed_events: types })).id;
+  return (
+    await fleet.rest.post<{ id: string }>('/webhooks', {
+      url,
+      secret: 'secret-of-the-webhook',
+      subscribed_events: types,
+    })
+  ).id;
 }
 
 async function remove(ids: readonly string[]): Promise<void> {
   for (const id of ids) await fleet.rest.call('DELETE', `/webhooks/${id}`);
 }
 
-const at = (values: readonly number[], part: number): number => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? Infinity;
+const at = (values: readonly number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? Infinity;
 
 /** The first for which `holds`, of a few; what was measured is logged. */
-async function compared(t: ExecutionContext, what: string, without: () => Promise<number>, withThem: () => Promise<number>): Promise<void> {
+async function compared(
+  t: ExecutionContext,
+  what: string,
+  without: () => Promise<number>,
+  withThem: () => Promise<number>,
+): Promise<void> {
   for (let turn = 1; turn <= COMPARISONS_MAX; turn += 1) {
     const [before, after] = [await without(), await withThem()];
     t.log(`${what}: ${Math.round(before)} ms without, ${Math.round(after)} ms with them`);
@@ -81,20 +93,32 @@ test.serial('a dead receiver, a refusing and a slow one delay none of 200 others
   async function event(): Promise<void> {
     const from = healthy.map(({ arrivals }) => arrivals.length);
     await fleet.rest.post('/events/test');
-    await until('an event at all healthy receivers', () => healthy.every(({ arrivals }, place) => arrivals.length > (from[place] ?? 0)));
+    await until('an event at all healthy receivers', () =>
+      healthy.every(({ arrivals }, place) => arrivals.length > (from[place] ?? 0)),
+    );
   }
 
   /** The p99 of the time from an event to its arrival, over all healthy receivers, in ms. */
   async function delay(): Promise<number> {
     const from = healthy.map(({ arrivals }) => arrivals.length);
     for (let index = 0; index < EVENTS; index += 1) await event();
-    const delays = healthy.flatMap(({ arrivals }, place) => arrivals.slice(from[place]).map(({ atMs, body }) => atMs - Date.parse((JSON.parse(body) as { time: string }).time)));
+    const delays = healthy.flatMap(({ arrivals }, place) =>
+      arrivals
+        .slice(from[place])
+        .map(({ atMs, body }) => atMs - Date.parse((JSON.parse(body) as { time: string }).time)),
+    );
     t.is(delays.length, HEALTHY * EVENTS);
     return at(delays, 0.99);
   }
 
   async function delayWithBadOnes(): Promise<number> {
-    const bad = await Promise.all([receiver.endpoint(isSilent).url, `http://127.0.0.1:${await freePort()}/refused`, receiver.endpoint(answers(200, { afterMs: 3_000 })).url].map((url) => subscribe(url, ['edge.core.test'])));
+    const bad = await Promise.all(
+      [
+        receiver.endpoint(isSilent).url,
+        `http://127.0.0.1:${await freePort()}/refused`,
+        receiver.endpoint(answers(200, { afterMs: 3_000 })).url,
+      ].map((url) => subscribe(url, ['edge.core.test'])),
+    );
     await event(); // all of them are busy from here on
     try {
       return await delay();
@@ -113,55 +137,71 @@ test.serial('a dead receiver, a refusing and a slow one delay none of 200 others
   await remove(ids);
 });
 
-test.serial('fifty dead webhooks that want every event delay no command, and the admin does not grow with what waits for them', async (t) => {
-  t.timeout(120_000);
-  for (let index = 0; index < NODES; index += 1) await enrollRaw(scope, fleet);
-  let dead: string[] = [];
-  let isWarm = false;
+test.serial(
+  'fifty dead webhooks that want every event delay no command, and the admin does not grow with what waits for them',
+  async (t) => {
+    t.timeout(120_000);
+    for (let index = 0; index < NODES; index += 1) await enrollRaw(scope, fleet);
+    let dead: string[] = [];
+    let isWarm = false;
 
-  /** The median time of a command that is for all nodes, and of its cancel, in ms. */
-  async function commands(): Promise<number> {
-    const took: number[] = [];
-    for (let index = 0; index < COMMANDS; index += 1) {
-      const sinceMs = performance.now();
-      const { id } = await fleet.rest.post<CommandResource>('/commands', { command_text: 'true', targeting: { type: 'all' } });
-      await fleet.rest.call('POST', `/commands/${id}/cancel`);
-      await until('the end of the command', async () => (await fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [id])).length === 0);
-      took.push(performance.now() - sinceMs);
+    /** The median time of a command that is for all nodes, and of its cancel, in ms. */
+    async function commands(): Promise<number> {
+      const took: number[] = [];
+      for (let index = 0; index < COMMANDS; index += 1) {
+        const sinceMs = performance.now();
+        const { id } = await fleet.rest.post<CommandResource>('/commands', {
+          command_text: 'true',
+          targeting: { type: 'all' },
+        });
+        await fleet.rest.call('POST', `/commands/${id}/cancel`);
+        await until(
+          'the end of the command',
+          async () =>
+            (await fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [id]))
+              .length === 0,
+        );
+        took.push(performance.now() - sinceMs);
+      }
+      return at(took, 0.5);
     }
-    return at(took, 0.5);
-  }
 
-  async function without(): Promise<number> {
-    await remove(dead);
-    dead = [];
-    if (!isWarm) await commands();
-    isWarm = true;
-    return commands();
-  }
+    async function without(): Promise<number> {
+      await remove(dead);
+      dead = [];
+      if (!isWarm) await commands();
+      isWarm = true;
+      return commands();
+    }
 
-  async function withThem(): Promise<number> {
-    const url = receiver.endpoint(isSilent).url;
-    dead = await Promise.all(Array.from({ length: DEAD }, () => subscribe(url, TYPES)));
-    return commands();
-  }
+    async function withThem(): Promise<number> {
+      const url = receiver.endpoint(isSilent).url;
+      dead = await Promise.all(Array.from({ length: DEAD }, () => subscribe(url, TYPES)));
+      return commands();
+    }
 
-  await without();
-  const before = memory();
-  await compared(t, `median of commands for ${NODES} nodes`, without, withThem);
-  const wanted = DEAD * NODES * COMMANDS * TYPES.length;
-  const waiting = await until('all deliveries', async () => {
-    const [row] = await fleet.sql<{ n: number }>(`select count(*)::int as n from webhook_delivery d join webhook w on w.id = d.webhook_id`);
-    return row !== undefined && row.n >= wanted ? row.n : null;
-  });
-  const grown = memory() - before;
+    await without();
+    const before = memory();
+    await compared(t, `median of commands for ${NODES} nodes`, without, withThem);
+    const wanted = DEAD * NODES * COMMANDS * TYPES.length;
+    const waiting = await until('all deliveries', async () => {
+      const [row] = await fleet.sql<{ n: number }>(
+        `select count(*)::int as n from webhook_delivery d join webhook w on w.id = d.webhook_id`,
+      );
+      return row !== undefined && row.n >= wanted ? row.n : null;
+    });
+    const grown = memory() - before;
 
-  t.log(`${waiting} deliveries wait; memory grew by ${Math.round(grown / 1_048_576)} MiB to ${Math.round(memory() / 1_048_576)} MiB`);
-  t.true(grown < MEMORY_BYTES_MAX, `${grown} bytes`);
-});
+    t.log(
+      `${waiting} deliveries wait; memory grew by ${Math.round(grown / 1_048_576)} MiB to ${Math.round(memory() / 1_048_576)} MiB`,
+    );
+    t.true(grown < MEMORY_BYTES_MAX, `${grown} bytes`);
+  },
+);
 
 /** Resident memory of the admin, in bytes. */
 function memory(): number {
-  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/mu.exec(readFileSync(`/proc/${fleet.admins[0]?.program.pid}/status`, 'utf8')) ?? [];
+  const [, kibibytes] =
+    /^VmRSS:\s+(\d+) kB$/mu.exec(readFileSync(`/proc/${fleet.admins[0]?.program.pid}/status`, 'utf8')) ?? [];
   return Number(kibibytes) * 1_024;
 }

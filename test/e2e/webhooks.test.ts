@@ -17,7 +17,10 @@ async function receiver(t: ExecutionContext, status = 204) {
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => { server.closeAllConnections(); server.close(); });
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   return { seen, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
 }
 
@@ -26,13 +29,19 @@ test('an event that someone subscribed to arrives, signed, and stands in the log
   const rest = restClient(() => admin.url, ADMIN_KEYS.MASTER_KEY);
   const { seen, url } = await receiver(t);
 
-  const webhook = await rest.post<{ readonly id: string }>('/webhooks', { url, secret: 'secret-of-the-webhook', subscribed_events: ['edge.core.test'] });
+  const webhook = await rest.post<{ readonly id: string }>('/webhooks', {
+    url,
+    secret: 'secret-of-the-webhook',
+    subscribed_events: ['edge.core.test'],
+  });
   const event = await rest.post<{ readonly id: string }>('/events/test', {});
   await until('it arrives', () => seen.length === 1);
 
   t.is((JSON.parse(seen[0]?.body ?? '') as { id: string }).id, event.id);
   const [delivery] = await until('it is logged', async () => {
-    const rows = await rest.get<{ readonly status: string; readonly id: string; readonly event_id: string }[]>(`/webhook_deliveries?webhook_id__in=${webhook.id}`);
+    const rows = await rest.get<{ readonly status: string; readonly id: string; readonly event_id: string }[]>(
+      `/webhook_deliveries?webhook_id__in=${webhook.id}`,
+    );
     return rows[0]?.status === 'delivered' ? rows : null;
   });
   t.like(delivery, { event_id: event.id, attempt_count: 1, last_status_code: 204 });

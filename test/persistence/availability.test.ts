@@ -22,7 +22,11 @@ const BACK_MS_MAX = 3_000;
 /** A server's processes: the postmaster and all it has forked. */
 async function processes(postmaster: number): Promise<readonly number[]> {
   const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const parents = await Promise.all(all.map(async (pid) => Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1])));
+  const parents = await Promise.all(
+    all.map(async (pid) =>
+      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
+    ),
+  );
   return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
 }
 
@@ -39,27 +43,72 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
   const reads = createReads({ orm, pool, vault, domain: 'x', ranges: { v4Ranges: ['10.0.0.0/8'], v4Prefix: 24 } });
   const loader = createLoader(pool);
   const records = createRecords(pool);
-  const sweeps = createSweeps(pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
-  const registry = createAdminRegistry(orm, { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 }, { nowMs: () => Date.now() });
+  const sweeps = createSweeps(pool, {
+    adminId: v7(),
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  });
+  const registry = createAdminRegistry(
+    orm,
+    { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 },
+    { nowMs: () => Date.now() },
+  );
   const id = v7();
   const query = { filters: [], sort: [], page: 1, pageSize: 20 };
   const calls: readonly (() => Promise<unknown>)[] = [
-    () => reads.ping(), () => reads.list('nodes', query), () => reads.list('command_executions', query), () => reads.get('clusters', 'a'), () => reads.get('nodes', id),
-    () => reads.targets({ type: 'nodes', node_ids: [id] }), () => reads.targets({ type: 'all' }), () => reads.nodeByToken(new Uint8Array(32)), () => reads.executionNode(id as ExecutionId), () => reads.aliasNode(id),
-    () => reads.enrollmentKey(id), () => reads.nodeForEnrollment(id as NodeId), () => reads.remembered('a', 'b'), () => reads.eventsAfter(null, 1), () => reads.freeRanges(),
-    () => loader.nodes([id as ClusterId]), () => loader.node(id as NodeId), () => loader.command(id as CommandId), () => loader.openCommands(),
-    () => records.deleteExecution(id as ExecutionId), () => records.publish({ type: 'edge.core.test', subject: id, atMs: Date.now(), data: { message: '', requested_at: '' } }),
-    () => sweeps.expireDue(), () => sweeps.dropOrphans(), () => sweeps.prune(), () => registry.me(),
+    () => reads.ping(),
+    () => reads.list('nodes', query),
+    () => reads.list('command_executions', query),
+    () => reads.get('clusters', 'a'),
+    () => reads.get('nodes', id),
+    () => reads.targets({ type: 'nodes', node_ids: [id] }),
+    () => reads.targets({ type: 'all' }),
+    () => reads.nodeByToken(new Uint8Array(32)),
+    () => reads.executionNode(id as ExecutionId),
+    () => reads.aliasNode(id),
+    () => reads.enrollmentKey(id),
+    () => reads.nodeForEnrollment(id as NodeId),
+    () => reads.remembered('a', 'b'),
+    () => reads.eventsAfter(null, 1),
+    () => reads.freeRanges(),
+    () => loader.nodes([id as ClusterId]),
+    () => loader.node(id as NodeId),
+    () => loader.command(id as CommandId),
+    () => loader.openCommands(),
+    () => records.deleteExecution(id as ExecutionId),
+    () =>
+      records.publish({
+        type: 'edge.core.test',
+        subject: id,
+        atMs: Date.now(),
+        data: { message: '', requested_at: '' },
+      }),
+    () => sweeps.expireDue(),
+    () => sweeps.dropOrphans(),
+    () => sweeps.prune(),
+    () => registry.me(),
   ];
   await Promise.all(calls.map((call) => call())); // so that connections are open
   const pids = await processes((await server.pid())!);
 
   for (const pid of pids) process.kill(pid, 'SIGSTOP');
-  const outcomes = await Promise.all(calls.map(async (call) => {
-    const startedMs = performance.now();
-    const error = await call().then(() => null, (reason: unknown) => reason);
-    return { unavailable: error instanceof DatabaseUnavailable && error.cause instanceof Error, tookMs: performance.now() - startedMs, error, call: String(call) };
-  }));
+  const outcomes = await Promise.all(
+    calls.map(async (call) => {
+      const startedMs = performance.now();
+      const error = await call().then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      return {
+        unavailable: error instanceof DatabaseUnavailable && error.cause instanceof Error,
+        tookMs: performance.now() - startedMs,
+        error,
+        call: String(call),
+      };
+    }),
+  );
   for (const pid of pids) process.kill(pid, 'SIGCONT');
 
   for (const { unavailable, tookMs, error, call } of outcomes) {
@@ -75,7 +124,13 @@ test('a statement that is wrong is not taken for a database that is away', async
   const { pool, orm } = await openedDatabase(t);
 
   const nul = "'a\0b'";
-  for (const wrong of [pool.query('select nonsense'), orm.em.getConnection().execute('select nonsense'), pool.query(`select ${nul}`), pool.query('select $1::text', ['a\0b']), orm.em.getConnection().execute('select ?::text', ['a\0b'])]) {
+  for (const wrong of [
+    pool.query('select nonsense'),
+    orm.em.getConnection().execute('select nonsense'),
+    pool.query(`select ${nul}`),
+    pool.query('select $1::text', ['a\0b']),
+    orm.em.getConnection().execute('select ?::text', ['a\0b']),
+  ]) {
     const error = await t.throwsAsync(wrong);
     t.false(isUnavailable(error), error.message);
     t.false(isLost(error), error.message);
@@ -93,7 +148,11 @@ test('a statement that was too slow or locked out may be tried again, and only a
     locked: pool.query('select * from node'),
     cut: pool.query('select pg_terminate_backend(pg_backend_pid())'),
     'locked for MikroORM': orm.em.getConnection().execute('select * from node'),
-    refused: openDatabase({ connection: { host: '/nowhere', user: 'app', database: 'app' }, poolMax: 2, log: silentLog }).then((other) => other.migrate()),
+    refused: openDatabase({
+      connection: { host: '/nowhere', user: 'app', database: 'app' },
+      poolMax: 2,
+      log: silentLog,
+    }).then((other) => other.migrate()),
   };
   const lost: string[] = [];
   for (const [name, cause] of Object.entries(causes)) {

@@ -33,9 +33,12 @@ test('writing a backup holds no more memory, however long it is', async (t) => {
 
 test('a backup into a place that is not there ends with what the system says, while it is written', async (t) => {
   const writer = writeLines('/nowhere/backup');
-  await t.throwsAsync(async () => {
-    for (let index = 0; index < LINES; index += 1) await writer.write('x'.repeat(20_000));
-  }, { code: 'ENOENT' });
+  await t.throwsAsync(
+    async () => {
+      for (let index = 0; index < LINES; index += 1) await writer.write('x'.repeat(20_000));
+    },
+    { code: 'ENOENT' },
+  );
 });
 
 /** Collects garbage at once. */

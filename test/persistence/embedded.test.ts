@@ -63,33 +63,44 @@ async function startFails(dataDir: string): Promise<EmbeddedPostgresError> {
   throw new Error('it started');
 }
 
-test.serial('a fresh directory becomes a durable server on a socket alone, which keeps its data over a restart', async (t) => {
-  process.env.EDGE_CANARY = 'a secret of the admin';
-  t.teardown(() => { delete process.env.EDGE_CANARY; });
-  const dir = await directory(t);
-  const first = await start(t, dir);
-  const pid = await first.pid() ?? 0;
+test.serial(
+  'a fresh directory becomes a durable server on a socket alone, which keeps its data over a restart',
+  async (t) => {
+    process.env.EDGE_CANARY = 'a secret of the admin';
+    t.teardown(() => {
+      delete process.env.EDGE_CANARY;
+    });
+    const dir = await directory(t);
+    const first = await start(t, dir);
+    const pid = (await first.pid()) ?? 0;
 
-  await query(first, 'CREATE TABLE kept (id int)');
-  const settings = await query(first, "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'listen_addresses', 'synchronous_commit') ORDER BY name");
-  const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
-  await first.stop();
-  await first.stop();
-  const afterStop = await first.pid();
-  const second = await start(t, dir);
+    await query(first, 'CREATE TABLE kept (id int)');
+    const settings = await query(
+      first,
+      "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'listen_addresses', 'synchronous_commit') ORDER BY name",
+    );
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+    await first.stop();
+    await first.stop();
+    const afterStop = await first.pid();
+    const second = await start(t, dir);
 
-  t.deepEqual(settings.map((row) => row.setting), ['on', 'on', '', 'on']);
-  t.notRegex(environment, /EDGE_CANARY/u);
-  t.is(afterStop, undefined);
-  t.deepEqual(await query(second, 'SELECT count(*)::int AS n FROM kept'), [{ n: 0 }]);
-  t.deepEqual((await readdir(dir)).toSorted(), ['postgres', 'postgres.log']);
-  t.is((await stat(join(dir, 'postgres'))).mode & 0o777, 0o700);
-});
+    t.deepEqual(
+      settings.map((row) => row.setting),
+      ['on', 'on', '', 'on'],
+    );
+    t.notRegex(environment, /EDGE_CANARY/u);
+    t.is(afterStop, undefined);
+    t.deepEqual(await query(second, 'SELECT count(*)::int AS n FROM kept'), [{ n: 0 }]);
+    t.deepEqual((await readdir(dir)).toSorted(), ['postgres', 'postgres.log']);
+    t.is((await stat(join(dir, 'postgres'))).mode & 0o777, 0o700);
+  },
+);
 
 test.serial('the server of an admin that was killed is taken over, running as it is', async (t) => {
   const starter = spawn(process.execPath, [STARTER, made], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(starter, 'exit');
-  const [line] = await once(createInterface({ input: starter.stdout }), 'line') as [string];
+  const [line] = (await once(createInterface({ input: starter.stdout }), 'line')) as [string];
   const orphan = JSON.parse(line) as { pid: number };
   starter.kill('SIGKILL');
   await exited;
@@ -122,34 +133,37 @@ async function loginAs(uid: number, { connection }: Pick<EmbeddedPostgres, 'conn
 /** invalid_authorization_specification. Source: PostgreSQL, appendix A. */
 const REFUSED = '28000';
 
-test.serial('of a database that root\'s admin runs under a borrowed account, other processes of that account are kept out, also where an earlier release let them in, running or not', async (t) => {
-  if (!isRoot) {
-    t.log('Left out: only root borrows another account.');
-    t.pass();
-    return;
-  }
-  const dir = await directory(t);
-  const server = await start(t, dir);
-  const pgData = join(dir, 'postgres');
-  const { uid } = await stat(pgData);
-  t.is(await loginAs(uid, server), REFUSED);
-  t.deepEqual(await query(server, 'select current_user as name'), [{ name: 'edge' }]);
-  t.is((await stat(join(pgData, 'pg_hba.conf'))).mode & 0o777, 0o600);
+test.serial(
+  "of a database that root's admin runs under a borrowed account, other processes of that account are kept out, also where an earlier release let them in, running or not",
+  async (t) => {
+    if (!isRoot) {
+      t.log('Left out: only root borrows another account.');
+      t.pass();
+      return;
+    }
+    const dir = await directory(t);
+    const server = await start(t, dir);
+    const pgData = join(dir, 'postgres');
+    const { uid } = await stat(pgData);
+    t.is(await loginAs(uid, server), REFUSED);
+    t.deepEqual(await query(server, 'select current_user as name'), [{ name: 'edge' }]);
+    t.is((await stat(join(pgData, 'pg_hba.conf'))).mode & 0o777, 0o600);
 
-  const trusting = 'local all all trust\nhost all all all reject\n';
-  await writeFile(join(pgData, 'pg_hba.conf'), trusting);
-  process.kill(await server.pid() ?? 0, 'SIGHUP');
-  await until('the old rules', async () => await loginAs(uid, server) === 'let in');
-  const second = await start(t, dir); // takes over the one that runs
-  await until('the rules of now', async () => await loginAs(uid, second) === REFUSED);
-  await second.stop();
-  await server.stop();
+    const trusting = 'local all all trust\nhost all all all reject\n';
+    await writeFile(join(pgData, 'pg_hba.conf'), trusting);
+    process.kill((await server.pid()) ?? 0, 'SIGHUP');
+    await until('the old rules', async () => (await loginAs(uid, server)) === 'let in');
+    const second = await start(t, dir); // takes over the one that runs
+    await until('the rules of now', async () => (await loginAs(uid, second)) === REFUSED);
+    await second.stop();
+    await server.stop();
 
-  await writeFile(join(pgData, 'pg_hba.conf'), trusting);
-  const third = await start(t, dir);
-  t.is(await loginAs(uid, third), REFUSED);
-  t.deepEqual(await query(third, 'select 1 as one'), [{ one: 1 }]);
-});
+    await writeFile(join(pgData, 'pg_hba.conf'), trusting);
+    const third = await start(t, dir);
+    t.is(await loginAs(uid, third), REFUSED);
+    t.deepEqual(await query(third, 'select 1 as one'), [{ one: 1 }]);
+  },
+);
 
 test.serial('what an account that root borrows puts in the way of its rules leads root to no other file', async (t) => {
   if (!isRoot) {
@@ -174,7 +188,7 @@ test.serial('what an account that root borrows puts in the way of its rules lead
 test.serial('a server that is killed comes back at the same address with all that was committed', async (t) => {
   const log = recordingLog();
   const server = await start(t, made, log);
-  const before = await server.pid() ?? 0;
+  const before = (await server.pid()) ?? 0;
   await query(server, 'CREATE TABLE kept AS SELECT 1 AS id');
 
   process.kill(before, 'SIGKILL');
@@ -188,7 +202,10 @@ test.serial('a server whose process for one client is killed recovers by itself'
   const log = recordingLog();
   const server = await start(t, made, log);
   const before = await server.pid();
-  const [backend] = await query(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+  const [backend] = await query(
+    server,
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+  );
 
   process.kill(Number(backend?.pid), 'SIGKILL');
   await log.seen(/ready again/u);
@@ -230,8 +247,13 @@ test.serial('two admins on one directory share the server, and the last to leave
 test.serial('a lock file that names another program of the same user does not hinder the start', async (t) => {
   const { uid, gid } = await stat(join(made, 'postgres'));
   const other = spawn('sleep', ['600'], { stdio: 'ignore', cwd: '/', ...(isRoot && { uid, gid }) });
-  t.teardown(() => { other.kill('SIGKILL'); });
-  await writeFile(join(made, 'postgres', 'postmaster.pid'), `${other.pid}\n${join(made, 'postgres')}\n1\n5432\n${made}\n\n`);
+  t.teardown(() => {
+    other.kill('SIGKILL');
+  });
+  await writeFile(
+    join(made, 'postgres', 'postmaster.pid'),
+    `${other.pid}\n${join(made, 'postgres')}\n1\n5432\n${made}\n\n`,
+  );
 
   const server = await start(t, made);
 
@@ -286,14 +308,27 @@ test('a directory that cannot be written is refused in one line that says what t
 
 test.serial('a full disk is told as such, at the first start and at a later one, and nothing is lost', async (t) => {
   const dir = await directory(t);
-  const mounted = isRoot && await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=110m', 'none', dir]).then(() => true, () => false);
+  const mounted =
+    isRoot &&
+    (await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=110m', 'none', dir]).then(
+      () => true,
+      () => false,
+    ));
   if (!mounted) {
     t.log('Left out: making a small file system needs root and the right to mount.');
     t.pass();
     return;
   }
-  t.teardown(async () => { await promisify(execFile)('umount', ['-l', dir]); });
-  const fill = (leave: number) => promisify(execFile)('sh', ['-c', `free=$(df --output=avail -k "$1" | tail -1); head -c $(( free * 1024 - ${leave} )) /dev/zero > "$1/fill"`, 'sh', dir]);
+  t.teardown(async () => {
+    await promisify(execFile)('umount', ['-l', dir]);
+  });
+  const fill = (leave: number) =>
+    promisify(execFile)('sh', [
+      '-c',
+      `free=$(df --output=avail -k "$1" | tail -1); head -c $(( free * 1024 - ${leave} )) /dev/zero > "$1/fill"`,
+      'sh',
+      dir,
+    ]);
 
   await fill(20_000_000);
   const first = await startFails(dir);
@@ -363,6 +398,9 @@ test('a damaged encryption key is refused, not replaced', async (t) => {
   const dir = await directory(t);
   await writeFile(join(dir, 'encryption.key'), 'short\n');
 
-  await t.throwsAsync(encryptionKeyIn(dir), { instanceOf: EmbeddedPostgresError, message: /holds no key of 32 bytes/u });
+  await t.throwsAsync(encryptionKeyIn(dir), {
+    instanceOf: EmbeddedPostgresError,
+    message: /holds no key of 32 bytes/u,
+  });
   t.is(await readFile(join(dir, 'encryption.key'), 'utf8'), 'short\n');
 });

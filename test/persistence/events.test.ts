@@ -8,11 +8,17 @@ import { createRecords } from '../../persistence/records.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 
 async function write(client: Opened['pool'] | PoolClient, subject: string): Promise<void> {
-  await client.query(`insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', $1, now(), '{}')`, [subject]);
+  await client.query(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', $1, now(), '{}')`,
+    [subject],
+  );
 }
 
 /** Everything after the cursor, a few at a time. */
-async function readOn({ reads }: Opened, from: string): Promise<{ readonly subjects: readonly string[]; readonly cursor: string }> {
+async function readOn(
+  { reads }: Opened,
+  from: string,
+): Promise<{ readonly subjects: readonly string[]; readonly cursor: string }> {
   const subjects: string[] = [];
   for (let cursor = from; ;) {
     const read = await reads.eventsAfter(cursor, 2);
@@ -48,7 +54,10 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
   const claimed = await channelLeases(opened.pool, v7()).claim(BROKER_CHANNEL);
   const subjects = Array.from({ length: 12 }, () => v7());
   await opened.pool.query(`select setval(pg_get_serial_sequence('event', 'seq'), 994)`);
-  await opened.pool.query(`insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', s::uuid, now(), '{}' from unnest($1::text[]) with ordinality as n(s, i) order by i`, [subjects]);
+  await opened.pool.query(
+    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', s::uuid, now(), '{}' from unnest($1::text[]) with ordinality as n(s, i) order by i`,
+    [subjects],
+  );
 
   const forBroker: string[] = [];
   for (let after: BrokerBatch | null = null; ;) {
@@ -81,7 +90,12 @@ test('an event that goes with no row change is stored as published', async (t) =
   const opened = await openedDatabase(t);
   const { cursor } = await opened.reads.eventsAfter(null, 10);
 
-  const stored = await createRecords(opened.pool).publish({ type: 'edge.core.test', subject: v7(), atMs: Date.UTC(2026, 0, 1), data: { message: 'ünïcode "quoted"', requested_at: '2026-01-01T00:00:00.000Z' } });
+  const stored = await createRecords(opened.pool).publish({
+    type: 'edge.core.test',
+    subject: v7(),
+    atMs: Date.UTC(2026, 0, 1),
+    data: { message: 'ünïcode "quoted"', requested_at: '2026-01-01T00:00:00.000Z' },
+  });
 
   t.deepEqual(await opened.reads.eventsAfter(cursor, 10), { events: [stored], cursor: stored.cursor });
 });

@@ -15,7 +15,12 @@ const LEAD = 1_000_000;
 
 /** What a dump brings: every stored id as the former server gave it. `server`: what the row says of where it was. */
 async function setAbove({ pool }: Opened, server: 'another' | 'this'): Promise<void> {
-  for (const [table, column] of [['event', 'txid'], ['event_channel', 'txid'], ['webhook', 'txid'], ['webhook_delivery', 'event_txid']]) {
+  for (const [table, column] of [
+    ['event', 'txid'],
+    ['event_channel', 'txid'],
+    ['webhook', 'txid'],
+    ['webhook_delivery', 'event_txid'],
+  ]) {
     await pool.query(`update ${table} set ${column} = (${column}::text::bigint + ${LEAD})::text::xid8`);
   }
   if (server === 'another') await pool.query(`update database_incarnation set server = '7000000000000000001/00000001'`);
@@ -24,13 +29,14 @@ async function setAbove({ pool }: Opened, server: 'another' | 'this'): Promise<v
 /** The cursor that the former server gave for it. */
 const shifted = (cursor: string): string => cursor.replace(/^\d+/u, (txid) => String(Number(txid) + LEAD));
 
-const store = ({ pool }: Opened, subject: string) => insertEvents(pool, [{ type: 'edge.core.test', subject, atMs: Date.now(), data: { message: '', requested_at: '' } }]);
+const store = ({ pool }: Opened, subject: string) =>
+  insertEvents(pool, [{ type: 'edge.core.test', subject, atMs: Date.now(), data: { message: '', requested_at: '' } }]);
 
 for (const server of ['another', 'this'] as const) {
   test(`events that are stored after a restore reach webhooks, the broker and who watched before, in order, and the backlog counts them (the row names ${server === 'this' ? 'the same server' : 'the former server'})`, async (t) => {
     const opened = await openedDatabase(t);
     const leases = channelLeases(opened.pool, ADMIN);
-    const [webhooks, broker] = [await leases.claim(WEBHOOKS_CHANNEL) ?? 0, await leases.claim(BROKER_CHANNEL) ?? 0];
+    const [webhooks, broker] = [(await leases.claim(WEBHOOKS_CHANNEL)) ?? 0, (await leases.claim(BROKER_CHANNEL)) ?? 0];
     const webhook = await storeWebhook(opened);
     const before = v7();
     const cursor = shifted(await storeEvent(opened.pool, before));
@@ -44,8 +50,14 @@ for (const server of ['another', 'this'] as const) {
 
     const after = [first, second, third];
     t.is(await backlogOf(opened.pool, BROKER_CHANNEL, 10), 4);
-    t.deepEqual((await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject), after);
-    t.deepEqual((await nextForBroker(opened.pool, broker, null, 10, 1e12, 'tests'))?.events.map(({ subject }) => subject), [before, ...after]);
+    t.deepEqual(
+      (await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject),
+      after,
+    );
+    t.deepEqual(
+      (await nextForBroker(opened.pool, broker, null, 10, 1e12, 'tests'))?.events.map(({ subject }) => subject),
+      [before, ...after],
+    );
     await routeEvents(opened.pool, webhooks, 3);
     t.is((await deliveriesOf(opened, webhook)).length, 4);
     t.is(await aheadBy(opened.pool), 0);
@@ -60,7 +72,9 @@ test('a running admin that finds itself in another server begins the incarnation
 
   await Promise.all(subjects.map((subject) => store(opened, subject)));
 
-  const { rows } = await opened.pool.query('select number, server = database_server() as "isHere" from database_incarnation');
+  const { rows } = await opened.pool.query(
+    'select number, server = database_server() as "isHere" from database_incarnation',
+  );
   t.deepEqual(rows, [{ number: 2, isHere: true }]);
   const read = await opened.reads.eventsAfter(cursor, 50);
   t.deepEqual(read.events.map(({ subject }) => subject).toSorted(), subjects.toSorted());
@@ -75,12 +89,17 @@ test('an incarnation that begins beside a running transaction does not overtake 
   const [early, late] = [v7(), v7()];
 
   await store(opened, late);
-  await insertEvents(slow.client, [{ type: 'edge.core.test', subject: early, atMs: Date.now(), data: { message: '', requested_at: '' } }]);
+  await insertEvents(slow.client, [
+    { type: 'edge.core.test', subject: early, atMs: Date.now(), data: { message: '', requested_at: '' } },
+  ]);
   const meanwhile = await opened.reads.eventsAfter(cursor, 10);
   await slow.commit();
 
   t.deepEqual(meanwhile.events, []);
-  t.deepEqual((await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject), [early, late]);
+  t.deepEqual(
+    (await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject),
+    [early, late],
+  );
 });
 
 test('a cursor that lies ahead of a database that was set back goes on at its end, and an incarnation is above all that an earlier one gave', async (t) => {
@@ -89,7 +108,10 @@ test('a cursor that lies ahead of a database that was set back goes on at its en
   const before = v7();
   await store(opened, before);
 
-  t.deepEqual((await opened.reads.eventsAfter(ahead.cursor, 10)).events.map(({ subject }) => subject), [before]);
+  t.deepEqual(
+    (await opened.reads.eventsAfter(ahead.cursor, 10)).events.map(({ subject }) => subject),
+    [before],
+  );
 
   // Restored twice from the same dump: what the first life of it told its watchers lies below the second.
   const cursors: string[] = [];

@@ -11,16 +11,29 @@ const ATTEMPTS_MAX = 1_000;
 const idAt = (ms: number) => v7({ msecs: EPOCH_MS + ms, random: crypto.getRandomValues(new Uint8Array(16)) });
 
 async function insert({ pool }: Opened, ids: readonly string[]): Promise<void> {
-  await pool.query(`insert into command (id, command_text, targeting, inserted_at, updated_at) select id, 'x', '{"type":"all"}', now(), now() from unnest($1::uuid[]) as id`, [ids]);
+  await pool.query(
+    `insert into command (id, command_text, targeting, inserted_at, updated_at) select id, 'x', '{"type":"all"}', now(), now() from unnest($1::uuid[]) as id`,
+    [ids],
+  );
 }
 
 /** The row that the landmarks find at a position, asked again until they know. */
-async function found({ pool }: Opened, landmarks: Landmarks, position: number): Promise<{ readonly id: string | undefined; readonly totalCount: number; readonly skip: number }> {
+async function found(
+  { pool }: Opened,
+  landmarks: Landmarks,
+  position: number,
+): Promise<{ readonly id: string | undefined; readonly totalCount: number; readonly skip: number }> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const located = await landmarks.locate(() => position);
     if (located === null) continue;
-    const { place: { after, skip }, totalCount } = located;
-    const { rows } = await pool.query<{ id: string }>('select id from command where $1::uuid is null or id > $1 order by id offset $2 limit 1', [after, skip]);
+    const {
+      place: { after, skip },
+      totalCount,
+    } = located;
+    const { rows } = await pool.query<{ id: string }>(
+      'select id from command where $1::uuid is null or id > $1 order by id offset $2 limit 1',
+      [after, skip],
+    );
     return { id: rows[0]?.id, totalCount, skip };
   }
   throw new Error('The landmarks never know.');
@@ -67,22 +80,47 @@ test.serial('a page deep in a long list is the same from a landmark as from an e
   const ids = Array.from({ length: ROWS }, (_, index) => idAt(index)).toSorted();
   await insert(opened, ids);
   const page = async (number: number, descending: boolean) => {
-    const { rows, totalCount } = await opened.reads.list('commands', { filters: [], sort: [{ field: 'inserted_at', descending }], page: number, pageSize: 100 });
+    const { rows, totalCount } = await opened.reads.list('commands', {
+      filters: [],
+      sort: [{ field: 'inserted_at', descending }],
+      page: number,
+      pageSize: 100,
+    });
     return { ids: rows.map(({ id }) => id), totalCount };
   };
-  const slice = (number: number, descending: boolean) => (descending ? ids.toReversed() : ids).slice((number - 1) * 100, number * 100);
+  const slice = (number: number, descending: boolean) =>
+    (descending ? ids.toReversed() : ids).slice((number - 1) * 100, number * 100);
 
-  for (let round = 0; round < 20; round += 1) { // the first ones before there are landmarks
-    for (const [number, descending] of [[230, true], [231 + round, true], [229 - round, false]] as const) t.deepEqual(await page(number, descending), { ids: slice(number, descending), totalCount: ROWS });
+  for (let round = 0; round < 20; round += 1) {
+    // the first ones before there are landmarks
+    for (const [number, descending] of [
+      [230, true],
+      [231 + round, true],
+      [229 - round, false],
+    ] as const)
+      t.deepEqual(await page(number, descending), { ids: slice(number, descending), totalCount: ROWS });
   }
 });
 
-test.serial('pages deep in a long list that are asked for at once do not wait for each other\'s connections', async (t) => {
-  const opened = await openedDatabase(t);
-  await insert(opened, Array.from({ length: ROWS }, (_, index) => idAt(index)));
-  const { max } = opened.pool.options;
+test.serial(
+  "pages deep in a long list that are asked for at once do not wait for each other's connections",
+  async (t) => {
+    const opened = await openedDatabase(t);
+    await insert(
+      opened,
+      Array.from({ length: ROWS }, (_, index) => idAt(index)),
+    );
+    const { max } = opened.pool.options;
 
-  const pages = await Promise.all(Array.from({ length: 2 * max }, (_, index) => opened.reads.list('commands', { filters: [], sort: [], page: 230 + index, pageSize: 100 })));
+    const pages = await Promise.all(
+      Array.from({ length: 2 * max }, (_, index) =>
+        opened.reads.list('commands', { filters: [], sort: [], page: 230 + index, pageSize: 100 }),
+      ),
+    );
 
-  t.deepEqual(pages.map(({ rows }) => rows.length), Array.from({ length: 2 * max }, () => 100));
-});
+    t.deepEqual(
+      pages.map(({ rows }) => rows.length),
+      Array.from({ length: 2 * max }, () => 100),
+    );
+  },
+);

@@ -36,17 +36,34 @@ test(`at most ${PUBLIC_KEYS_MAX} public keys wait to be used; others are created
   await pool.query(insert, [PUBLIC_KEYS_MAX - 1, '1 hour', 1, null, true]);
 
   const statuses = [(await anybody.call('POST', PATH)).status, (await anybody.call('POST', PATH)).status];
-  const own = await restClient(() => admin.url, ADMIN_KEYS.MASTER_KEY).call('POST', '/clusters/demo/enrollment_keys', { body: {} });
+  const own = await restClient(() => admin.url, ADMIN_KEYS.MASTER_KEY).call('POST', '/clusters/demo/enrollment_keys', {
+    body: {},
+  });
 
   t.deepEqual([...statuses, own.status], [201, 429, 201]);
 });
 
 test('public keys that are over are deleted after a while, by the clock of the database, and no others', async (t) => {
   const { pool, orm } = await openedDatabase(t);
-  await orm.em.fork().execute(`insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values ('${randomUUID()}', 'demo', '100.64.0.0/24', 'fd00::/64', 0, now(), now())`);
-  for (const [count, expires, uses, usedBefore, isPublic] of [[3, '-11 minutes', 1, null, true], [2, '40 minutes', 0, '11 minutes', true], [1, '-9 minutes', 1, null, true], [1, '40 minutes', 0, '9 minutes', true], [1, '40 minutes', 1, null, true], [1, '-2 days', 0, '2 days', false]] as const) await pool.query(insert, [count, expires, uses, usedBefore, isPublic]);
+  await orm.em
+    .fork()
+    .execute(
+      `insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values ('${randomUUID()}', 'demo', '100.64.0.0/24', 'fd00::/64', 0, now(), now())`,
+    );
+  for (const [count, expires, uses, usedBefore, isPublic] of [
+    [3, '-11 minutes', 1, null, true],
+    [2, '40 minutes', 0, '11 minutes', true],
+    [1, '-9 minutes', 1, null, true],
+    [1, '40 minutes', 0, '9 minutes', true],
+    [1, '40 minutes', 1, null, true],
+    [1, '-2 days', 0, '2 days', false],
+  ] as const)
+    await pool.query(insert, [count, expires, uses, usedBefore, isPublic]);
 
-  t.deepEqual([await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4)], [4, 1, 0]);
+  t.deepEqual(
+    [await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4)],
+    [4, 1, 0],
+  );
 
   t.is((await pool.query('select from enrollment_key')).rowCount, 4);
 });

@@ -22,10 +22,20 @@ const BEYOND_ENTITIES: readonly RegExp[] = [
 test('entities and migrations describe the same tables', async (t) => {
   const { orm } = await openedDatabase(t);
 
-  const differences = (await orm.schema.getUpdateSchemaSQL()).split(';').map((statement) => statement.trim()).filter((statement) => statement !== '');
+  const differences = (await orm.schema.getUpdateSchemaSQL())
+    .split(';')
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
 
-  t.deepEqual(differences.filter((statement) => !BEYOND_ENTITIES.some((known) => known.test(statement))), []);
-  for (const known of BEYOND_ENTITIES) t.true(differences.some((statement) => known.test(statement)), `no longer needed: ${known}`);
+  t.deepEqual(
+    differences.filter((statement) => !BEYOND_ENTITIES.some((known) => known.test(statement))),
+    [],
+  );
+  for (const known of BEYOND_ENTITIES)
+    t.true(
+      differences.some((statement) => known.test(statement)),
+      `no longer needed: ${known}`,
+    );
 });
 
 test('several admins may bring the schema up to date at once, and again', async (t) => {
@@ -46,17 +56,27 @@ test('a database that a newer version made is refused in one line, and left alon
   const connection = await createDatabase(t);
   const database = await openDatabase({ connection, poolMax: 3, log: silentLog });
   t.teardown(() => database.close());
-  await database.pool.query(`insert into mikro_orm_migrations (name, executed_at) values ('Migration20991231000000_future', now())`);
+  await database.pool.query(
+    `insert into mikro_orm_migrations (name, executed_at) values ('Migration20991231000000_future', now())`,
+  );
 
   const error = await t.throwsAsync(database.migrate(), { instanceOf: SchemaTooNew });
 
-  t.is(error?.message, 'The database was made by a newer version of this program (it has Migration20991231000000_future). Update this admin, or restore the database from before the update.');
+  t.is(
+    error?.message,
+    'The database was made by a newer version of this program (it has Migration20991231000000_future). Update this admin, or restore the database from before the update.',
+  );
 });
 
 test('ranges of clusters cannot overlap, and their names are taken once', async (t) => {
   const { pool } = await openedDatabase(t);
-  const insert = (name: string, v4: string, v6: string) => pool.query('insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values ($1, $2, $3, $4, now(), now())', [v7(), name, v4, v6]);
-  const refusal = async (name: string, v4: string, v6: string) => (await t.throwsAsync<Error & { constraint?: string }>(insert(name, v4, v6)))?.constraint;
+  const insert = (name: string, v4: string, v6: string) =>
+    pool.query(
+      'insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values ($1, $2, $3, $4, now(), now())',
+      [v7(), name, v4, v6],
+    );
+  const refusal = async (name: string, v4: string, v6: string) =>
+    (await t.throwsAsync<Error & { constraint?: string }>(insert(name, v4, v6)))?.constraint;
   await insert('a', '10.0.1.0/24', 'fd00:0:0:1::/64');
 
   t.is(await refusal('b', '10.0.0.0/16', 'fd00:0:0:2::/64'), 'cluster_ipv4_overlap');
@@ -68,7 +88,8 @@ test('ranges of clusters cannot overlap, and their names are taken once', async 
 });
 
 /** What takes away something that admins of the release before read or write. */
-const CONTRACTION = /\bdrop (?:column|table)\b|\brename (?:column |constraint )?|\brename to\b|\balter column "\w+" (?:type|set not null|drop default)\b|\badd column (?:if not exists )?"\w+"(?![^,]*\bnull\b(?<!not null))(?![^,]*\bdefault\b)/iu;
+const CONTRACTION =
+  /\bdrop (?:column|table)\b|\brename (?:column |constraint )?|\brename to\b|\balter column "\w+" (?:type|set not null|drop default)\b|\badd column (?:if not exists )?"\w+"(?![^,]*\bnull\b(?<!not null))(?![^,]*\bdefault\b)/iu;
 
 /** Migrations that contract on purpose, each with the reason why no release reads or needs what it takes. Every name here was decided, none is a formality. */
 const CONTRACTS: Readonly<Record<string, string>> = {
@@ -77,15 +98,29 @@ const CONTRACTS: Readonly<Record<string, string>> = {
 
 test('migrations expand: what takes away a column or a table, renames it, or asks for what the release before does not write, has its reason in a list', (t) => {
   const directory = new URL('../../persistence/migrations/', import.meta.url);
-  const found = readdirSync(directory).filter((file) => readFileSync(new URL(file, directory), 'utf8').split('\n').some((line) => !/^\s*\/\//u.test(line) && CONTRACTION.test(line))).map((file) => file.replace(/\.ts$/u, ''));
+  const found = readdirSync(directory)
+    .filter((file) =>
+      readFileSync(new URL(file, directory), 'utf8')
+        .split('\n')
+        .some((line) => !/^\s*\/\//u.test(line) && CONTRACTION.test(line)),
+    )
+    .map((file) => file.replace(/\.ts$/u, ''));
 
   t.deepEqual(found.toSorted(), Object.keys(CONTRACTS));
 });
 
 test('what contracts is seen', (t) => {
   for (const [statement, isSeen] of [
-    ['alter table "node" drop column "a"', true], ['drop table "node"', true], ['alter table "node" rename column "a" to "b"', true], ['alter table "node" rename to "machine"', true],
-    ['alter table "node" alter column "a" set not null', true], ['alter table "node" alter column "a" type int', true], ['alter table "node" add column "a" int not null', true],
-    ['alter table "node" add column "a" int null', false], ['alter table "node" add column "a" int not null default 1', false], ['alter table "event" alter column "a" set default b()', false],
-  ] as const) t.is(CONTRACTION.test(statement), isSeen, statement);
+    ['alter table "node" drop column "a"', true],
+    ['drop table "node"', true],
+    ['alter table "node" rename column "a" to "b"', true],
+    ['alter table "node" rename to "machine"', true],
+    ['alter table "node" alter column "a" set not null', true],
+    ['alter table "node" alter column "a" type int', true],
+    ['alter table "node" add column "a" int not null', true],
+    ['alter table "node" add column "a" int null', false],
+    ['alter table "node" add column "a" int not null default 1', false],
+    ['alter table "event" alter column "a" set default b()', false],
+  ] as const)
+    t.is(CONTRACTION.test(statement), isSeen, statement);
 });

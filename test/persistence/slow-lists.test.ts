@@ -31,8 +31,17 @@ test('lists of a table that somebody has locked, however many are asked for, tak
   const beganMs = performance.now();
   let endedMs = 0;
 
-  const lists = Array.from({ length: LISTS }, () => opened.reads.list('aliases', { filters: [], sort: [], page: 1, pageSize: 20 }).catch((error: unknown) => error).finally(() => { endedMs = performance.now() - beganMs; }));
-  const refused = await committer.commit(null, [change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] })]);
+  const lists = Array.from({ length: LISTS }, () =>
+    opened.reads
+      .list('aliases', { filters: [], sort: [], page: 1, pageSize: 20 })
+      .catch((error: unknown) => error)
+      .finally(() => {
+        endedMs = performance.now() - beganMs;
+      }),
+  );
+  const refused = await committer.commit(null, [
+    change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] }),
+  ]);
   const committedMs = performance.now() - beganMs;
 
   t.deepEqual(refused, []);
@@ -45,13 +54,23 @@ test('lists of a table that somebody has locked, however many are asked for, tak
 test('reads that take every connection of theirs, each for long, keep neither a write nor a renewal waiting', async (t) => {
   const opened = await openedDatabase(t);
   const adminId = v7();
-  const committer = createCommitter({ database: opened, vault: opened.vault, adminId, log: recordingLog(), committed: () => {} });
+  const committer = createCommitter({
+    database: opened,
+    vault: opened.vault,
+    adminId,
+    log: recordingLog(),
+    committed: () => {},
+  });
   const leases = createLeases(opened.writes);
   const beganMs = performance.now();
 
-  const reads = Array.from({ length: READS }, () => opened.pool.query('select pg_sleep(2)').catch((error: unknown) => error));
+  const reads = Array.from({ length: READS }, () =>
+    opened.pool.query('select pg_sleep(2)').catch((error: unknown) => error),
+  );
   const [refused] = await Promise.all([
-    committer.commit(null, [change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] })]),
+    committer.commit(null, [
+      change({ kind: 'command-created', command: { ...commandRecord(), id: v7() as never }, executions: [] }),
+    ]),
     leases.renew(adminId, []),
   ]);
   const tookMs = performance.now() - beganMs;

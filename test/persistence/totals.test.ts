@@ -22,11 +22,16 @@ test('nodes and open executions are counted by status, as the rows have them', a
   const opened = await openedDatabase(t);
   const world = await storeWorld(opened);
   const nodes = (status: string) => world.nodes.filter((node) => node.status === status).length;
-  const executions = (status: string) => world.command_executions.filter((execution) => execution.status === status).length;
+  const executions = (status: string) =>
+    world.command_executions.filter((execution) => execution.status === status).length;
 
   const totals = await counted(opened.pool, false);
 
-  t.deepEqual(totals.nodes, { healthy: nodes('healthy'), unhealthy: nodes('unhealthy'), unreachable: nodes('unreachable') });
+  t.deepEqual(totals.nodes, {
+    healthy: nodes('healthy'),
+    unhealthy: nodes('unhealthy'),
+    unreachable: nodes('unreachable'),
+  });
   t.deepEqual(totals.executions, { pending: executions('pending'), sent: executions('sent') });
   t.true(executions('pending') > 0 && executions('sent') > 0 && nodes('healthy') > 0);
 });
@@ -34,19 +39,33 @@ test('nodes and open executions are counted by status, as the rows have them', a
 test('an empty database has zeros, and no backlog of a broker that is not configured', async (t) => {
   const { pool } = await openedDatabase(t);
 
-  t.deepEqual(await counted(pool, false), { nodes: { healthy: 0, unhealthy: 0, unreachable: 0 }, executions: { pending: 0, sent: 0 }, webhooksBacklog: 0, brokerBacklog: null, deliveriesPending: 0 });
+  t.deepEqual(await counted(pool, false), {
+    nodes: { healthy: 0, unhealthy: 0, unreachable: 0 },
+    executions: { pending: 0, sent: 0 },
+    webhooksBacklog: 0,
+    brokerBacklog: null,
+    deliveriesPending: 0,
+  });
 });
 
 test('events wait for the channels that have not taken them, and for webhooks only while there is one', async (t) => {
   const { pool } = await openedDatabase(t);
   const event = `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 3)`;
-  for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL]) await pool.query(`insert into event_channel (name, txid, seq, epoch) values ($1, '0', 0, 0) on conflict (name) do update set txid = '0', seq = 0`, [channel]);
+  for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL])
+    await pool.query(
+      `insert into event_channel (name, txid, seq, epoch) values ($1, '0', 0, 0) on conflict (name) do update set txid = '0', seq = 0`,
+      [channel],
+    );
   await pool.query(event);
 
   const without = await counted(pool, true);
-  await pool.query(`insert into webhook (id, url, sealed_secret, sealed_headers, subscribed_events, inserted_at, updated_at) values (gen_random_uuid(), 'http://x', 'x', 'x', '{edge.core.test}', now(), now())`);
+  await pool.query(
+    `insert into webhook (id, url, sealed_secret, sealed_headers, subscribed_events, inserted_at, updated_at) values (gen_random_uuid(), 'http://x', 'x', 'x', '{edge.core.test}', now(), now())`,
+  );
   const withOne = await counted(pool, true);
-  await pool.query(`update event_channel set (txid, seq) = (select txid, seq from event order by txid desc, seq desc limit 1) where name = '${BROKER_CHANNEL}'`);
+  await pool.query(
+    `update event_channel set (txid, seq) = (select txid, seq from event order by txid desc, seq desc limit 1) where name = '${BROKER_CHANNEL}'`,
+  );
   const published = await counted(pool, true);
 
   t.deepEqual([without.webhooksBacklog, without.brokerBacklog], [0, 3]);
@@ -75,7 +94,11 @@ test('what takes too long to count is not known, and the rest is', async (t) => 
 });
 
 test('a database that is not there is away, and not empty', async (t) => {
-  const database = await openDatabase({ connection: { host: '/nowhere', user: 'x', database: 'x' }, poolMax: 4, log: silentLog });
+  const database = await openDatabase({
+    connection: { host: '/nowhere', user: 'x', database: 'x' },
+    poolMax: 4,
+    log: silentLog,
+  });
   t.teardown(() => database.close());
 
   await t.throwsAsync(readTotals(database.pool, false), { instanceOf: DatabaseUnavailable });

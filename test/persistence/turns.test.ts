@@ -6,12 +6,13 @@ test('no more are at work than may be, those that wait follow in their order, al
   const turns = createTurns('reading', 2, 2);
   const begun: number[] = [];
   const ends = new Map<number, PromiseWithResolvers<number>>();
-  const start = (index: number) => turns(async () => {
-    begun.push(index);
-    const end = Promise.withResolvers<number>();
-    ends.set(index, end);
-    return end.promise;
-  });
+  const start = (index: number) =>
+    turns(async () => {
+      begun.push(index);
+      const end = Promise.withResolvers<number>();
+      ends.set(index, end);
+      return end.promise;
+    });
 
   const [one, two, three, four] = [start(1), start(2), start(3), start(4)];
   await t.throwsAsync(start(5), { instanceOf: DatabaseUnavailable });
@@ -37,7 +38,10 @@ test('one whose turn does not come in time is refused, and takes no place later'
   const end = Promise.withResolvers<number>();
   const one = turns(() => end.promise);
 
-  const error = await t.throwsAsync(turns(() => Promise.reject(new Error('it must not begin'))), { instanceOf: DatabaseUnavailable });
+  const error = await t.throwsAsync(
+    turns(() => Promise.reject(new Error('it must not begin'))),
+    { instanceOf: DatabaseUnavailable },
+  );
 
   t.regex(error?.message ?? '', /turn did not come/u);
   end.resolve(1);

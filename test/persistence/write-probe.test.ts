@@ -9,7 +9,9 @@ function probed() {
   const pool = {
     query: (text: string) => {
       asked.push(text.split(' ')[0] ?? '');
-      return world.isAway ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNRESET' })) : Promise.resolve({ rows: [] });
+      return world.isAway
+        ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNRESET' }))
+        : Promise.resolve({ rows: [] });
     },
   };
   return { asked, world, probe: createWriteProbe(pool as unknown as Pool, () => world.nowMs) };

@@ -37,12 +37,19 @@ test('every frame of this version is written as it was recorded', (t) => {
 });
 
 test('every type of frame of this version is recorded', (t) => {
-  const typesOf = (from: 'agent' | 'admin') => recordingsOf(PROTOCOL_VERSION).filter((recording) => recording.from === from).map((recording) => recording.frame.type).toSorted();
+  const typesOf = (from: 'agent' | 'admin') =>
+    recordingsOf(PROTOCOL_VERSION)
+      .filter((recording) => recording.from === from)
+      .map((recording) => recording.frame.type)
+      .toSorted();
 
   t.deepEqual(typesOf('agent'), AgentFrame.options.map((option) => option.shape.type.value).toSorted());
   t.deepEqual(typesOf('admin'), AdminFrame.options.map((option) => option.shape.type.value).toSorted());
 });
 
 test('an agent reads what an agent of later days adds to a frame, and drops it', (t) => {
-  t.deepEqual(decodeAdminFrame('{"seq":1,"type":"pong","colour":"blue"}'), { ok: true, frame: { seq: 1, type: 'pong' } });
+  t.deepEqual(decodeAdminFrame('{"seq":1,"type":"pong","colour":"blue"}'), {
+    ok: true,
+    frame: { seq: 1, type: 'pong' },
+  });
 });

@@ -8,23 +8,42 @@ import { RecordingDescription } from '../../transport/protocol/recording.ts';
 import { textFields } from '../support/text-fields.ts';
 
 /** What processes print and strangers type: whoever stores it replaces what cannot be stored. */
-const FOREIGN = ['(output-part).text', '(result).results[].output', '(ssh-unanswered).logins[].username', '(tail-output).text', '(verify-ssh).credential.password', '(verify-ssh).username'];
+const FOREIGN = [
+  '(output-part).text',
+  '(result).results[].output',
+  '(ssh-unanswered).logins[].username',
+  '(tail-output).text',
+  '(verify-ssh).credential.password',
+  '(verify-ssh).username',
+];
 
-const takers = (schema: Parameters<typeof textFields>[0]) => textFields(schema).filter(({ taken }) => taken.length > 0).map(({ path }) => path).toSorted();
+const takers = (schema: Parameters<typeof textFields>[0]) =>
+  textFields(schema)
+    .filter(({ taken }) => taken.length > 0)
+    .map(({ path }) => path)
+    .toSorted();
 
-test('no text of an agent\'s frame takes a NUL, but what processes print and strangers type', (t) => {
+test("no text of an agent's frame takes a NUL, but what processes print and strangers type", (t) => {
   t.true(textFields(AgentFrame).length > 20);
   t.deepEqual(takers(AgentFrame), FOREIGN);
 });
 
 test('no text of any other message takes a NUL', (t) => {
-  for (const schema of [AdminFrame, EnrollRequest, EnrollAnswer, EnrollmentBlob, Diagnosis, RecordingDescription]) t.deepEqual(takers(schema), []);
+  for (const schema of [AdminFrame, EnrollRequest, EnrollAnswer, EnrollmentBlob, Diagnosis, RecordingDescription])
+    t.deepEqual(takers(schema), []);
 });
 
-test('half a character in an agent\'s words becomes a replacement, and costs no session', (t) => {
+test("half a character in an agent's words becomes a replacement, and costs no session", (t) => {
   const report = { services: [{ name: 'ssh', healthy: false, detail: 'cut here: \uD83D' }] };
 
   const decoded = decodeAgentFrame(JSON.stringify({ seq: 1, type: 'report', report }));
 
-  t.deepEqual(decoded, { ok: true, frame: { seq: 1, type: 'report', report: { services: [{ name: 'ssh', healthy: false, detail: 'cut here: \uFFFD' }] } } });
+  t.deepEqual(decoded, {
+    ok: true,
+    frame: {
+      seq: 1,
+      type: 'report',
+      report: { services: [{ name: 'ssh', healthy: false, detail: 'cut here: \uFFFD' }] },
+    },
+  });
 });

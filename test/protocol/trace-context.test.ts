@@ -1,25 +1,48 @@
 import test from 'ava';
 import * as fc from 'fast-check';
-import { newSpanId, newTraceId, parseTraceparent, spanIdOf, Traceparent, traceparentOf } from '../../transport/protocol/trace-context.ts';
+import {
+  newSpanId,
+  newTraceId,
+  parseTraceparent,
+  spanIdOf,
+  Traceparent,
+  traceparentOf,
+} from '../../transport/protocol/trace-context.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 
-const hex = (length: number) => fc.array(fc.constantFrom(...'0123456789abcdef'.split('')), { minLength: length, maxLength: length }).map((digits) => digits.join('')).filter((text) => !/^0+$/u.test(text));
+const hex = (length: number) =>
+  fc
+    .array(fc.constantFrom(...'0123456789abcdef'.split('')), { minLength: length, maxLength: length })
+    .map((digits) => digits.join(''))
+    .filter((text) => !/^0+$/u.test(text));
 
 test('what is written is read as it was', (t) => {
-  fc.assert(fc.property(hex(32), hex(16), fc.boolean(), (traceId, spanId, sampled) => {
-    const context = { traceId, spanId, sampled };
-    t.deepEqual(parseTraceparent(traceparentOf(context)), context);
-    t.true(Traceparent.safeParse(traceparentOf(context)).success);
-  }), { numRuns: 200 });
+  fc.assert(
+    fc.property(hex(32), hex(16), fc.boolean(), (traceId, spanId, sampled) => {
+      const context = { traceId, spanId, sampled };
+      t.deepEqual(parseTraceparent(traceparentOf(context)), context);
+      t.true(Traceparent.safeParse(traceparentOf(context)).success);
+    }),
+    { numRuns: 200 },
+  );
 });
 
 test('any text is read or refused, never thrown, and what is read is written in 55 characters', (t) => {
-  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 600 }), fc.jsonValue().map((value) => JSON.stringify(value))), (text) => {
-    const context = parseTraceparent(text);
-    t.true(context === null || traceparentOf(context).length === 55);
-  }), { numRuns: 1_000 });
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'binary', maxLength: 600 }),
+        fc.jsonValue().map((value) => JSON.stringify(value)),
+      ),
+      (text) => {
+        const context = parseTraceparent(text);
+        t.true(context === null || traceparentOf(context).length === 55);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
 });
 
 /** Source: W3C Trace Context, 3.2.2 and its test suite. */
@@ -42,16 +65,24 @@ const REFUSED: Readonly<Record<string, unknown>> = {
   'one without end': `cc-${TRACE}-${SPAN}-01-${'x'.repeat(1_000)}`,
 };
 
-for (const [what, header] of Object.entries(REFUSED)) test(`${what} is refused`, (t) => t.is(parseTraceparent(header), null));
+for (const [what, header] of Object.entries(REFUSED))
+  test(`${what} is refused`, (t) => t.is(parseTraceparent(header), null));
 
 test('of a later version that is read which this one knows', (t) => {
-  t.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`), { traceId: TRACE, spanId: SPAN, sampled: true });
+  t.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`), {
+    traceId: TRACE,
+    spanId: SPAN,
+    sampled: true,
+  });
   t.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-00`), { traceId: TRACE, spanId: SPAN, sampled: false });
   t.false(Traceparent.safeParse(`cc-${TRACE}-${SPAN}-01`).success, 'on our own wire only version 00 goes');
 });
 
 test('of the flags only the first bit is read', (t) => {
-  t.deepEqual(['00', '01', '02', '03', 'fe', 'ff'].map((flags) => parseTraceparent(`00-${TRACE}-${SPAN}-${flags}`)?.sampled), [false, true, false, true, false, true]);
+  t.deepEqual(
+    ['00', '01', '02', '03', 'fe', 'ff'].map((flags) => parseTraceparent(`00-${TRACE}-${SPAN}-${flags}`)?.sampled),
+    [false, true, false, true, false, true],
+  );
 });
 
 test('new ids are of their length and never the same', (t) => {

@@ -23,7 +23,10 @@ async function fileWith(t: ExecutionContext, content: string): Promise<string> {
 test('settings are read, unset ones get their default, and unknown variables are ignored', (t) => {
   const read = readSettings(shape, { PASSWORD: ' kept as it is ', VERBOSE: '1', PATH: '/bin', HTTP_PORTS: 'x' });
 
-  t.deepEqual(read, { ok: true, settings: { HTTP_PORT: 44_000, NAME: undefined, PASSWORD: ' kept as it is ', VERBOSE: true } });
+  t.deepEqual(read, {
+    ok: true,
+    settings: { HTTP_PORT: 44_000, NAME: undefined, PASSWORD: ' kept as it is ', VERBOSE: true },
+  });
 });
 
 test('an empty value counts as unset', (t) => {
@@ -35,10 +38,13 @@ test('an empty value counts as unset', (t) => {
 test('every problem is told at once, in one line that names the setting, what it was and what it should be', (t) => {
   const read = readSettings(shape, { HTTP_PORT: '99999', VERBOSE: 'perhaps\nnot', PASSWORD: 'x' });
 
-  t.deepEqual(read, { ok: false, problems: [
-    'HTTP_PORT is "99999": it should be a whole number from 1 to 65535',
-    'VERBOSE is "perhaps\\nnot": it should be true or false',
-  ] });
+  t.deepEqual(read, {
+    ok: false,
+    problems: [
+      'HTTP_PORT is "99999": it should be a whole number from 1 to 65535',
+      'VERBOSE is "perhaps\\nnot": it should be true or false',
+    ],
+  });
 });
 
 test('no problem repeats a secret, the credentials of a URL, or an endless value', (t) => {
@@ -55,7 +61,13 @@ test('no problem repeats a secret, the credentials of a URL, or an endless value
 });
 
 test('what may be credentials is blanked also where a URL parser would not find them', (t) => {
-  for (const text of ['http://me:hun/ter2@host:80', 'ftp://me:hun@ter2@host', 'me:hunter2@host:9092', 'ftp://a:hun,ter2@host,ftp://b', 'ftp://me:hun ter2@host']) {
+  for (const text of [
+    'http://me:hun/ter2@host:80',
+    'ftp://me:hun@ter2@host',
+    'me:hunter2@host:9092',
+    'ftp://a:hun,ter2@host,ftp://b',
+    'ftp://me:hun ter2@host',
+  ]) {
     const read = readSettings({ ADMIN_URLS: urls() }, { ADMIN_URLS: text });
 
     t.notRegex(read.ok ? 'taken' : read.problems.join('\n'), /taken|hun|ter2/u, text);
@@ -81,7 +93,10 @@ test('a secret file that is missing, empty, a directory or huge is a problem tha
     return read.ok ? 'none' : read.problems.join('\n');
   };
 
-  t.regex(problemOf('/does/not/exist'), /^PASSWORD_FILE is "\/does\/not\/exist": the file cannot be read \(ENOENT\); it should be a readable file/u);
+  t.regex(
+    problemOf('/does/not/exist'),
+    /^PASSWORD_FILE is "\/does\/not\/exist": the file cannot be read \(ENOENT\); it should be a readable file/u,
+  );
   t.regex(problemOf(await fileWith(t, '\n')), /the file is empty/u);
   t.regex(problemOf(tmpdir()), /cannot be read \(EISDIR\)/u);
   t.regex(problemOf(await fileWith(t, 'x'.repeat(SECRET_FILE_BYTES_MAX + 1))), /too large/u);

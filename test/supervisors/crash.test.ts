@@ -23,14 +23,26 @@ interface Scene {
 
 type Messages<K extends ActorKind> = Extract<Addressed, { to: { kind: K } }>['message'];
 /** One message of every type; the compiler misses none. `asker` is filled in where there is one. */
-type Cases<K extends ActorKind> = { readonly [T in Messages<K>['type']]: (scene: Scene) => Omit<Extract<Messages<K>, { type: T }>, 'asker' | 'type'> };
+type Cases<K extends ActorKind> = {
+  readonly [T in Messages<K>['type']]: (scene: Scene) => Omit<Extract<Messages<K>, { type: T }>, 'asker' | 'type'>;
+};
 
 const REFUSED = { write: { kind: 'nothing' }, refusal: refuse('conflict', 'no').refusal } as const;
 const credentials = { apiToken: 't', tokenHash: Buffer.alloc(32, 1), proxyPassword: 'p', sealedProxyPassword: 's' };
-const record = (id: CommandId) => ({ id, text: 'true', targeting: { type: 'all' as const }, timeoutMs: null, expiredAtMs: null, insertedAtMs: 0 });
+const record = (id: CommandId) => ({
+  id,
+  text: 'true',
+  targeting: { type: 'all' as const },
+  timeoutMs: null,
+  expiredAtMs: null,
+  insertedAtMs: 0,
+});
 
 const NODE: Cases<'node'> = {
-  'agent-connected': () => ({ session: session(9), hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } }),
+  'agent-connected': () => ({
+    session: session(9),
+    hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
+  }),
   'agent-disconnected': () => ({ session: session(1), lastHeardMs: 0, isOurs: false }),
   'executions-asked': ({ execution }) => ({ session: session(1), ask: 1, executions: [execution] }),
   'executions-acknowledged': ({ execution }) => ({ session: session(1), executions: [execution] }),
@@ -40,12 +52,30 @@ const NODE: Cases<'node'> = {
   'report-late': () => ({ session: session(1) }),
   'silence-elapsed': () => ({ dueMs: 0 }),
   'status-lasted': () => ({}),
-  'ssh-attempted': () => ({ session: session(1), attempt: 1, username: 'operator', credential: { method: 'password', password: 'wrong' } }),
+  'ssh-attempted': () => ({
+    session: session(1),
+    attempt: 1,
+    username: 'operator',
+    credential: { method: 'password', password: 'wrong' },
+  }),
   'ssh-verified': () => ({ session: session(1), attempt: 1, outcome: null }),
-  'ssh-unanswered-reported': () => ({ session: session(1), logins: [{ id: v7(), username: 'operator', method: 'password', ms_ago: 1 }] }),
+  'ssh-unanswered-reported': () => ({
+    session: session(1),
+    logins: [{ id: v7(), username: 'operator', method: 'password', ms_ago: 1 }],
+  }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),
   'ssh-grants-checked': () => ({ session: session(1), sshUsernames: [v7()], sshPublicKeys: [] }),
-  'mesh-advertised': () => ({ session: session(1), advertisement: { public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=', listen_port: 51_820, endpoints: [], relay_region: null, revision: null }, from: null }),
+  'mesh-advertised': () => ({
+    session: session(1),
+    advertisement: {
+      public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=',
+      listen_port: 51_820,
+      endpoints: [],
+      relay_region: null,
+      revision: null,
+    },
+    from: null,
+  }),
   'mesh-observed': () => ({ publicKey: 'x', endpoint: '203.0.113.7:51820', isStable: null }),
   'direct-wanted': () => ({ session: session(1), publicKey: 'x' }),
   'mesh-reported': () => ({ session: session(1), report: { direct: 0, relayed: 0, none: 0, gateway: null } }),
@@ -59,9 +89,16 @@ const NODE: Cases<'node'> = {
   cancel: ({ execution }) => ({ executions: [execution] }),
   'create-alias': () => ({ id: v7(), name: 'other', idempotency: null }),
   'delete-alias': () => ({ id: v7() }),
-  'create-ssh-username': () => ({ username: { id: v7(), username: 'operator', passwordHash: null, keys: [] }, idempotency: null }),
+  'create-ssh-username': () => ({
+    username: { id: v7(), username: 'operator', passwordHash: null, keys: [] },
+    idempotency: null,
+  }),
   'delete-ssh-username': () => ({ id: v7() }),
-  'create-ssh-public-key': () => ({ sshUsername: v7(), key: { id: v7(), keyName: 'k', line: 'ssh-ed25519 A', fingerprint: 'SHA256:A' }, idempotency: null }),
+  'create-ssh-public-key': () => ({
+    sshUsername: v7(),
+    key: { id: v7(), keyName: 'k', line: 'ssh-ed25519 A', fingerprint: 'SHA256:A' },
+    idempotency: null,
+  }),
   'delete-ssh-public-key': () => ({ id: v7() }),
   'set-recovery-key': () => ({ keyHash: Buffer.alloc(32), key: 'k', idempotency: null }),
   'clear-recovery-key': () => ({}),
@@ -73,16 +110,67 @@ const NODE: Cases<'node'> = {
 };
 
 const CLUSTER: Cases<'cluster'> = {
-  create: ({ cluster }) => ({ id: cluster, name: 'x', ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64', nodeLimit: null, idempotency: null }),
+  create: ({ cluster }) => ({
+    id: cluster,
+    name: 'x',
+    ipv4Range: '10.0.0.0/24',
+    ipv6Range: 'fd00::/64',
+    nodeLimit: null,
+    idempotency: null,
+  }),
   limit: () => ({ nodeLimit: 9 }),
   delete: () => ({}),
-  'create-key': () => ({ id: v7(), name: null, key: 'k', nonceHash: Buffer.alloc(32), sealedKey: 's', expiredAtMs: null, usesRemaining: 1, idempotency: null }),
-  'update-key': ({ key, cluster }) => ({ key: { id: key, cluster, clusterName: 'c', name: null, expiredAtMs: null, usesRemaining: 1, lastUsedAtMs: null, insertedAtMs: 0, updatedAtMs: 0 }, blob: 'b', name: 'n' }),
+  'create-key': () => ({
+    id: v7(),
+    name: null,
+    key: 'k',
+    nonceHash: Buffer.alloc(32),
+    sealedKey: 's',
+    expiredAtMs: null,
+    usesRemaining: 1,
+    idempotency: null,
+  }),
+  'update-key': ({ key, cluster }) => ({
+    key: {
+      id: key,
+      cluster,
+      clusterName: 'c',
+      name: null,
+      expiredAtMs: null,
+      usesRemaining: 1,
+      lastUsedAtMs: null,
+      insertedAtMs: 0,
+      updatedAtMs: 0,
+    },
+    blob: 'b',
+    name: 'n',
+  }),
   'delete-key': ({ key }) => ({ id: key }),
   enroll: ({ key, cluster }) => ({
-    request: { enrollment_key: 'k', node_id: v7() as NodeId, id_type: 'random', version: '1', ports: PORTS, self_update_enabled: false },
-    key: { id: key, cluster, clusterName: 'c', name: null, expiredAtMs: null, usesRemaining: 1, lastUsedAtMs: null, insertedAtMs: 0, updatedAtMs: 0 },
-    existing: null, recoveryKeyHash: null, machineSecretHash: null, credentials, aliasIds: [],
+    request: {
+      enrollment_key: 'k',
+      node_id: v7() as NodeId,
+      id_type: 'random',
+      version: '1',
+      ports: PORTS,
+      self_update_enabled: false,
+    },
+    key: {
+      id: key,
+      cluster,
+      clusterName: 'c',
+      name: null,
+      expiredAtMs: null,
+      usesRemaining: 1,
+      lastUsedAtMs: null,
+      insertedAtMs: 0,
+      updatedAtMs: 0,
+    },
+    existing: null,
+    recoveryKeyHash: null,
+    machineSecretHash: null,
+    credentials,
+    aliasIds: [],
   }),
   'count-changed': () => ({ by: 0 }),
   'mesh-read': ({ cluster }) => ({ epoch: 1, number: 1, reading: { cluster, members: [], gateway: null } }),
@@ -102,9 +190,18 @@ const COMMAND: Cases<'command'> = {
 const attempt = { type: 'answered', atMs: 0, durationMs: 1, statusCode: 204, retryAfterMs: null, answer: '' } as const;
 
 const WEBHOOK: Cases<'webhook'> = {
-  create: ({ webhook }) => ({ id: webhook, url: 'https://x.test/', subscribedEvents: ['edge.core.test'], sealedSecret: 's', sealedHeaders: 'h', idempotency: null }),
+  create: ({ webhook }) => ({
+    id: webhook,
+    url: 'https://x.test/',
+    subscribedEvents: ['edge.core.test'],
+    sealedSecret: 's',
+    sealedHeaders: 'h',
+    idempotency: null,
+  }),
   delete: () => ({}),
-  redeliver: ({ delivery }) => ({ delivery: { id: delivery, cursor: '1-1', eventId: v7(), subject: v7(), attempts: 1, attemptsMax: 3, dueAtMs: null } }),
+  redeliver: ({ delivery }) => ({
+    delivery: { id: delivery, cursor: '1-1', eventId: v7(), subject: v7(), attempts: 1, attemptsMax: 3, dueAtMs: null },
+  }),
   'deliveries-stored': () => ({}),
   'deliveries-loaded': () => ({ load: 0, deliveries: [], more: false }),
   'delivery-attempted': ({ delivery }) => ({ delivery, attempt, random: 0 }),
@@ -112,7 +209,22 @@ const WEBHOOK: Cases<'webhook'> = {
   refused: () => REFUSED,
 };
 
-const ASKED = new Set(['redeliver', 'cancel', 'create-alias', 'delete-alias', 'set-recovery-key', 'clear-recovery-key', 'change-cluster', 'delete', 'create', 'limit', 'create-key', 'update-key', 'delete-key', 'enroll']);
+const ASKED = new Set([
+  'redeliver',
+  'cancel',
+  'create-alias',
+  'delete-alias',
+  'set-recovery-key',
+  'clear-recovery-key',
+  'change-cluster',
+  'delete',
+  'create',
+  'limit',
+  'create-key',
+  'update-key',
+  'delete-key',
+  'enroll',
+]);
 
 /** A fault in every behaviour: while armed, a message of its kind and type throws, once. */
 function faulty() {
@@ -123,7 +235,8 @@ function faulty() {
       behaviour: {
         ...real.behaviour,
         transition(state, message, nowMs) {
-          if (fault.armed?.kind !== kind || fault.armed.type !== message.type) return real.behaviour.transition(state, message, nowMs);
+          if (fault.armed?.kind !== kind || fault.armed.type !== message.type)
+            return real.behaviour.transition(state, message, nowMs);
           fault.armed = null;
           fault.crashes += 1;
           throw new Error('a bug');
@@ -131,7 +244,12 @@ function faulty() {
       },
     };
   }
-  const kinds = (table: KindTable): KindTable => ({ node: wrap('node', table.node), cluster: wrap('cluster', table.cluster), command: wrap('command', table.command), webhook: wrap('webhook', table.webhook) });
+  const kinds = (table: KindTable): KindTable => ({
+    node: wrap('node', table.node),
+    cluster: wrap('cluster', table.cluster),
+    command: wrap('command', table.command),
+    webhook: wrap('webhook', table.webhook),
+  });
   return { fault, kinds };
 }
 
@@ -152,7 +270,10 @@ async function scene(grove: Grove, number: number): Promise<Scene> {
   const node = v7() as NodeId;
   await grove.enroll(cluster, key, node);
   grove.connect(node, number);
-  const alias = await grove.tree.ask((asker) => ({ to: { kind: 'node', id: node }, message: { type: 'create-alias', asker, id: v7(), name: 'kept', idempotency: null } }));
+  const alias = await grove.tree.ask((asker) => ({
+    to: { kind: 'node', id: node },
+    message: { type: 'create-alias', asker, id: v7(), name: 'kept', idempotency: null },
+  }));
   if (!alias.ok) throw new Error(alias.refusal.message);
   const { command, executions } = await grove.run([{ node, cluster }]);
   const webhook = await grove.createWebhook();
@@ -163,13 +284,27 @@ async function scene(grove: Grove, number: number): Promise<Scene> {
 /** Asks that change nothing, by which an actor shows that it lives. */
 const SIGN_OF_LIFE: { readonly [K in ActorKind]: (scene: Scene, asker: never) => Addressed } = {
   node: ({ node }, asker) => ({ to: { kind: 'node', id: node }, message: { type: 'delete-alias', asker, id: v7() } }),
-  cluster: ({ cluster }, asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'delete-key', asker, id: v7() } }),
+  cluster: ({ cluster }, asker) => ({
+    to: { kind: 'cluster', id: cluster },
+    message: { type: 'delete-key', asker, id: v7() },
+  }),
   command: ({ command }, asker) => ({ to: { kind: 'command', id: command }, message: { type: 'delete', asker } }),
-  webhook: (scene, asker) => ({ to: { kind: 'webhook', id: scene.webhook }, message: { type: 'create', asker, ...WEBHOOK.create(scene) } }),
+  webhook: (scene, asker) => ({
+    to: { kind: 'webhook', id: scene.webhook },
+    message: { type: 'create', asker, ...WEBHOOK.create(scene) },
+  }),
 };
-const LIVES: { readonly [K in ActorKind]: string } = { node: 'not_found', cluster: 'not_found', command: 'conflict', webhook: 'conflict' };
+const LIVES: { readonly [K in ActorKind]: string } = {
+  node: 'not_found',
+  cluster: 'not_found',
+  command: 'conflict',
+  webhook: 'conflict',
+};
 
-for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, command: COMMAND, webhook: WEBHOOK }) as [ActorKind, Record<string, (scene: Scene) => object>][]) {
+for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, command: COMMAND, webhook: WEBHOOK }) as [
+  ActorKind,
+  Record<string, (scene: Scene) => object>,
+][]) {
   test(`a ${kind} that crashes at any message is restored: the message is lost once, what waited behind it is not, and nothing stored is`, async (t) => {
     const { fault, kinds } = faulty();
     const grove = await plantGrove(t, { kinds });
@@ -181,9 +316,15 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
       const before = await stored(grove, scenery);
       const crashesBefore = fault.crashes;
       fault.armed = { kind, type };
-      const tell = (asker?: unknown) => ({ to: { kind, id }, message: { type, ...(ASKED.has(type) && { asker: asker ?? null }), ...message(scenery) } }) as unknown as Addressed;
+      const tell = (asker?: unknown) =>
+        ({
+          to: { kind, id },
+          message: { type, ...(ASKED.has(type) && { asker: asker ?? null }), ...message(scenery) },
+        }) as unknown as Addressed;
 
-      const poison = ASKED.has(type) ? grove.tree.ask((asker) => tell(asker)) : (grove.tree.directory.tell(tell()), null);
+      const poison = ASKED.has(type)
+        ? grove.tree.ask((asker) => tell(asker))
+        : (grove.tree.directory.tell(tell()), null);
       const behind = grove.tree.ask((asker) => SIGN_OF_LIFE[kind](scenery, asker as never));
 
       const answered = await behind;
@@ -199,7 +340,10 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
     t.is(grove.tree.directory.counters.escalations, 0);
     t.is(grove.tree.waiting(), 0);
     const crashes = grove.log.lines.filter((line) => line.message === 'an actor crashed');
-    t.deepEqual([...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(), ['error', 'escalated', 'kind', kind, 'message_type', 'restart_in_ms'].sort());
+    t.deepEqual(
+      [...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(),
+      ['error', 'escalated', 'kind', kind, 'message_type', 'restart_in_ms'].sort(),
+    );
   });
 }
 
@@ -210,14 +354,23 @@ test('after a crash of its node, an execution is delivered again to the agent th
   await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
   fault.armed = { kind: 'node', type: 'agent-reported' };
 
-  grove.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'agent-reported', session: 1 as SessionId, report: HEALTHY } });
+  grove.tree.directory.tell({
+    to: { kind: 'node', id: node },
+    message: { type: 'agent-reported', session: 1 as SessionId, report: HEALTHY },
+  });
   await until('its session is hung up', () => grove.sessions.hungUp.some((one) => one.node === node));
   grove.connect(node, 2);
-  await until('it is delivered again', () => grove.sessions.frames.some(({ session: to, frame }) => to === session(2) && frame.type === 'deliver'));
+  await until('it is delivered again', () =>
+    grove.sessions.frames.some(({ session: to, frame }) => to === session(2) && frame.type === 'deliver'),
+  );
   tellNode(grove, node, { type: 'results-arrived', session: session(2), results: [result(1, { execution })] });
   await until('it is confirmed', () => grove.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
 
-  t.deepEqual(await grove.eventsOf(execution), ['edge.command_execution.created', 'edge.command_execution.sent', 'edge.command_execution.completed']);
+  t.deepEqual(await grove.eventsOf(execution), [
+    'edge.command_execution.created',
+    'edge.command_execution.sent',
+    'edge.command_execution.completed',
+  ]);
 });
 
 test('a crash of one actor leaves its neighbours alone', async (t) => {
@@ -225,15 +378,25 @@ test('a crash of one actor leaves its neighbours alone', async (t) => {
   const grove = await plantGrove(t, { kinds });
   const { nodes } = await grove.plant(3);
   for (const [index, node] of nodes.entries()) grove.connect(node, index + 1);
-  await until('all are welcome', () => grove.sessions.frames.filter(({ frame }) => frame.type === 'welcome').length === 3);
+  await until(
+    'all are welcome',
+    () => grove.sessions.frames.filter(({ frame }) => frame.type === 'welcome').length === 3,
+  );
   fault.armed = { kind: 'node', type: 'rescan' };
 
   tellNode(grove, nodes[1] as NodeId, { type: 'rescan' });
   await until('it crashed', () => grove.tree.directory.counters.crashes === 1);
 
-  t.deepEqual(grove.sessions.hungUp.map((one) => one.node), [nodes[1]]);
+  t.deepEqual(
+    grove.sessions.hungUp.map((one) => one.node),
+    [nodes[1]],
+  );
 });
 
-function tellNode(grove: Grove, id: NodeId, message: Extract<Message, { session: SessionId }> | { type: 'rescan' }): void {
+function tellNode(
+  grove: Grove,
+  id: NodeId,
+  message: Extract<Message, { session: SessionId }> | { type: 'rescan' },
+): void {
   grove.tree.directory.tell({ to: { kind: 'node', id }, message });
 }

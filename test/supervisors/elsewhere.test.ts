@@ -4,24 +4,49 @@ import test from 'ava';
 import type { Notice } from '../../actors/kit/notice.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Addressed } from '../../actors/messages.ts';
-import { AWAITED_A_ROUND_MAX, AWAITED_A_STATEMENT_MAX, ELSEWHERE_EVERY_MS, watchElsewhere, type AwaitedExecution, type ReadExecution } from '../../supervisors/elsewhere.ts';
+import {
+  AWAITED_A_ROUND_MAX,
+  AWAITED_A_STATEMENT_MAX,
+  ELSEWHERE_EVERY_MS,
+  watchElsewhere,
+  type AwaitedExecution,
+  type ReadExecution,
+} from '../../supervisors/elsewhere.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recordingLog } from '../support/log.ts';
 import type { Scope } from '../support/scope.ts';
 
 const COMMAND = 'command' as CommandId;
-const awaited = (index: number, node = 'there'): AwaitedExecution => ({ execution: `execution-${index}` as ExecutionId, command: COMMAND, node: node as NodeId, status: 'pending' });
+const awaited = (index: number, node = 'there'): AwaitedExecution => ({
+  execution: `execution-${index}` as ExecutionId,
+  command: COMMAND,
+  node: node as NodeId,
+  status: 'pending',
+});
 
 /** One command with these executions, on a node that lives elsewhere and on one that lives here. */
 function scene(scope: Scope, open: readonly AwaitedExecution[]) {
   const clock = createFakeClock();
   const log = recordingLog();
-  const world = { here: new Set(['here']), open: [...open], watched: [] as AwaitedExecution[], read: [] as ReadExecution[], isAway: false };
+  const world = {
+    here: new Set(['here']),
+    open: [...open],
+    watched: [] as AwaitedExecution[],
+    read: [] as ReadExecution[],
+    isAway: false,
+  };
   const asked: (readonly string[])[] = [];
   const told: Addressed[] = [];
   const notices: Notice[] = [];
-  const command = { get address() { return { kind: 'command', id: COMMAND }; }, get state() { return { open: new Map(world.open.map(({ execution, node, status }) => [execution, { node, status }])) }; } };
+  const command = {
+    get address() {
+      return { kind: 'command', id: COMMAND };
+    },
+    get state() {
+      return { open: new Map(world.open.map(({ execution, node, status }) => [execution, { node, status }])) };
+    },
+  };
   const stop = watchElsewhere({
     async changed(all) {
       asked.push(all.map(({ execution }) => execution));
@@ -29,9 +54,14 @@ function scene(scope: Scope, open: readonly AwaitedExecution[]) {
       return world.read;
     },
     watched: () => world.watched,
-    directory: { residents: () => [command] as never, isResident: ({ id }) => world.here.has(id), tellResident: (one) => void told.push(one) },
+    directory: {
+      residents: () => [command] as never,
+      isResident: ({ id }) => world.here.has(id),
+      tellResident: (one) => void told.push(one),
+    },
     bus: { publish: (all) => void notices.push(...all), subscribe: () => () => {} },
-    clock, log,
+    clock,
+    log,
   });
   scope.teardown(stop);
   /** One round. */
@@ -49,7 +79,10 @@ test('only executions on nodes that do not live here are read, each once a round
   await round();
   await round();
 
-  t.deepEqual(asked, [['execution-1', 'execution-3', 'execution-4'], ['execution-1', 'execution-3', 'execution-4']]);
+  t.deepEqual(asked, [
+    ['execution-1', 'execution-3', 'execution-4'],
+    ['execution-1', 'execution-3', 'execution-4'],
+  ]);
 });
 
 test('where nothing is open nothing is asked', async (t) => {
@@ -63,14 +96,33 @@ test('where nothing is open nothing is asked', async (t) => {
 
 test('what changed is told as one that may have been told before; a row that is gone ends its command', async (t) => {
   const { world, told, notices, round } = scene(t, [awaited(1), awaited(2)]);
-  const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({ execution, command, node, clusterName: 'c' }));
+  const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({
+    execution,
+    command,
+    node,
+    clusterName: 'c',
+  }));
   if (one === undefined || two === undefined) throw new Error('no executions');
-  world.read = [{ ...one, status: 'completed', exitCode: 3 }, { ...two, status: null, exitCode: null }];
+  world.read = [
+    { ...one, status: 'completed', exitCode: 3 },
+    { ...two, status: null, exitCode: null },
+  ];
 
   await round();
 
-  t.deepEqual(notices, [{ type: 'execution-changed', ...one, status: 'completed', exitCode: 3, again: true }, { type: 'command-removed', command: COMMAND }]);
-  t.deepEqual(told, [{ to: { kind: 'command', id: COMMAND }, message: { type: 'executions-changed', changes: [{ execution: two.execution, node: two.node, status: 'dropped', exitCode: null }] } }]);
+  t.deepEqual(notices, [
+    { type: 'execution-changed', ...one, status: 'completed', exitCode: 3, again: true },
+    { type: 'command-removed', command: COMMAND },
+  ]);
+  t.deepEqual(told, [
+    {
+      to: { kind: 'command', id: COMMAND },
+      message: {
+        type: 'executions-changed',
+        changes: [{ execution: two.execution, node: two.node, status: 'dropped', exitCode: null }],
+      },
+    },
+  ]);
 });
 
 test('an execution whose node comes here is read once more, for what its owner stored before', async (t) => {
@@ -85,13 +137,19 @@ test('an execution whose node comes here is read once more, for what its owner s
 });
 
 test('very many are read by statements of a bounded size, and a bounded number a round; the rest has its turn in the next one', async (t) => {
-  const { asked, round } = scene(t, Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index)));
+  const { asked, round } = scene(
+    t,
+    Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index)),
+  );
 
   await round();
   const first = asked.splice(0);
   await round();
 
-  t.deepEqual(first.map(({ length }) => length), Array.from({ length: AWAITED_A_ROUND_MAX / AWAITED_A_STATEMENT_MAX }, () => AWAITED_A_STATEMENT_MAX));
+  t.deepEqual(
+    first.map(({ length }) => length),
+    Array.from({ length: AWAITED_A_ROUND_MAX / AWAITED_A_STATEMENT_MAX }, () => AWAITED_A_STATEMENT_MAX),
+  );
   t.is(asked.flat().length, 10);
   t.is(new Set([...first, ...asked].flat()).size, AWAITED_A_ROUND_MAX + 10);
 });
@@ -104,5 +162,8 @@ test('a database that is away is asked again in the next round, without a word',
   await round();
 
   t.is(asked.length, 2);
-  t.deepEqual(log.lines.filter(({ level }) => level !== 'debug'), []);
+  t.deepEqual(
+    log.lines.filter(({ level }) => level !== 'debug'),
+    [],
+  );
 });

@@ -3,7 +3,16 @@ import type { Notice } from '../../actors/kit/notice.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import { countEnded, noneEnded } from '../../supervisors/ended-executions.ts';
 
-const changed = (status: ExecutionStatus, again?: boolean): Notice => ({ type: 'execution-changed', execution: 'e' as never, command: 'c' as never, node: 'n' as never, clusterName: 'x', status, exitCode: null, ...(again !== undefined && { again }) });
+const changed = (status: ExecutionStatus, again?: boolean): Notice => ({
+  type: 'execution-changed',
+  execution: 'e' as never,
+  command: 'c' as never,
+  node: 'n' as never,
+  clusterName: 'x',
+  status,
+  exitCode: null,
+  ...(again !== undefined && { again }),
+});
 
 test('executions are counted when they end, and those that may have been told before are not counted again', (t) => {
   const ended = noneEnded();

@@ -16,10 +16,11 @@ export function createFreezableClock(): FreezableClock {
   let missed: (() => void)[] = [];
   return {
     nowMs: () => systemClock.nowMs(),
-    after: (ms, run) => systemClock.after(ms, () => {
-      if (isFrozen && ms === ROUND_MS) missed.push(run);
-      else run();
-    }),
+    after: (ms, run) =>
+      systemClock.after(ms, () => {
+        if (isFrozen && ms === ROUND_MS) missed.push(run);
+        else run();
+      }),
     freeze() {
       isFrozen = true;
     },

@@ -53,7 +53,11 @@ export function recordedSessions(): RecordedSessions {
 
 /** Requests to webhooks, in order. Each waits until a test says what it came to. */
 export interface RecordedPosts extends WebhookPosts {
-  readonly posted: { readonly webhook: string; readonly delivery: DeliveryRef; readonly end: (attempt: Attempt | null) => void }[];
+  readonly posted: {
+    readonly webhook: string;
+    readonly delivery: DeliveryRef;
+    readonly end: (attempt: Attempt | null) => void;
+  }[];
   readonly cuts: string[];
 }
 
@@ -64,7 +68,10 @@ export function recordedPosts(): RecordedPosts {
   return {
     posted,
     cuts,
-    post: (webhook, delivery) => new Promise((end) => { posted.push({ webhook: webhook.id, delivery, end }); }),
+    post: (webhook, delivery) =>
+      new Promise((end) => {
+        posted.push({ webhook: webhook.id, delivery, end });
+      }),
     cut: (webhook) => void cuts.push(webhook),
   };
 }
@@ -108,9 +115,14 @@ export interface Grove {
   /** A webhook for test events. */
   createWebhook(): Promise<string>;
   /** Stores a delivery of a webhook as routing would, and answers its id. */
-  storeDelivery(webhook: string, more?: { readonly status?: DeliveryStatus; readonly attempts?: number; readonly subject?: string }): Promise<string>;
+  storeDelivery(
+    webhook: string,
+    more?: { readonly status?: DeliveryStatus; readonly attempts?: number; readonly subject?: string },
+  ): Promise<string>;
   connect(node: NodeId, session: number, holding?: readonly ExecutionId[]): void;
-  run(targets: readonly { readonly node: NodeId; readonly cluster: ClusterId }[]): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
+  run(
+    targets: readonly { readonly node: NodeId; readonly cluster: ClusterId }[],
+  ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
   stop(): Promise<void>;
 }
 
@@ -122,9 +134,24 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 10, log });
   const vault = createVault(Buffer.alloc(32, 7));
-  const reads = createReads({ ...database, vault, domain: 'edge.test', ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
+  const reads = createReads({
+    ...database,
+    vault,
+    domain: 'edge.test',
+    ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 },
+  });
   groves += 1;
-  const registry = createAdminRegistry(database.orm, { name: options.name ?? `grove-${groves}`, url: `http://grove-${groves}.test`, adminClusterName: 'test', version: '0', maxWireguardPeers: options.maxWireguardPeers ?? 10_000 }, systemClock);
+  const registry = createAdminRegistry(
+    database.orm,
+    {
+      name: options.name ?? `grove-${groves}`,
+      url: `http://grove-${groves}.test`,
+      adminClusterName: 'test',
+      version: '0',
+      maxWireguardPeers: options.maxWireguardPeers ?? 10_000,
+    },
+    systemClock,
+  );
   const adminId = await until('the first check-in', () => registry.checkIn()); // as an admin waits for its database
   const bus = createBus(log);
   const notices: Notice[] = [];
@@ -139,47 +166,121 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const posts = recordedPosts();
   const loader = createLoader(database.pool);
   const tree = createTree({
-    adminId, sessions, posts, ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }), tracer: createTracer(null), meshRows: { read: (clusters) => readMeshes(database.pool, clusters) }, gateway: { become: () => {} }, bus, log: options.log ?? log, clock: options.clock ?? systemClock, settings: SETTINGS, leaseMs: LEASE_MS,
-    committer: options.committer?.(committer) ?? committer, loader: options.loader?.(loader) ?? loader,
-    leases: { ...leases, checkIn: () => registry.checkIn() }, leaseClockMs: options.leaseClockMs ?? createLeaseClock(), ...(options.kinds !== undefined && { kinds: options.kinds }),
+    adminId,
+    sessions,
+    posts,
+    ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }),
+    tracer: createTracer(null),
+    meshRows: { read: (clusters) => readMeshes(database.pool, clusters) },
+    gateway: { become: () => {} },
+    bus,
+    log: options.log ?? log,
+    clock: options.clock ?? systemClock,
+    settings: SETTINGS,
+    leaseMs: LEASE_MS,
+    committer: options.committer?.(committer) ?? committer,
+    loader: options.loader?.(loader) ?? loader,
+    leases: { ...leases, checkIn: () => registry.checkIn() },
+    leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
+    ...(options.kinds !== undefined && { kinds: options.kinds }),
   });
   let isStopped = false;
   const stop = async (): Promise<void> => {
     if (isStopped) return;
     isStopped = true;
-    await tree.ownership.stop().then(() => registry.checkOut()).catch(() => undefined); // a test may have taken its database away
+    await tree.ownership
+      .stop()
+      .then(() => registry.checkOut())
+      .catch(() => undefined); // a test may have taken its database away
     await database.close();
   };
   scope.teardown(stop);
   await tree.ownership.start();
 
-  const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> => (await database.pool.query<R>(text, values)).rows;
+  const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
+    (await database.pool.query<R>(text, values)).rows;
   const grove: Grove = {
-    connection, database, committer, leases, tree, adminId, sessions, posts, log, notices, rows, stop,
+    connection,
+    database,
+    committer,
+    leases,
+    tree,
+    adminId,
+    sessions,
+    posts,
+    log,
+    notices,
+    rows,
+    stop,
     async noticed(fits) {
       while (!notices.some(fits)) await once(stirred, 'told');
     },
-    statusOf: async (execution) => (await rows<{ status: string }>('select status from command_execution where id = $1', [execution]))[0]?.status,
-    eventsOf: async (subject) => (await rows<{ type: string }>('select type from event where subject = $1 order by txid, seq', [subject])).map((row) => row.type),
+    statusOf: async (execution) =>
+      (await rows<{ status: string }>('select status from command_execution where id = $1', [execution]))[0]?.status,
+    eventsOf: async (subject) =>
+      (await rows<{ type: string }>('select type from event where subject = $1 order by txid, seq', [subject])).map(
+        (row) => row.type,
+      ),
     async createCluster(name = `c${randomUUID().slice(0, 8)}`, nodeLimit = null) {
       const id = v7() as ClusterId;
       const ranges = await reads.freeRanges();
       if (ranges === null) throw new Error('no range is free');
-      must(await tree.ask((asker) => ({ to: { kind: 'cluster', id }, message: { type: 'create', asker, id, name, ...ranges, nodeLimit, idempotency: null } })));
+      must(
+        await tree.ask((asker) => ({
+          to: { kind: 'cluster', id },
+          message: { type: 'create', asker, id, name, ...ranges, nodeLimit, idempotency: null },
+        })),
+      );
       await until('the cluster is held', () => tree.held.holds(id));
       return id;
     },
     async createKey(cluster, usesRemaining) {
       const id = v7();
-      must(await tree.ask((asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'create-key', asker, id, name: null, key: 'blob', nonceHash: vault.sha256(id), sealedKey: 'sealed', expiredAtMs: null, usesRemaining, idempotency: null } })));
+      must(
+        await tree.ask((asker) => ({
+          to: { kind: 'cluster', id: cluster },
+          message: {
+            type: 'create-key',
+            asker,
+            id,
+            name: null,
+            key: 'blob',
+            nonceHash: vault.sha256(id),
+            sealedKey: 'sealed',
+            expiredAtMs: null,
+            usesRemaining,
+            idempotency: null,
+          },
+        })),
+      );
       return id;
     },
     async enroll(cluster, key, node = v7() as NodeId) {
       const [stored, existing] = await Promise.all([reads.enrollmentKey(key), reads.nodeForEnrollment(node)]);
       const apiToken = vault.newSecret();
       const credentials = { apiToken, tokenHash: vault.sha256(apiToken), proxyPassword: 'p', sealedProxyPassword: 's' };
-      const request = { enrollment_key: 'blob', node_id: node, id_type: 'persistent' as const, version: '1.0.0', ports: PORTS, self_update_enabled: false };
-      return tree.ask((asker) => ({ to: { kind: 'cluster', id: cluster }, message: { type: 'enroll', asker, request, key: stored ?? keyRecord({ id: key, cluster }), existing, recoveryKeyHash: null, machineSecretHash: null, credentials, aliasIds: [] } }));
+      const request = {
+        enrollment_key: 'blob',
+        node_id: node,
+        id_type: 'persistent' as const,
+        version: '1.0.0',
+        ports: PORTS,
+        self_update_enabled: false,
+      };
+      return tree.ask((asker) => ({
+        to: { kind: 'cluster', id: cluster },
+        message: {
+          type: 'enroll',
+          asker,
+          request,
+          key: stored ?? keyRecord({ id: key, cluster }),
+          existing,
+          recoveryKeyHash: null,
+          machineSecretHash: null,
+          credentials,
+          aliasIds: [],
+        },
+      }));
     },
     async plant(count, name) {
       const cluster = await grove.createCluster(name);
@@ -190,7 +291,21 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     },
     async createWebhook() {
       const id = v7();
-      must(await tree.ask((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'create', asker, id, url: 'https://receiver.test/', subscribedEvents: ['edge.core.test'], sealedSecret: 's', sealedHeaders: 'h', idempotency: null } })));
+      must(
+        await tree.ask((asker) => ({
+          to: { kind: 'webhook', id },
+          message: {
+            type: 'create',
+            asker,
+            id,
+            url: 'https://receiver.test/',
+            subscribedEvents: ['edge.core.test'],
+            sealedSecret: 's',
+            sealedHeaders: 'h',
+            idempotency: null,
+          },
+        })),
+      );
       return id;
     },
     async storeDelivery(webhook, { status = 'pending', attempts = 0, subject = v7() } = {}) {
@@ -204,13 +319,39 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       return row.id;
     },
     connect(node, session, holding = []) {
-      tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'agent-connected', session: session as SessionId, hello: { registration: REGISTRATION, report: HEALTHY, holding } } });
+      tree.directory.tell({
+        to: { kind: 'node', id: node },
+        message: {
+          type: 'agent-connected',
+          session: session as SessionId,
+          hello: { registration: REGISTRATION, report: HEALTHY, holding },
+        },
+      });
     },
     async run(targets) {
       const command = v7() as CommandId;
       const executions = targets.map(() => v7() as ExecutionId);
-      const record = { id: command, text: 'true', targeting: { type: 'all' as const }, timeoutMs: null, expiredAtMs: null, insertedAtMs: Date.now() };
-      must(await tree.ask((asker) => ({ to: { kind: 'command', id: command }, message: { type: 'create', asker, command: record, targets: targets.map((target) => ({ ...target, clusterName: 'c' })), executionIds: executions, idempotency: null } })));
+      const record = {
+        id: command,
+        text: 'true',
+        targeting: { type: 'all' as const },
+        timeoutMs: null,
+        expiredAtMs: null,
+        insertedAtMs: Date.now(),
+      };
+      must(
+        await tree.ask((asker) => ({
+          to: { kind: 'command', id: command },
+          message: {
+            type: 'create',
+            asker,
+            command: record,
+            targets: targets.map((target) => ({ ...target, clusterName: 'c' })),
+            executionIds: executions,
+            idempotency: null,
+          },
+        })),
+      );
       return { command, executions };
     },
   };

@@ -27,16 +27,37 @@ function doubtful() {
   return { doubt, wrap };
 }
 
-const tell = (grove: Grove, webhook: string, message: WebhookMessage = { type: 'deliveries-stored' }) => grove.tree.directory.tell({ to: { kind: 'webhook', id: webhook }, message });
+const tell = (grove: Grove, webhook: string, message: WebhookMessage = { type: 'deliveries-stored' }) =>
+  grove.tree.directory.tell({ to: { kind: 'webhook', id: webhook }, message });
 
 const redeliver = async (grove: Grove, webhook: string, delivery: string) => {
-  const [row] = await grove.rows<{ event_id: string; attempt_count: number }>('select event_id, attempt_count from webhook_delivery where id = $1', [delivery]);
-  return grove.tree.ask((asker: Asker) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'redeliver', asker, delivery: { id: delivery, cursor: '1-1', eventId: row?.event_id ?? '', subject: v7(), attempts: row?.attempt_count ?? 0, attemptsMax: 3, dueAtMs: null } } }));
+  const [row] = await grove.rows<{ event_id: string; attempt_count: number }>(
+    'select event_id, attempt_count from webhook_delivery where id = $1',
+    [delivery],
+  );
+  return grove.tree.ask((asker: Asker) => ({
+    to: { kind: 'webhook', id: webhook },
+    message: {
+      type: 'redeliver',
+      asker,
+      delivery: {
+        id: delivery,
+        cursor: '1-1',
+        eventId: row?.event_id ?? '',
+        subject: v7(),
+        attempts: row?.attempt_count ?? 0,
+        attemptsMax: 3,
+        dueAtMs: null,
+      },
+    },
+  }));
 };
 
 /** Status and tries of deliveries, in order. */
 async function stored(grove: Grove): Promise<readonly string[]> {
-  const rows = await grove.rows<{ status: string; attempt_count: number; tries: number }>(`select status, attempt_count, (select count(*)::int from webhook_attempt a where a.delivery_id = d.id) as tries from webhook_delivery d order by event_txid, event_seq`);
+  const rows = await grove.rows<{ status: string; attempt_count: number; tries: number }>(
+    `select status, attempt_count, (select count(*)::int from webhook_attempt a where a.delivery_id = d.id) as tries from webhook_delivery d order by event_txid, event_seq`,
+  );
   return rows.map(({ status, attempt_count, tries }) => `${status} ${attempt_count} ${tries}`);
 }
 
@@ -46,7 +67,10 @@ test('deliveries are posted, each try is stored, and the next of the same subjec
   const grove = await plantGrove(t);
   const webhook = await grove.createWebhook();
   const subject = v7();
-  const [first, second] = [await grove.storeDelivery(webhook, { subject }), await grove.storeDelivery(webhook, { subject })];
+  const [first, second] = [
+    await grove.storeDelivery(webhook, { subject }),
+    await grove.storeDelivery(webhook, { subject }),
+  ];
 
   tell(grove, webhook);
   await posted(grove, 1);
@@ -59,7 +83,10 @@ test('deliveries are posted, each try is stored, and the next of the same subjec
   await until('both are over', async () => (await stored(grove)).every((one) => !one.startsWith('pending')));
 
   t.deepEqual(await stored(grove), ['delivered 2 2', 'dropped 1 1']);
-  t.deepEqual(grove.posts.posted.map(({ delivery }) => delivery.id), [first, first, second]);
+  t.deepEqual(
+    grove.posts.posted.map(({ delivery }) => delivery.id),
+    [first, first, second],
+  );
 });
 
 for (const armed of ['stored', 'not stored'] as const) {
@@ -120,7 +147,9 @@ for (const armed of ['stored', 'not stored'] as const) {
 
 test('what comes of a post is heard also when the mailbox was full', async (t) => {
   let store = (): void => {};
-  const held = new Promise<void>((resolve) => { store = resolve; });
+  const held = new Promise<void>((resolve) => {
+    store = resolve;
+  });
   let isHeld = false;
   const grove = await plantGrove(t, {
     committer: (real) => ({
@@ -139,7 +168,9 @@ test('what comes of a post is heard also when the mailbox was full', async (t) =
 
   isHeld = true;
   grove.posts.posted[0]?.end(answered(200));
-  await until('it is full', () => Array.from({ length: MAILBOX_MESSAGES_MAX + 1 }, () => tell(grove, webhook)).includes(false));
+  await until('it is full', () =>
+    Array.from({ length: MAILBOX_MESSAGES_MAX + 1 }, () => tell(grove, webhook)).includes(false),
+  );
   const { deadLetters } = grove.tree.directory.counters;
   grove.posts.posted[1]?.end(answered(200));
   await until('the news found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
@@ -155,8 +186,11 @@ test('a try that another admin counted first is not counted again, and the deliv
   const delivery = await grove.storeDelivery(webhook);
   tell(grove, webhook);
   await posted(grove, 1);
-  await grove.rows(`with other as (update webhook_delivery set attempt_count = 1, next_attempt_at = now() where id = $1 returning id)
-    insert into webhook_attempt select id, 1, now(), 1, 503, null, 'theirs' from other`, [delivery]);
+  await grove.rows(
+    `with other as (update webhook_delivery set attempt_count = 1, next_attempt_at = now() where id = $1 returning id)
+    insert into webhook_attempt select id, 1, now(), 1, 503, null, 'theirs' from other`,
+    [delivery],
+  );
 
   grove.posts.posted[0]?.end(answered(500));
   await posted(grove, 2);
@@ -174,7 +208,10 @@ test('sending again is refused while another try is counted, wherever the delive
 
   t.like(await redeliver(grove, webhook, delivery), { ok: false, refusal: { code: 'conflict' } });
 
-  t.deepEqual((await stored(grove)).map((one) => one.split(' ')[0]), ['pending']);
+  t.deepEqual(
+    (await stored(grove)).map((one) => one.split(' ')[0]),
+    ['pending'],
+  );
 });
 
 test('after a takeover what was under way is cut, and what comes of it is no news to anyone', async (t) => {
@@ -199,7 +236,8 @@ test('deleting it cuts what is under way, takes its deliveries, and leaves nobod
   await grove.storeDelivery(webhook);
   tell(grove, webhook);
   await posted(grove, 1);
-  const remove = () => grove.tree.ask<null>((asker) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', asker } }));
+  const remove = () =>
+    grove.tree.ask<null>((asker) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', asker } }));
 
   const first = await remove();
   const cuts = [...grove.posts.cuts];
@@ -222,7 +260,10 @@ test('a deletion whose commit is in doubt, and was stored, cuts what is under wa
   await posted(grove, 1);
 
   doubt.armed = 'stored';
-  const asked = await grove.tree.ask<null>((asker) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', asker } }));
+  const asked = await grove.tree.ask<null>((asker) => ({
+    to: { kind: 'webhook', id: webhook },
+    message: { type: 'delete', asker },
+  }));
   await until('it is gone', () => grove.tree.directory.count('webhook') === 0);
 
   t.like(asked, { ok: false, refusal: { code: 'service_unavailable' } });
@@ -248,19 +289,30 @@ test('far more deliveries than a window holds are all posted, in order of each s
   const grove = await plantGrove(t);
   const webhook = await grove.createWebhook();
   const subjects = [v7(), v7(), v7()];
-  await grove.rows(`with e as (insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', ($2::uuid[])[1 + n % 3], now(), '{}' from generate_series(1, 400) as n returning *)
-    insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at) select $1, txid, seq, id, type, subject, 3, now(), now() from e`, [webhook, subjects]);
+  await grove.rows(
+    `with e as (insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', ($2::uuid[])[1 + n % 3], now(), '{}' from generate_series(1, 400) as n returning *)
+    insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at) select $1, txid, seq, id, type, subject, 3, now(), now() from e`,
+    [webhook, subjects],
+  );
 
   tell(grove, webhook);
   for (let count = 1; count <= 400; count += 1) {
     await posted(grove, count);
     grove.posts.posted[count - 1]?.end(answered(200));
   }
-  await until('all are over', async () => (await grove.rows(`select from webhook_delivery where status = 'pending'`)).length === 0);
+  await until(
+    'all are over',
+    async () => (await grove.rows(`select from webhook_delivery where status = 'pending'`)).length === 0,
+  );
 
   t.is(grove.posts.posted.length, 400);
   for (const subject of subjects) {
-    const seqs = grove.posts.posted.filter(({ delivery }) => delivery.subject === subject).map(({ delivery }) => Number(delivery.cursor.split('-')[1]));
-    t.deepEqual(seqs, seqs.toSorted((a, b) => a - b));
+    const seqs = grove.posts.posted
+      .filter(({ delivery }) => delivery.subject === subject)
+      .map(({ delivery }) => Number(delivery.cursor.split('-')[1]));
+    t.deepEqual(
+      seqs,
+      seqs.toSorted((a, b) => a - b),
+    );
   }
 });

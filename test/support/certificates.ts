@@ -23,17 +23,53 @@ const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc
 /** Makes them in a directory: ca.pem, server.pem, server-key.pem, client.pem, client-key.pem. The server is localhost, 127.0.0.1 and ::1. */
 export async function certificates(directory: string): Promise<Certificates> {
   const at = (name: string): string => join(directory, name);
-  const made = { ca: at('ca.pem'), server: at('server.pem'), serverKey: at('server-key.pem'), client: at('client.pem'), clientKey: at('client-key.pem') };
+  const made = {
+    ca: at('ca.pem'),
+    server: at('server.pem'),
+    serverKey: at('server-key.pem'),
+    client: at('client.pem'),
+    clientKey: at('client-key.pem'),
+  };
   const authority = ['-CA', made.ca, '-CAkey', at('ca-key.pem')];
-  await certificate('Tests of one run', at('ca-key.pem'), made.ca, ['-addext', 'keyUsage=critical,keyCertSign,cRLSign']);
+  await certificate('Tests of one run', at('ca-key.pem'), made.ca, [
+    '-addext',
+    'keyUsage=critical,keyCertSign,cRLSign',
+  ]);
   await Promise.all([
-    certificate('localhost', made.serverKey, made.server, [...authority, '-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'extendedKeyUsage=serverAuth', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1']),
-    certificate('edge-tests', made.clientKey, made.client, [...authority, '-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'extendedKeyUsage=clientAuth']),
+    certificate('localhost', made.serverKey, made.server, [
+      ...authority,
+      '-addext',
+      'basicConstraints=critical,CA:FALSE',
+      '-addext',
+      'extendedKeyUsage=serverAuth',
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
+    ]),
+    certificate('edge-tests', made.clientKey, made.client, [
+      ...authority,
+      '-addext',
+      'basicConstraints=critical,CA:FALSE',
+      '-addext',
+      'extendedKeyUsage=clientAuth',
+    ]),
   ]);
   return made;
 }
 
 async function certificate(name: string, key: string, file: string, options: readonly string[]): Promise<void> {
-  await run('openssl', ['req', '-x509', ...NEW_KEY, '-days', DAYS, '-subj', `/CN=${name}`, '-keyout', key, '-out', file, ...options]);
+  await run('openssl', [
+    'req',
+    '-x509',
+    ...NEW_KEY,
+    '-days',
+    DAYS,
+    '-subj',
+    `/CN=${name}`,
+    '-keyout',
+    key,
+    '-out',
+    file,
+    ...options,
+  ]);
   await chmod(key, 0o644); // some servers give up root before they read it; the directory is the test's own
 }

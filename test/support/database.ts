@@ -23,8 +23,14 @@ export async function createDatabase(
   const server = await sharedServer();
   const database = `test_${randomBytes(8).toString('hex')}`;
   if (schema === 'migrated') await ensureTemplate(server);
-  await administer(server, (client) => client.query(`CREATE DATABASE ${database}${schema === 'migrated' ? ` TEMPLATE ${TEMPLATE}` : ''}`));
-  t.teardown(() => administer(server, async (client) => { await client.query(`DROP DATABASE ${database} WITH (FORCE)`); }));
+  await administer(server, (client) =>
+    client.query(`CREATE DATABASE ${database}${schema === 'migrated' ? ` TEMPLATE ${TEMPLATE}` : ''}`),
+  );
+  t.teardown(() =>
+    administer(server, async (client) => {
+      await client.query(`DROP DATABASE ${database} WITH (FORCE)`);
+    }),
+  );
   return { ...server, database };
 }
 
@@ -32,21 +38,25 @@ let sharedByFile: Promise<TestConnection> | undefined;
 
 function sharedServer(): Promise<TestConnection> {
   const given = process.env[SERVER_VARIABLE];
-  return sharedByFile ??= given === undefined ? ownServer() : Promise.resolve(JSON.parse(given) as TestConnection);
+  return (sharedByFile ??= given === undefined ? ownServer() : Promise.resolve(JSON.parse(given) as TestConnection));
 }
 
 async function ownServer(): Promise<TestConnection> {
   const server = await startTestServer();
-  registerCompletionHandler(() => { void server.stop(); });
+  registerCompletionHandler(() => {
+    void server.stop();
+  });
   return server.connection;
 }
 
 let templateMade: Promise<void> | undefined;
 
 function ensureTemplate(server: TestConnection): Promise<void> {
-  return templateMade ??= administer(server, async (client) => {
+  return (templateMade ??= administer(server, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate', [TEMPLATE]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate', [
+      TEMPLATE,
+    ]);
     if (rowCount === 1) return;
     await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`); // of a test file that was ended while making it
     await client.query(`CREATE DATABASE ${TEMPLATE}`);
@@ -54,7 +64,7 @@ function ensureTemplate(server: TestConnection): Promise<void> {
     await database.migrate();
     await database.close();
     await client.query(`ALTER DATABASE ${TEMPLATE} IS_TEMPLATE true`);
-  });
+  }));
 }
 
 /** Does something over a connection to the server's own database, which also gives back all locks at its end. */

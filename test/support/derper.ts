@@ -34,14 +34,39 @@ export async function startDerper(scope: Scope, { verifyUrl }: { readonly verify
   await writeFile(join(directory, `${host}.crt`), certificate);
   await writeFile(join(directory, `${host}.key`), key);
   const port = await freePort();
-  const program = spawn(await peerPath('derper'), [
-    '-a', `127.0.0.1:${port}`, '-hostname', host, '-certmode', 'manual', '-certdir', directory, '-http-port', '-1', '-stun=false', '-c', join(directory, 'derper.json'),
-    ...(verifyUrl === undefined ? [] : ['-verify-client-url', verifyUrl]),
-  ], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const program = spawn(
+    await peerPath('derper'),
+    [
+      '-a',
+      `127.0.0.1:${port}`,
+      '-hostname',
+      host,
+      '-certmode',
+      'manual',
+      '-certdir',
+      directory,
+      '-http-port',
+      '-1',
+      '-stun=false',
+      '-c',
+      join(directory, 'derper.json'),
+      ...(verifyUrl === undefined ? [] : ['-verify-client-url', verifyUrl]),
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
   endWith(scope, program);
   let said = '';
-  for (const stream of [program.stdout, program.stderr]) stream.on('data', (text: Buffer) => { said += text.toString(); });
-  const published = ownRelayMap({ id: REGION, code: 'derper', hostName: host, port, pin: certificateSha256(certificate) }) as { Regions: Record<string, { Nodes: { IPv4?: string }[] }> };
+  for (const stream of [program.stdout, program.stderr])
+    stream.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+  const published = ownRelayMap({
+    id: REGION,
+    code: 'derper',
+    hostName: host,
+    port,
+    pin: certificateSha256(certificate),
+  }) as { Regions: Record<string, { Nodes: { IPv4?: string }[] }> };
   for (const node of published.Regions[REGION]?.Nodes ?? []) node.IPv4 = '127.0.0.1';
   await until('derper', async () => {
     if (program.exitCode !== null) throw new Error(said);
@@ -66,7 +91,11 @@ export async function startGoClient(scope: Scope, derpMap: unknown, region: numb
   const directory = await mkdtemp(join(tmpdir(), 'edge-derp-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true }));
   await writeFile(join(directory, 'map.json'), JSON.stringify(derpMap));
-  const program = spawn(join(dirname(await peerPath('derper')), 'derp'), ['-map', join(directory, 'map.json'), '-region', String(region)], { stdio: 'pipe' });
+  const program = spawn(
+    join(dirname(await peerPath('derper')), 'derp'),
+    ['-map', join(directory, 'map.json'), '-region', String(region)],
+    { stdio: 'pipe' },
+  );
   endWith(scope, program);
   program.stdin.on('error', () => {});
   const lines: string[] = [];
@@ -82,7 +111,12 @@ export async function startGoClient(scope: Scope, derpMap: unknown, region: numb
     if (program.exitCode !== null) throw new Error(lines.join(' | '));
     return lines.includes('info') ? lines.find((line) => line.startsWith('key '))?.slice(4) : null;
   });
-  return { publicKey, packets, lines, send: (to, packet) => void program.stdin.write(`send ${to} ${packet.toString('base64')}\n`) };
+  return {
+    publicKey,
+    packets,
+    lines,
+    send: (to, packet) => void program.stdin.write(`send ${to} ${packet.toString('base64')}\n`),
+  };
 }
 
 function endWith(scope: Scope, program: ChildProcess): void {
@@ -97,9 +131,21 @@ function endWith(scope: Scope, program: ChildProcess): void {
 async function fetchStatus(port: number): Promise<number | null> {
   const { request } = process.getBuiltinModule('node:https');
   return await new Promise((resolve) => {
-    request({ host: '127.0.0.1', port, path: '/derp/probe', rejectUnauthorized: false, servername: 'relay.test', agent: false }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode ?? null);
-    }).on('error', () => resolve(null)).end();
+    request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: '/derp/probe',
+        rejectUnauthorized: false,
+        servername: 'relay.test',
+        agent: false,
+      },
+      (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? null);
+      },
+    )
+      .on('error', () => resolve(null))
+      .end();
   });
 }

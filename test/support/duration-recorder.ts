@@ -21,7 +21,9 @@ if (path !== undefined) {
 
 registerCompletionHandler(() => {
   setTimeout(() => {
-    process.stderr.write(`${file} has run its tests and does not end, as these are open: ${openHandles().join(', ')}\n`);
+    process.stderr.write(
+      `${file} has run its tests and does not end, as these are open: ${openHandles().join(', ')}\n`,
+    );
     process.exit(1);
   }, ENDING_MS_MAX).unref();
 });

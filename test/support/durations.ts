@@ -35,23 +35,35 @@ export function beginLine(file: string): string {
 /** Of what processes of test files wrote: those that began and did not end. */
 export function begunIn(text: string): readonly string[] {
   const lines = text.split('\n');
-  const ended = new Set(lines.filter((line) => !line.startsWith(BEGIN)).map((line) => line.slice(0, line.lastIndexOf(' '))));
-  return lines.filter((line) => line.startsWith(BEGIN)).map((line) => line.slice(BEGIN.length)).filter((file) => !ended.has(file));
+  const ended = new Set(
+    lines.filter((line) => !line.startsWith(BEGIN)).map((line) => line.slice(0, line.lastIndexOf(' '))),
+  );
+  return lines
+    .filter((line) => line.startsWith(BEGIN))
+    .map((line) => line.slice(BEGIN.length))
+    .filter((file) => !ended.has(file));
 }
 
 /** What the files of a run took, longest first. */
 export async function durationsIn(path: string): Promise<readonly Duration[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '' && !line.startsWith(BEGIN));
-  return lines.map((line): Duration => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]).toSorted(([, one], [, other]) => other - one);
+  return lines
+    .map((line): Duration => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))])
+    .toSorted(([, one], [, other]) => other - one);
 }
 
 /** One line that names those that took longest. */
 export function longestOf(durations: readonly Duration[]): string {
-  return durations.slice(0, NAMED_FILES).map(([file, seconds]) => `${file.replace(/^test\//u, '').replace(/\.test\.ts$/u, '')} ${Math.round(seconds)} s`).join(', ');
+  return durations
+    .slice(0, NAMED_FILES)
+    .map(([file, seconds]) => `${file.replace(/^test\//u, '').replace(/\.test\.ts$/u, '')} ${Math.round(seconds)} s`)
+    .join(', ');
 }
 
 /** Keeps them for later runs. */
 export async function keepDurations(durations: readonly Duration[]): Promise<void> {
-  const kept = durations.filter(([, seconds]) => seconds >= KEPT_SECONDS_MIN).map(([file, seconds]) => [file, Math.round(seconds)]);
+  const kept = durations
+    .filter(([, seconds]) => seconds >= KEPT_SECONDS_MIN)
+    .map(([file, seconds]) => [file, Math.round(seconds)]);
   await writeFile(KEPT_PATH, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
 }

@@ -25,7 +25,9 @@ export function createFakeClock(startMs = 1_000_000): FakeClock {
     pass(ms) {
       const endMs = nowMs + ms;
       for (;;) {
-        const [next] = [...due].filter(([, one]) => one.atMs <= endMs).toSorted(([a, one], [b, other]) => one.atMs - other.atMs || a - b);
+        const [next] = [...due]
+          .filter(([, one]) => one.atMs <= endMs)
+          .toSorted(([a, one], [b, other]) => one.atMs - other.atMs || a - b);
         if (next === undefined) break;
         const [key, { atMs, run }] = next;
         due.delete(key);

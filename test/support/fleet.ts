@@ -4,7 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
-import type { ClusterResource, CommandResource, EnrollmentKeyResource, ExecutionResource, NodeResource } from '../../actors/resources.ts';
+import type {
+  ClusterResource,
+  CommandResource,
+  EnrollmentKeyResource,
+  ExecutionResource,
+  NodeResource,
+} from '../../actors/resources.ts';
 import { prepareAdmin, type AdminProgram, type Door } from './fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
@@ -65,7 +71,10 @@ export interface Fleet {
   /** The executions of a command as they are now, oldest first. */
   executionsOf(command: CommandResource): Promise<readonly ExecutionResource[]>;
   /** The same, once they are as `wanted`; all terminal unless given. */
-  settled(command: CommandResource, wanted?: (executions: readonly ExecutionResource[]) => boolean): Promise<readonly ExecutionResource[]>;
+  settled(
+    command: CommandResource,
+    wanted?: (executions: readonly ExecutionResource[]) => boolean,
+  ): Promise<readonly ExecutionResource[]>;
   node(agent: AgentProgram): Promise<NodeResource>;
   /** Resolves when this node has this status. */
   reaches(agent: AgentProgram, status: NodeResource['status']): Promise<void>;
@@ -73,7 +82,7 @@ export interface Fleet {
 
 /** Starts a fleet that ends with the scope. Resolves when all of its agents are healthy. */
 export async function startFleet(scope: Scope, options: FleetOptions = {}): Promise<Fleet> {
-  const connection = options.connection ?? await freshDatabase(scope);
+  const connection = options.connection ?? (await freshDatabase(scope));
   const directory = await mkdtemp(join(tmpdir(), 'edge-fleet-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const pool = new Pool({ ...connection, max: 4 });
@@ -82,13 +91,27 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
 
   const password = options.databasePassword === undefined ? '' : `:${options.databasePassword}`;
   const url = `postgresql://${connection.user}${password}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
-  const env = { ...FLEET_KEYS, DATABASE_URL: url, DATABASE_POOL_MAX: '10', ENCRYPTION_KEY: randomBytes(32).toString('base64'), ...options.env };
+  const env = {
+    ...FLEET_KEYS,
+    DATABASE_URL: url,
+    DATABASE_POOL_MAX: '10',
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ...options.env,
+  };
   const admins: AdminProgram[] = [];
-  for (let index = 1; index <= (options.admins ?? 1); index += 1) admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));
+  for (let index = 1; index <= (options.admins ?? 1); index += 1)
+    admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));
   await Promise.all(admins.map((admin) => admin.start()));
 
   const agents: AgentProgram[] = [];
-  const fleet = createFleet({ admins, agents, directory, pool, scope, agentEnv: { ADMIN_URLS: admins.map(({ door }) => door).join(','), ...options.agentEnv } });
+  const fleet = createFleet({
+    admins,
+    agents,
+    directory,
+    pool,
+    scope,
+    agentEnv: { ADMIN_URLS: admins.map(({ door }) => door).join(','), ...options.agentEnv },
+  });
   await fleet.rest.post<ClusterResource>('/clusters', { name: CLUSTER });
   for (let index = 0; index < (options.agents ?? 0); index += 1) await fleet.addAgent();
   await Promise.all(agents.map((agent) => agent.live()));
@@ -108,10 +131,19 @@ interface Parts {
 function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts): Fleet {
   const rest = restClient(() => admins[0]?.url ?? '', FLEET_KEYS.MASTER_KEY);
   const key = (body: object = {}) => rest.post<EnrollmentKeyResource>(`/clusters/${CLUSTER}/enrollment_keys`, body);
-  const executionsOf = (command: CommandResource) => rest.get<readonly ExecutionResource[]>(`/command_executions?command_id__in=${command.id}&page_size=100&sort=inserted_at`);
+  const executionsOf = (command: CommandResource) =>
+    rest.get<readonly ExecutionResource[]>(
+      `/command_executions?command_id__in=${command.id}&page_size=100&sort=inserted_at`,
+    );
   const node = (agent: AgentProgram) => rest.get<NodeResource>(`/nodes/${agent.node}`);
   return {
-    admins, agents, rest, directory, key, executionsOf, node,
+    admins,
+    agents,
+    rest,
+    directory,
+    key,
+    executionsOf,
+    node,
     async sql<R extends QueryResultRow>(text: string, values: unknown[] = []) {
       return (await pool.query<R>(text, values)).rows;
     },
@@ -122,8 +154,12 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
       agent.start({ ENROLLMENT_KEY: enrollment, ...env });
       return agent;
     },
-    run: (script, { targeting = { type: 'all' }, ...more } = {}) => rest.post<CommandResource>('/commands', { command_text: script, targeting, ...more }),
-    settled: (command, wanted = (executions) => executions.every(({ status }) => status !== 'pending' && status !== 'sent')) =>
+    run: (script, { targeting = { type: 'all' }, ...more } = {}) =>
+      rest.post<CommandResource>('/commands', { command_text: script, targeting, ...more }),
+    settled: (
+      command,
+      wanted = (executions) => executions.every(({ status }) => status !== 'pending' && status !== 'sent'),
+    ) =>
       until(`the end of command ${command.id}`, async () => {
         const executions = await executionsOf(command);
         return wanted(executions) ? executions : null;
@@ -131,7 +167,8 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
     async reaches(agent, status) {
       await until(`${status} of node ${agent.node}`, async () => {
         const now = await node(agent);
-        if (now.status !== status) throw new Error(`it is ${JSON.stringify(now)}; its agent says: ${agent.program.output.slice(-1_000)}`);
+        if (now.status !== status)
+          throw new Error(`it is ${JSON.stringify(now)}; its agent says: ${agent.program.output.slice(-1_000)}`);
         return true;
       });
     },

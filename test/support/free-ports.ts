@@ -14,17 +14,20 @@ const PORTS = { least: 20_000, most: 32_767 } as const;
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(PORTS.least, PORTS.most + 1);
-    if (await isMine(port) && await isFree(port)) return port;
+    if ((await isMine(port)) && (await isFree(port))) return port;
   }
 }
 
 /** The files of a run are processes of their own: they claim ports by directories, which go with the run. A file that runs by itself shares with nobody. */
 async function isMine(port: number): Promise<boolean> {
   if (!isInOwnNamespaces()) return true;
-  return mkdir(join(tmpdir(), `edge-port-${port}`)).then(() => true, (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') return false;
-    throw error;
-  });
+  return mkdir(join(tmpdir(), `edge-port-${port}`)).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -22,15 +22,19 @@ export function recordingLog(): Log & { readonly lines: readonly LogLine[]; seen
   };
   return {
     lines,
-    debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'),
-    seen: (message) => new Promise((resolve) => {
-      const tell = (line: LogLine) => {
-        if (!message.test(line.message)) return;
-        waiting.delete(tell);
-        resolve(line);
-      };
-      waiting.add(tell);
-      for (const line of lines) tell(line);
-    }),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    seen: (message) =>
+      new Promise((resolve) => {
+        const tell = (line: LogLine) => {
+          if (!message.test(line.message)) return;
+          waiting.delete(tell);
+          resolve(line);
+        };
+        waiting.add(tell);
+        for (const line of lines) tell(line);
+      }),
   };
 }

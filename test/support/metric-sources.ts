@@ -10,8 +10,16 @@ export function restingReadings(): LiveReadings {
   return {
     sessions: { open: 0, opened: 0, cut: 0, frames: { in: { hello: 0 }, out: { welcome: 0 } } },
     actors: { node: actors, cluster: actors, command: actors, webhook: actors },
-    deadLetters: 0, crashes: 0, escalations: 0,
-    commits: { durations: createHistogram([0.1, 1]), sizes: createHistogram([1, 10]), waiting: 0, refused: 0, failed: 0 },
+    deadLetters: 0,
+    crashes: 0,
+    escalations: 0,
+    commits: {
+      durations: createHistogram([0.1, 1]),
+      sizes: createHistogram([1, 10]),
+      waiting: 0,
+      refused: 0,
+      failed: 0,
+    },
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
@@ -19,8 +27,12 @@ export function restingReadings(): LiveReadings {
     observer: { ports: { open: 0 }, members: 0, packets: { seen: 0 }, told: 0, shut: 0 },
     relay: { clients: 0, opened: 0, refused: { unknown: 0 }, packets: 0, bytes: 0, dropped: { absent: 0 } },
     proxies: {
-      http: { connections: 0, blocked: { credentials: 0 } }, socks5: { connections: 0, blocked: { credentials: 0 } },
-      bytes: { up: 0, down: 0 }, open: 0, closed: { normal: 0 }, reach: { forward: { connected: 0 }, chain: { connected: 0 } },
+      http: { connections: 0, blocked: { credentials: 0 } },
+      socks5: { connections: 0, blocked: { credentials: 0 } },
+      bytes: { up: 0, down: 0 },
+      open: 0,
+      closed: { normal: 0 },
+      reach: { forward: { connected: 0 }, chain: { connected: 0 } },
     },
     sshLogins: { accepted: 0 },
     webhookDeliveries: { '2xx': 0 },
@@ -33,7 +45,11 @@ export function restingReadings(): LiveReadings {
 
 /** An empty database. */
 export const NO_ROWS: TotalReadings = {
-  nodes: { healthy: 0, unhealthy: 0, unreachable: 0 }, executions: { pending: 0, sent: 0 }, webhooksBacklog: 0, brokerBacklog: 0, deliveriesPending: 0,
+  nodes: { healthy: 0, unhealthy: 0, unreachable: 0 },
+  executions: { pending: 0, sent: 0 },
+  webhooksBacklog: 0,
+  brokerBacklog: 0,
+  deliveriesPending: 0,
 };
 
 /** Sources of an admin at rest, but for what is given. */

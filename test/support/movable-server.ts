@@ -33,14 +33,20 @@ export async function startMovableServer(scope: Scope): Promise<MovableServer> {
   let server: TestServer = await startTestServer();
   scope.teardown(() => server.stop());
   await symlink(server.connection.host, host);
-  const edgeAdmin = (args: readonly string[], at: string, encryptionKey: string) => promisify(execFile)(process.execPath, [programFile('edge-admin'), ...args], {
-    env: { DATABASE_URL: `postgresql://edge@localhost/edge?host=${encodeURIComponent(at)}`, ENCRYPTION_KEY: encryptionKey, ...inherited() },
-  });
+  const edgeAdmin = (args: readonly string[], at: string, encryptionKey: string) =>
+    promisify(execFile)(process.execPath, [programFile('edge-admin'), ...args], {
+      env: {
+        DATABASE_URL: `postgresql://edge@localhost/edge?host=${encodeURIComponent(at)}`,
+        ENCRYPTION_KEY: encryptionKey,
+        ...inherited(),
+      },
+    });
   return {
     connection: { ...server.connection, host },
     directory,
     pid: () => server.pid(),
-    lead: (transactions) => `do $$ begin for i in 1..${transactions} loop perform pg_current_xact_id(); commit; end loop; end $$`,
+    lead: (transactions) =>
+      `do $$ begin for i in 1..${transactions} loop perform pg_current_xact_id(); commit; end loop; end $$`,
     async backup(file, encryptionKey) {
       await edgeAdmin(['backup', file], host, encryptionKey);
     },
@@ -61,5 +67,9 @@ export async function startMovableServer(scope: Scope): Promise<MovableServer> {
 
 /** What a program needs to be found, and code that was compiled before. */
 function inherited(): Record<string, string> {
-  return Object.fromEntries(['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+  return Object.fromEntries(
+    ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name]]],
+    ),
+  );
 }

@@ -7,9 +7,13 @@ interface Report {
 export function openHandles(): readonly string[] {
   Object.assign(process.report, { excludeNetwork: true }); // no look-up of names: that blocks
   const { libuv } = process.report.getReport() as unknown as Report;
-  const handles = libuv.filter((handle) => handle['is_active'] === true && handle['is_referenced'] === true && handle['type'] !== 'loop');
+  const handles = libuv.filter(
+    (handle) => handle['is_active'] === true && handle['is_referenced'] === true && handle['type'] !== 'loop',
+  );
   return [
     ...process.getActiveResourcesInfo(),
-    ...handles.map(({ type, pid, fd, localEndpoint, remoteEndpoint, filename }) => JSON.stringify({ type, pid, fd, localEndpoint, remoteEndpoint, filename })),
+    ...handles.map(({ type, pid, fd, localEndpoint, remoteEndpoint, filename }) =>
+      JSON.stringify({ type, pid, fd, localEndpoint, remoteEndpoint, filename }),
+    ),
   ];
 }

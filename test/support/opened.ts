@@ -21,6 +21,11 @@ export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Pro
   const database = await openDatabase({ connection, poolMax: 10, log: silentLog });
   t.teardown(() => database.close());
   const vault = createVault(Buffer.alloc(32, 7));
-  const reads = createReads({ ...database, vault, domain: DOMAIN, ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 } });
+  const reads = createReads({
+    ...database,
+    vault,
+    domain: DOMAIN,
+    ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 },
+  });
   return { ...database, vault, reads };
 }

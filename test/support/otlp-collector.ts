@@ -35,7 +35,11 @@ export interface OtlpCollector {
 }
 
 /** Starts a collector that ends with the scope. `answer` replaces its answers. */
-export async function startOtlpCollector(scope: Scope, answer: (response: ServerResponse, request: IncomingMessage) => void = (response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()): Promise<OtlpCollector> {
+export async function startOtlpCollector(
+  scope: Scope,
+  answer: (response: ServerResponse, request: IncomingMessage) => void = (response) =>
+    void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(),
+): Promise<OtlpCollector> {
   const spans: CollectedSpan[] = [];
   const requests: { path: string; headers: IncomingMessage['headers'] }[] = [];
   const server = createServer((request, response) => {
@@ -45,23 +49,33 @@ export async function startOtlpCollector(scope: Scope, answer: (response: Server
     request.on('end', () => {
       const body = Buffer.concat(pieces);
       requests.push({ path: request.url ?? '', headers: request.headers });
-      spans.push(...readSpans(request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body, request.headers['content-type'] ?? ''));
+      spans.push(
+        ...readSpans(
+          request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body,
+          request.headers['content-type'] ?? '',
+        ),
+      );
       answer(response, request);
     });
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   scope.teardown(async () => {
     server.closeAllConnections();
-    await new Promise((resolve) => { server.close(resolve); });
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
     requests,
-    trace: (traceId, wanted) => until(`the spans of trace ${traceId}`, () => {
-      const found = spans.filter((span) => span.traceId === traceId);
-      if (wanted(found)) return found;
-      throw new Error(`there are ${found.map(({ name }) => name).join(', ') || 'none'}`);
-    }),
+    trace: (traceId, wanted) =>
+      until(`the spans of trace ${traceId}`, () => {
+        const found = spans.filter((span) => span.traceId === traceId);
+        if (wanted(found)) return found;
+        throw new Error(`there are ${found.map(({ name }) => name).join(', ') || 'none'}`);
+      }),
   };
 }

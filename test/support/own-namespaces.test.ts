@@ -13,13 +13,15 @@ const RUN = new URL('run-to-kill.ts', import.meta.url).pathname;
 
 /** Processes whose command line begins with this name. */
 function processesOf(name: string): string[] {
-  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(name);
-    } catch {
-      return false; // it ended meanwhile
-    }
-  });
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(name);
+      } catch {
+        return false; // it ended meanwhile
+      }
+    });
 }
 
 const interfaceIsThere = (name: string): boolean => readFileSync('/proc/net/dev', 'utf8').includes(`${name}:`);
@@ -28,7 +30,9 @@ test('a run that is killed leaves no process, network, interface or file', async
   const name = `t${randomBytes(4).toString('hex')}`;
   const { EDGE_TEST_NAMESPACES: _inside, ...env } = process.env; // this run may have namespaces itself
   const run = spawn(process.execPath, [RUN, name], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  t.teardown(() => { run.kill('SIGKILL'); });
+  t.teardown(() => {
+    run.kill('SIGKILL');
+  });
   const lines = createInterface({ input: run.stdout })[Symbol.asyncIterator]();
   const directory = String((await lines.next()).value);
   await until('the process', () => processesOf(name).length === 1);

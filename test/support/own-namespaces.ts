@@ -33,14 +33,19 @@ export function isInOwnNamespaces(): boolean {
  */
 export function enterOwnNamespaces(env: Readonly<Record<string, string>>): string | null {
   if (isInOwnNamespaces()) return null;
-  if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined) return 'only root on Linux can make namespaces';
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined)
+    return 'only root on Linux can make namespaces';
   const tried = spawnSync('unshare', [...UNSHARE.slice(1), 'sh', '-c', INIT], { encoding: 'utf8' });
   if (tried.status !== 0) return tried.error?.message ?? tried.stderr.trim().split('\n')[0] ?? 'unshare failed';
   const path = spawnSync('sh', ['-c', 'command -v unshare'], { encoding: 'utf8' }).stdout.trim();
-  return process.execve(path, [...UNSHARE, 'sh', '-c', `${INIT} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)], {
-    ...process.env,
-    ...env,
-    [INSIDE_VARIABLE]: 'yes',
-    TMPDIR: MOUNT_POINT,
-  });
+  return process.execve(
+    path,
+    [...UNSHARE, 'sh', '-c', `${INIT} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)],
+    {
+      ...process.env,
+      ...env,
+      [INSIDE_VARIABLE]: 'yes',
+      TMPDIR: MOUNT_POINT,
+    },
+  );
 }

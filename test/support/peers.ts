@@ -41,7 +41,13 @@ export const PEERS: readonly Peer[] = [
 const LOCK_MS_MAX = 1_200_000;
 
 /** Ava's options that take a value: what follows them is no file. Source: ava/lib/cli.js. */
-const AVA_VALUES = { match: { type: 'string', short: 'm', multiple: true }, timeout: { type: 'string', short: 'T' }, concurrency: { type: 'string', short: 'c' }, config: { type: 'string' }, 'node-arguments': { type: 'string' } } as const;
+const AVA_VALUES = {
+  match: { type: 'string', short: 'm', multiple: true },
+  timeout: { type: 'string', short: 'T' },
+  concurrency: { type: 'string', short: 'c' },
+  config: { type: 'string' },
+  'node-arguments': { type: 'string' },
+} as const;
 
 /** Where a peer is. Throws when it is missing: for tests that were declared by `peerTest`. */
 export async function peerPath(name: string): Promise<string> {
@@ -58,8 +64,16 @@ export async function missingPeers(names: readonly string[]): Promise<string[]> 
 
 /** Names in the calls of `peerTest` in the test files that these arguments of ava select. */
 export function neededPeers(avaArguments: readonly string[]): string[] {
-  const calls = selectedFiles(avaArguments).flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bpeerTest\((?<names>[^)]*)\)/gu)]);
-  return [...new Set(calls.flatMap(({ groups }) => [...(groups?.['names'] ?? '').matchAll(/'(?<name>[^']+)'/gu)].map((match) => match.groups?.['name'] ?? '')))];
+  const calls = selectedFiles(avaArguments).flatMap((path) => [
+    ...readFileSync(path, 'utf8').matchAll(/\bpeerTest\((?<names>[^)]*)\)/gu),
+  ]);
+  return [
+    ...new Set(
+      calls.flatMap(({ groups }) =>
+        [...(groups?.['names'] ?? '').matchAll(/'(?<name>[^']+)'/gu)].map((match) => match.groups?.['name'] ?? ''),
+      ),
+    ),
+  ];
 }
 
 /** Prepares what the test files need that these arguments of ava select. Returns those that stay missing, each with the reason. */
@@ -68,10 +82,17 @@ export async function preparePeers(avaArguments: readonly string[], say: (line: 
   if (missing.length === 0) return [];
   return alone(async () => {
     const problems: string[] = [];
-    for (const name of await missingPeers(missing)) { // another process may have installed some meanwhile
+    for (const name of await missingPeers(missing)) {
+      // another process may have installed some meanwhile
       say(`The tests need ${name}: installing it, where that can be done.`);
-      const problem = await peer(name).install().then(() => null, (error: unknown) => firstLine(error));
-      if (await peer(name).found() === null) problems.push(`${name} (${problem ?? 'its installation left nothing behind'})`);
+      const problem = await peer(name)
+        .install()
+        .then(
+          () => null,
+          (error: unknown) => firstLine(error),
+        );
+      if ((await peer(name).found()) === null)
+        problems.push(`${name} (${problem ?? 'its installation left nothing behind'})`);
     }
     return problems;
   });
@@ -90,8 +111,15 @@ function firstLine(error: unknown): string {
 /** Test files that ava will run. A directory means all in it, and `file:12` is a line of a file. */
 /** The test files that these arguments of ava select. */
 export function selectedFiles(avaArguments: readonly string[]): string[] {
-  const { positionals } = parseArgs({ args: [...avaArguments], options: AVA_VALUES, allowPositionals: true, strict: false });
-  const patterns = positionals.map((pattern) => pattern.replace(/:[\d,*-]+$/u, '')).map((pattern) => statSync(pattern, { throwIfNoEntry: false })?.isDirectory() ? `${pattern}/**` : pattern);
+  const { positionals } = parseArgs({
+    args: [...avaArguments],
+    options: AVA_VALUES,
+    allowPositionals: true,
+    strict: false,
+  });
+  const patterns = positionals
+    .map((pattern) => pattern.replace(/:[\d,*-]+$/u, ''))
+    .map((pattern) => (statSync(pattern, { throwIfNoEntry: false })?.isDirectory() ? `${pattern}/**` : pattern));
   return globSync(patterns.length > 0 ? patterns : ['test/**']).filter((path) => path.endsWith('.test.ts'));
 }
 
@@ -101,10 +129,14 @@ async function alone<T>(task: () => Promise<T>): Promise<T> {
   await mkdir(directory, { recursive: true });
   const lock = new DatabaseSync(join(directory, 'lock.sqlite'), { timeout: 0 });
   try {
-    await until('other processes that prepare peers', () => {
-      lock.exec('BEGIN EXCLUSIVE');
-      return true;
-    }, LOCK_MS_MAX);
+    await until(
+      'other processes that prepare peers',
+      () => {
+        lock.exec('BEGIN EXCLUSIVE');
+        return true;
+      },
+      LOCK_MS_MAX,
+    );
     return await task();
   } finally {
     lock.close();

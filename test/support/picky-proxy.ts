@@ -29,12 +29,24 @@ export async function startPickyProxy(scope: Scope, port: number, serverName = '
       near.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
       return;
     }
-    const on = request({ host: '127.0.0.1', port, path: asked.url, headers: asked.headers, rejectUnauthorized: false, servername: serverName, agent: false });
+    const on = request({
+      host: '127.0.0.1',
+      port,
+      path: asked.url,
+      headers: asked.headers,
+      rejectUnauthorized: false,
+      servername: serverName,
+      agent: false,
+    });
     on.on('error', () => near.destroy());
     on.on('upgrade', (answer, far: Duplex, farHead) => {
       sockets.add(far);
       far.on('error', () => far.destroy());
-      near.write(`HTTP/1.1 101 Switching Protocols\r\n${Object.entries(answer.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`).join('')}\r\n`);
+      near.write(
+        `HTTP/1.1 101 Switching Protocols\r\n${Object.entries(answer.headers)
+          .map(([name, value]) => `${name}: ${String(value)}\r\n`)
+          .join('')}\r\n`,
+      );
       near.write(farHead);
       far.write(head);
       near.pipe(far).pipe(near);
@@ -50,7 +62,9 @@ export async function startPickyProxy(scope: Scope, port: number, serverName = '
     server.close();
   });
   const { port: own } = server.address() as AddressInfo;
-  const region = mapOf(ownRelayMap({ id: 902, code: 'behind', hostName: '127.0.0.1', port: own, pin: certificateSha256(certificate) })).regions.get(902);
+  const region = mapOf(
+    ownRelayMap({ id: 902, code: 'behind', hostName: '127.0.0.1', port: own, pin: certificateSha256(certificate) }),
+  ).regions.get(902);
   if (region === undefined) throw new Error('no region');
   return { region, upgrades };
 }

@@ -26,7 +26,10 @@ export function programFile(name: ProgramName): string {
 /** Where code that was compiled before is, for a process with these arguments. Code of a bundle goes with it. */
 export function compileCache(args: readonly string[]): { readonly NODE_COMPILE_CACHE?: string } {
   const directory = process.env[PROGRAMS_VARIABLE];
-  const cache = directory !== undefined && args.some((arg) => arg.startsWith(directory)) ? join(directory, 'code') : process.env['NODE_COMPILE_CACHE'];
+  const cache =
+    directory !== undefined && args.some((arg) => arg.startsWith(directory))
+      ? join(directory, 'code')
+      : process.env['NODE_COMPILE_CACHE'];
   return cache === undefined ? {} : { NODE_COMPILE_CACHE: cache };
 }
 
@@ -44,11 +47,16 @@ export async function makePrograms(): Promise<{ readonly directory: string; remo
 export function withSourcePlaces(text: string): string {
   const directory = process.env[PROGRAMS_VARIABLE];
   if (directory === undefined || !text.includes(directory)) return text;
-  return text.replaceAll(/(?:file:\/\/)?(?<path>\/[^\s:()"\\]+\.c?js):(?<line>\d+):(?<column>\d+)/gu, (place, path: string, line: string, column: string) => {
-    if (!path.startsWith(directory) || !existsSync(`${path}.map`)) return place;
-    const found = mapOf(path).findEntry(Number(line) - 1, Number(column) - 1);
-    return 'originalSource' in found ? `${relative(ROOT, resolve(dirname(path), found.originalSource))}:${found.originalLine + 1}:${found.originalColumn + 1}` : place;
-  });
+  return text.replaceAll(
+    /(?:file:\/\/)?(?<path>\/[^\s:()"\\]+\.c?js):(?<line>\d+):(?<column>\d+)/gu,
+    (place, path: string, line: string, column: string) => {
+      if (!path.startsWith(directory) || !existsSync(`${path}.map`)) return place;
+      const found = mapOf(path).findEntry(Number(line) - 1, Number(column) - 1);
+      return 'originalSource' in found
+        ? `${relative(ROOT, resolve(dirname(path), found.originalSource))}:${found.originalLine + 1}:${found.originalColumn + 1}`
+        : place;
+    },
+  );
 }
 
 const maps = new Map<string, SourceMap>();

@@ -11,7 +11,9 @@ export async function promtool(words: readonly string[], input = ''): Promise<st
   program.stdin.end(input);
   return new Promise((resolve, reject) => {
     program.once('error', reject);
-    program.once('close', (code) => resolve(code === 0 ? '' : `${Buffer.concat(said).toString()}\nexit status ${code}`));
+    program.once('close', (code) =>
+      resolve(code === 0 ? '' : `${Buffer.concat(said).toString()}\nexit status ${code}`),
+    );
   });
 }
 

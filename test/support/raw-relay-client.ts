@@ -28,11 +28,18 @@ export async function rawClient(scope: Scope, port: number, keys: BoxKeys = newB
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
   scope.teardown(() => void socket.destroy());
   let isClosed = false;
-  socket.on('error', () => {}).on('close', () => { isClosed = true; });
+  socket
+    .on('error', () => {})
+    .on('close', () => {
+      isClosed = true;
+    });
   await once(socket, 'secureConnect');
   socket.write('GET /derp HTTP/1.1\r\nHost: relay\r\nUpgrade: DERP\r\nConnection: Upgrade\r\n\r\n');
   const frames: { readonly type: number; readonly payload: Buffer }[] = [];
-  const reader = createFrameReader(() => 1_048_576, (type, payload) => frames.push({ type, payload: Buffer.from(payload) }) > 0);
+  const reader = createFrameReader(
+    () => 1_048_576,
+    (type, payload) => frames.push({ type, payload: Buffer.from(payload) }) > 0,
+  );
   let head = '';
   socket.on('data', (chunk: Buffer) => {
     if (head.includes('\r\n\r\n')) {
@@ -43,16 +50,23 @@ export async function rawClient(scope: Scope, port: number, keys: BoxKeys = newB
     const end = head.indexOf('\r\n\r\n');
     if (end !== -1) reader.push(Buffer.from(head.slice(end + 4), 'latin1'));
   });
-  const seen = async (type: number): Promise<Buffer> => await until(`a frame of type ${type}`, () => {
-    if (isClosed) throw new Error('closed');
-    return frames.find((frame) => frame.type === type)?.payload;
-  });
+  const seen = async (type: number): Promise<Buffer> =>
+    await until(`a frame of type ${type}`, () => {
+      if (isClosed) throw new Error('closed');
+      return frames.find((frame) => frame.type === type)?.payload;
+    });
   const serverKey = (await seen(FRAME.serverKey)).subarray(MAGIC.length);
   return {
-    keys, serverKey, frames, seen,
+    keys,
+    serverKey,
+    frames,
+    seen,
     isClosed: () => isClosed,
     write: (bytes) => socket.write(bytes),
-    introduce: () => void socket.write(encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: 2 }, serverKey, keys.privateKey))),
+    introduce: () =>
+      void socket.write(
+        encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: 2 }, serverKey, keys.privateKey)),
+      ),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
   };

@@ -52,20 +52,34 @@ export interface Receiver {
 /** Starts a receiver that ends with the scope. */
 export async function openReceiver(scope: Scope): Promise<Receiver> {
   const log: Arrival[] = [];
-  const endpoints = new Map<string, { arrivals: Arrival[]; take: (response: ServerResponse, arrival: Arrival) => void }>();
+  const endpoints = new Map<
+    string,
+    { arrivals: Arrival[]; take: (response: ServerResponse, arrival: Arrival) => void }
+  >();
   const server = createServer((request, response) => {
     const beganMs = Date.now();
     request.on('error', () => {}); // cut off in the middle: then it never came
     response.on('error', () => {});
-    text(request).then((body) => {
-      const path = request.url ?? '';
-      const arrival: Arrival = { path, id: String(request.headers['webhook-id'] ?? ''), body, headers: request.headers, beganMs, atMs: Date.now(), status: null };
-      log.push(arrival);
-      const endpoint = endpoints.get(path);
-      if (endpoint === undefined) return response.writeHead(404).end();
-      endpoint.arrivals.push(arrival);
-      return endpoint.take(response, arrival);
-    }, () => {});
+    text(request).then(
+      (body) => {
+        const path = request.url ?? '';
+        const arrival: Arrival = {
+          path,
+          id: String(request.headers['webhook-id'] ?? ''),
+          body,
+          headers: request.headers,
+          beganMs,
+          atMs: Date.now(),
+          status: null,
+        };
+        log.push(arrival);
+        const endpoint = endpoints.get(path);
+        if (endpoint === undefined) return response.writeHead(404).end();
+        endpoint.arrivals.push(arrival);
+        return endpoint.take(response, arrival);
+      },
+      () => {},
+    );
   }).listen(0, '127.0.0.1');
   server.keepAliveTimeout = 30_000;
   await once(server, 'listening');
@@ -82,7 +96,10 @@ export async function openReceiver(scope: Scope): Promise<Receiver> {
       const arrivals: Arrival[] = [];
       let gate: { wait: Promise<void>; caught: (arrival: Arrival) => void } | null = null;
       const endpoint: Endpoint = {
-        path, url: `${origin}${path}`, arrivals, manner,
+        path,
+        url: `${origin}${path}`,
+        arrivals,
+        manner,
         hold() {
           const caught = Promise.withResolvers<Arrival>();
           const open = Promise.withResolvers<void>();
@@ -110,7 +127,14 @@ export async function openReceiver(scope: Scope): Promise<Receiver> {
 }
 
 /** Answers with a status, `afterMs` later, with these headers and this body. */
-export function answers(status: number, { afterMs = 0, headers = {}, body = '' }: { readonly afterMs?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {}): Manner {
+export function answers(
+  status: number,
+  {
+    afterMs = 0,
+    headers = {},
+    body = '',
+  }: { readonly afterMs?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {},
+): Manner {
   return async (response, arrival) => {
     if (afterMs > 0) await delay(afterMs);
     if (response.destroyed) return;

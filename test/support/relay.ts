@@ -39,12 +39,29 @@ export interface StartRelayOptions extends Partial<RelayOptions> {
 export const openAdmission: RelayAdmission = { admit: async () => ({ clusters: new Set(['one']) }), forget: () => {} };
 
 /** Starts one; it ends with the scope. */
-export async function startRelay(scope: Scope, { host = '127.0.0.1', port = 0, regionId = 900, hostName = '127.0.0.1', ...options }: StartRelayOptions = {}): Promise<StartedRelay> {
+export async function startRelay(
+  scope: Scope,
+  { host = '127.0.0.1', port = 0, regionId = 900, hostName = '127.0.0.1', ...options }: StartRelayOptions = {},
+): Promise<StartedRelay> {
   const relay = createRelay({ admission: openAdmission, log: silentLog, ...options });
   const { certificate, key } = selfSigned(hostName, Date.now());
   let derpMap: unknown = null;
-  const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap, ...(options.connectionsMax !== undefined && { connectionsMax: options.connectionsMax }) });
-  derpMap = ownRelayMap({ id: regionId, code: `test-${regionId}`, hostName, port: server.port, pin: certificateSha256(certificate) });
+  const server = await listenForRelay({
+    relay,
+    host,
+    port,
+    certificate,
+    key,
+    map: () => derpMap,
+    ...(options.connectionsMax !== undefined && { connectionsMax: options.connectionsMax }),
+  });
+  derpMap = ownRelayMap({
+    id: regionId,
+    code: `test-${regionId}`,
+    hostName,
+    port: server.port,
+    pin: certificateSha256(certificate),
+  });
   const map = mapOf(derpMap);
   const region = map.regions.get(regionId);
   if (region === undefined) throw new Error('a map without its region');
@@ -72,15 +89,29 @@ export interface RelayClient {
 }
 
 /** Starts one; it ends with the scope. */
-export function startClient(scope: Scope, region: Pick<RelayRegion, 'nodes'>, options: Partial<DerpOptions> = {}): RelayClient {
+export function startClient(
+  scope: Scope,
+  region: Pick<RelayRegion, 'nodes'>,
+  options: Partial<DerpOptions> = {},
+): RelayClient {
   const own = options.privateKey ?? newBoxKeys().privateKey.toString('base64');
   const client: { -readonly [Name in keyof RelayClient]: RelayClient[Name] } = {
-    publicKey: boxKeys(own).publicKey.toString('base64'), packets: [], problems: [], warnings: [], opened: 0,
+    publicKey: boxKeys(own).publicKey.toString('base64'),
+    packets: [],
+    problems: [],
+    warnings: [],
+    opened: 0,
     connection: connectDerp({
-      region, reconnectMsMin: 20, reconnectMsMax: 200, ...options, privateKey: own,
+      region,
+      reconnectMsMin: 20,
+      reconnectMsMax: 200,
+      ...options,
+      privateKey: own,
       owner: {
         received: (from, packet) => void client.packets.push({ from, packet: Buffer.from(packet) }),
-        opened: () => { client.opened += 1; },
+        opened: () => {
+          client.opened += 1;
+        },
         lost: (problem) => void client.problems.push(problem),
         warned: (problem) => void client.warnings.push(problem),
         ...options.owner,
@@ -92,8 +123,14 @@ export function startClient(scope: Scope, region: Pick<RelayRegion, 'nodes'>, op
 }
 
 /** A client that is connected. */
-export async function connectedClient(scope: Scope, region: Pick<RelayRegion, 'nodes'>, options: Partial<DerpOptions> = {}): Promise<RelayClient> {
+export async function connectedClient(
+  scope: Scope,
+  region: Pick<RelayRegion, 'nodes'>,
+  options: Partial<DerpOptions> = {},
+): Promise<RelayClient> {
   const client = startClient(scope, region, options);
-  await until('a client of the relay', () => client.connection.isOpen).catch((error: unknown) => { throw new Error(`not connected: ${client.problems.join(' | ')}`, { cause: error }); });
+  await until('a client of the relay', () => client.connection.isOpen).catch((error: unknown) => {
+    throw new Error(`not connected: ${client.problems.join(' | ')}`, { cause: error });
+  });
   return client;
 }

@@ -23,13 +23,16 @@ export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** All files under version control that are text; in a copy without it, all that is not installed or generated. */
 export function trackedFiles(): SourceFile[] {
-  return paths().filter((path) => existsSync(join(ROOT, path)) && !/\.(?:png|ico|woff2?|gz)$/u.test(path))
+  return paths()
+    .filter((path) => existsSync(join(ROOT, path)) && !/\.(?:png|ico|woff2?|gz)$/u.test(path))
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
 function paths(): string[] {
   try {
-    return execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).split('\0').filter(Boolean);
+    return execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+      .split('\0')
+      .filter(Boolean);
   } catch {
     const skipped = new Set(['node_modules', '.data', 'dist', '.git']);
     return globSync('**/*.*', { cwd: ROOT, exclude: (name) => skipped.has(name) });
@@ -38,7 +41,10 @@ function paths(): string[] {
 
 /** The code of a file without comments; the contents of strings stay. */
 export function withoutComments(text: string): string {
-  return text.replaceAll(/('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/gu, (_, literal: string | undefined) => literal ?? '');
+  return text.replaceAll(
+    /('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/gu,
+    (_, literal: string | undefined) => literal ?? '',
+  );
 }
 
 /** The code of a file without comments and with empty strings. */
@@ -65,19 +71,30 @@ function made(from: string, name: string, isTypeOnly: boolean): Import {
 /** `type { … }`, or braces in which every name is marked as a type. */
 function isTypeOnly(clause: string): boolean {
   if (/^type\s/u.test(clause)) return true;
-  const names = /^\{(?<names>[^}]*)\}$/u.exec(clause.trim())?.groups?.names?.split(',').map((name) => name.trim()).filter(Boolean) ?? [];
+  const names =
+    /^\{(?<names>[^}]*)\}$/u
+      .exec(clause.trim())
+      ?.groups?.names?.split(',')
+      .map((name) => name.trim())
+      .filter(Boolean) ?? [];
   return names.length > 0 && names.every((name) => name.startsWith('type '));
 }
 
 /** Name of the package of an import: `@scope/name` or `name`. Undefined for own files and Node's own modules. */
 export function packageOf({ target, isOwn }: Import): string | undefined {
   if (isOwn || target.startsWith('node:')) return undefined;
-  return target.split('/').slice(0, target.startsWith('@') ? 2 : 1).join('/');
+  return target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/');
 }
 
 /** One way around for every group of files that import each other in a circle. Empty when there is none. */
 export function cyclesIn(imports: readonly Import[]): string[][] {
-  const targets = Map.groupBy(imports.filter((entry) => entry.isOwn), (entry) => entry.from);
+  const targets = Map.groupBy(
+    imports.filter((entry) => entry.isOwn),
+    (entry) => entry.from,
+  );
   const done = new Set<string>();
   const cycles: string[][] = [];
   const visit = (file: string, trail: readonly string[]): void => {
@@ -102,10 +119,13 @@ export function undocumentedExports({ path, text }: SourceFile): string[] {
   const eponym = /^(?:#![^\n]*\n)?\/\*\*/u.test(text) ? posix.basename(path, '.ts').replaceAll('-', '') : undefined;
   let isGroupDocumented = false;
   return lines.flatMap((line, index) => {
-    const name = /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type) (?<name>[\w$]+)/u.exec(line)?.groups?.name;
+    const name =
+      /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type) (?<name>[\w$]+)/u.exec(
+        line,
+      )?.groups?.name;
     const before = lines.slice(0, index).findLast((earlier) => !earlier.startsWith('// ')) ?? ''; // a directive to the linter may stand between
     if (name === undefined) return [];
-    isGroupDocumented = before.endsWith('*/') || isGroupDocumented && before.startsWith('export ');
+    isGroupDocumented = before.endsWith('*/') || (isGroupDocumented && before.startsWith('export '));
     if (isGroupDocumented || name.toLowerCase() === eponym) documented.add(name);
     return documented.has(name) ? [] : [`${path}:${index + 1} ${name}`];
   });

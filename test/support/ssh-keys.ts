@@ -18,7 +18,11 @@ export function newKey(comment = 'test'): TestKey {
 export function keyOf(algorithm: string, parts: readonly Uint8Array[], comment = 'test'): TestKey {
   const bytes = Buffer.concat([Buffer.from(algorithm), ...parts].flatMap((part) => [lengthOf(part), part]));
   const blob = bytes.toString('base64');
-  return { blob, line: `${algorithm} ${blob} ${comment}`, fingerprint: `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/u, '')}` };
+  return {
+    blob,
+    line: `${algorithm} ${blob} ${comment}`,
+    fingerprint: `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/u, '')}`,
+  };
 }
 
 function lengthOf(part: Uint8Array): Buffer {

@@ -16,7 +16,10 @@ export function clientTrace(): TraceContext {
 
 /** Runs a script on every machine, under this trace. */
 export async function runTraced(rest: Rest, script: string, context: TraceContext): Promise<CommandResource> {
-  const { data } = await rest.call<CommandResource>('POST', '/commands', { body: { command_text: script, targeting: { type: 'all' } }, headers: { traceparent: traceparentOf(context) } });
+  const { data } = await rest.call<CommandResource>('POST', '/commands', {
+    body: { command_text: script, targeting: { type: 'all' } },
+    headers: { traceparent: traceparentOf(context) },
+  });
   return data;
 }
 
@@ -28,11 +31,15 @@ export function named(spans: readonly CollectedSpan[], name: string): CollectedS
 /** The one span of this name. */
 export function only(spans: readonly CollectedSpan[], name: string): CollectedSpan {
   const [span, ...others] = named(spans, name);
-  if (span === undefined || others.length > 0) throw new Error(`${others.length + (span === undefined ? 0 : 1)} spans are called ${name}`);
+  if (span === undefined || others.length > 0)
+    throw new Error(`${others.length + (span === undefined ? 0 : 1)} spans are called ${name}`);
   return span;
 }
 
 /** Whether all spans of a command on so many machines are there. */
 export function isComplete(spans: readonly CollectedSpan[], machines: number): boolean {
-  return named(spans, 'create_command').length === 1 && ['execution', 'run'].every((name) => named(spans, name).length === machines);
+  return (
+    named(spans, 'create_command').length === 1 &&
+    ['execution', 'run'].every((name) => named(spans, name).length === machines)
+  );
 }

@@ -15,7 +15,9 @@ export function udpSockets(t: ExecutionContext): (port: number) => Socket {
     socket.once('close', () => sockets.delete(socket));
   };
   subscribe(OPENED, opened);
-  t.teardown(() => { unsubscribe(OPENED, opened); });
+  t.teardown(() => {
+    unsubscribe(OPENED, opened);
+  });
   return (port) => {
     const found = [...sockets].find((socket) => portOf(socket) === port);
     if (found === undefined) throw new Error(`no UDP socket has port ${port}`);

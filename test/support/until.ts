@@ -11,7 +11,11 @@ const DEADLINE_MS = 30_000;
  * The first answer of `look` that is neither false nor null nor undefined. An error is an answer to look again after, as
  * servers are killed meanwhile; at the deadline it is the cause of the rejection, which says `what` was waited for and why it was not there.
  */
-export async function until<T>(what: string, look: () => T | Promise<T>, msMax: number = DEADLINE_MS): Promise<Exclude<T, false | null | undefined>> {
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  msMax: number = DEADLINE_MS,
+): Promise<Exclude<T, false | null | undefined>> {
   const deadline = performance.now() + msMax;
   let problem: unknown;
   for (;;) {
@@ -22,7 +26,10 @@ export async function until<T>(what: string, look: () => T | Promise<T>, msMax: 
     } catch (error) {
       problem = error;
     }
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${msMax} ms${problem instanceof Error ? `; ${problem.message}` : ''}`, { cause: problem });
+    if (performance.now() > deadline)
+      throw new Error(`${what}: not within ${msMax} ms${problem instanceof Error ? `; ${problem.message}` : ''}`, {
+        cause: problem,
+      });
     await delay(LOOK_MS);
   }
 }

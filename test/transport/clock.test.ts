@@ -68,7 +68,11 @@ test('the uptime alone tells of a suspend when the wall clock was set back meanw
 
 test('a wall clock that is set back, slewed, or read in whole milliseconds changes nothing', (t) => {
   const { at, runs, witnesses } = machine();
-  const leaseClockMs = createLeaseClock({ ...witnesses, wallMs: () => Math.floor(at.wall), bootMs: () => Math.floor(at.boot / 10) * 10 });
+  const leaseClockMs = createLeaseClock({
+    ...witnesses,
+    wallMs: () => Math.floor(at.wall),
+    bootMs: () => Math.floor(at.boot / 10) * 10,
+  });
   const beganMs = leaseClockMs();
 
   at.wall -= 86_400_000;
@@ -82,28 +86,36 @@ test('a wall clock that is set back, slewed, or read in whole milliseconds chang
 });
 
 test('it never goes back and never less than the longest of what the clocks say passed, but for a little', (t) => {
-  const step = fc.record({ runs: fc.nat(5_000), suspended: fc.constantFrom(0, 0, 0, 300, 60_000), set: fc.constantFrom(0, 0, 0, -3_600_000, 60_000) });
-  fc.assert(fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-    const { at, runs, witnesses } = machine();
-    const leaseClockMs = createLeaseClock(witnesses);
-    let lastMs = leaseClockMs();
-    for (const one of steps) {
-      runs(one.runs);
-      at.boot += one.suspended;
-      at.wall += one.suspended + one.set;
-      const nowMs = leaseClockMs();
-      const passedMs = one.runs + Math.max(one.suspended, one.suspended + one.set);
-      t.true(nowMs >= lastMs + passedMs - STOOD_STILL_MS_MIN && nowMs <= lastMs + passedMs);
-      lastMs = nowMs;
-    }
-  }));
+  const step = fc.record({
+    runs: fc.nat(5_000),
+    suspended: fc.constantFrom(0, 0, 0, 300, 60_000),
+    set: fc.constantFrom(0, 0, 0, -3_600_000, 60_000),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const { at, runs, witnesses } = machine();
+      const leaseClockMs = createLeaseClock(witnesses);
+      let lastMs = leaseClockMs();
+      for (const one of steps) {
+        runs(one.runs);
+        at.boot += one.suspended;
+        at.wall += one.suspended + one.set;
+        const nowMs = leaseClockMs();
+        const passedMs = one.runs + Math.max(one.suspended, one.suspended + one.set);
+        t.true(nowMs >= lastMs + passedMs - STOOD_STILL_MS_MIN && nowMs <= lastMs + passedMs);
+        lastMs = nowMs;
+      }
+    }),
+  );
 });
 
 test('the real one counts with the real clocks', async (t) => {
   const leaseClockMs = createLeaseClock();
   const [beganMs, monotonicMs] = [leaseClockMs(), performance.now()];
 
-  await new Promise((resolve) => { setImmediate(resolve); });
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
   const driftMs = leaseClockMs() - beganMs - (performance.now() - monotonicMs);
   t.true(Math.abs(driftMs) < 50, `${driftMs} ms`);

@@ -36,14 +36,26 @@ type Ask = (url: string, index: number) => Promise<unknown>;
 const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
   'a webhook receiver': (t) => {
     const posts = posting(t);
-    return (url, index) => posts.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
+    return (url, index) =>
+      posts.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
   },
   'a server of an agent that is scraped': () => {
-    const requests = createAgentRequests({ tunnels: { reach: async (_node, { port }) => ({ ok: true, stream: connect(port, '127.0.0.1') }) }, doorOf: async (node) => ({ ports: portsOf(Number(node.split(' ')[0])), tokenHash: Buffer.from('hash') }) });
-    return (url, index) => requests.get(`${new URL(url).port} ${index}` as NodeId, { server: 'host_metrics', path: new URL(url).pathname, bytesMax: 10_000, msMax: 30_000 });
+    const requests = createAgentRequests({
+      tunnels: { reach: async (_node, { port }) => ({ ok: true, stream: connect(port, '127.0.0.1') }) },
+      doorOf: async (node) => ({ ports: portsOf(Number(node.split(' ')[0])), tokenHash: Buffer.from('hash') }),
+    });
+    return (url, index) =>
+      requests.get(`${new URL(url).port} ${index}` as NodeId, {
+        server: 'host_metrics',
+        path: new URL(url).pathname,
+        bytesMax: 10_000,
+        msMax: 30_000,
+      });
   },
-  'an admission URL of a relay': () => (url) => createUrlAdmission(url).admit(Buffer.alloc(32, 7).toString('base64'), '127.0.0.1'),
-  'a URL of relay maps': () => (url) => fetchMap(url, { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] }),
+  'an admission URL of a relay': () => (url) =>
+    createUrlAdmission(url).admit(Buffer.alloc(32, 7).toString('base64'), '127.0.0.1'),
+  'a URL of relay maps': () => (url) =>
+    fetchMap(url, { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] }),
   Netmaker: (t) => (url) => {
     const requests = createNetmakerRequests({ url, masterKey: 'a master key of the tests' }, () => 0);
     t.teardown(() => requests.close());
@@ -51,11 +63,16 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
   },
   'an admin that is asked to let a machine in': () => (url) => postJson(url, { some: 'body' }),
   'an admin that is asked whether it lives': () => (url) => askAdmins([url], AbortSignal.timeout(5_000)),
-  'an admin that is dialled': () => (url) => new Promise((resolve) => {
-    webSocketDial()(url, TOKEN, { opened: () => {}, message: () => {}, closed: (_link, code) => resolve(code) });
-  }),
+  'an admin that is dialled': () => (url) =>
+    new Promise((resolve) => {
+      webSocketDial()(url, TOKEN, { opened: () => {}, message: () => {}, closed: (_link, code) => resolve(code) });
+    }),
   'an admin that a tunnel is opened to': (t) => async (url) => {
-    const tunnels = createAgentTunnels({ exit: { dial: () => Promise.reject(new Error('nobody is dialled')) }, join: () => {}, log: quiet });
+    const tunnels = createAgentTunnels({
+      exit: { dial: () => Promise.reject(new Error('nobody is dialled')) },
+      join: () => {},
+      log: quiet,
+    });
     t.teardown(() => tunnels.close());
     tunnels.open(url, TOKEN);
     await until('its end', () => tunnels.count() === 0);
@@ -78,30 +95,48 @@ for (const [name, open] of Object.entries(ENTRIES)) {
   });
 }
 
-test.serial('an admin that takes recordings: hostile answers keep a recording or end it, and nothing else', async (t) => {
-  const answers = hostileAnswers();
-  let served = 0;
-  const port = await openHostileTarget(t, answers, () => (served += 1) - 1);
-  const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  const spool = openSpool(directory);
-  const uploads = createUploads({ spool, token: TOKEN, random: () => 0, log: quiet, clock: { after(_ms, act) {
-    const soon = setImmediate(act);
-    return () => clearImmediate(soon);
-  } } });
-  t.teardown(() => uploads.close());
-  let finished = 0;
-  spool.onFinished = () => {
-    finished += 1;
-    uploads.poke();
-  };
-  uploads.start(`http://127.0.0.1:${port}`);
+test.serial(
+  'an admin that takes recordings: hostile answers keep a recording or end it, and nothing else',
+  async (t) => {
+    const answers = hostileAnswers();
+    let served = 0;
+    const port = await openHostileTarget(t, answers, () => (served += 1) - 1);
+    const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
+    t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+    const spool = openSpool(directory);
+    const uploads = createUploads({
+      spool,
+      token: TOKEN,
+      random: () => 0,
+      log: quiet,
+      clock: {
+        after(_ms, act) {
+          const soon = setImmediate(act);
+          return () => clearImmediate(soon);
+        },
+      },
+    });
+    t.teardown(() => uploads.close());
+    let finished = 0;
+    spool.onFinished = () => {
+      finished += 1;
+      uploads.poke();
+    };
+    uploads.start(`http://127.0.0.1:${port}`);
 
-  for (let begun = 1; served < answers.length; begun += 1) {
-    const recorder = beginRecording({ spool, settings: () => ({ mode: 'all', bytes_max: 65_536, ms_max: 60_000 }) }, { usernameId: randomUUID(), username: 'ada', command: null, shell: '/bin/sh', terminal: null });
-    recorder?.end();
-    await until('it is taken, or given up', () => served >= answers.length || finished === begun && spool.list().length === 0, 60_000);
-  }
+    for (let begun = 1; served < answers.length; begun += 1) {
+      const recorder = beginRecording(
+        { spool, settings: () => ({ mode: 'all', bytes_max: 65_536, ms_max: 60_000 }) },
+        { usernameId: randomUUID(), username: 'ada', command: null, shell: '/bin/sh', terminal: null },
+      );
+      recorder?.end();
+      await until(
+        'it is taken, or given up',
+        () => served >= answers.length || (finished === begun && spool.list().length === 0),
+        60_000,
+      );
+    }
 
-  t.true(served >= answers.length);
-});
+    t.true(served >= answers.length);
+  },
+);

@@ -68,22 +68,42 @@ export async function openAmqp(settings: AmqpSettings, log: Log): Promise<Broker
   });
 
   try {
-    const channel = await within(CONNECT_MS_MAX, Promise.race([openChannel(connection), troubleOf(connection)]), () => new Error(`it does not answer within ${CONNECT_MS_MAX} ms`));
+    const channel = await within(
+      CONNECT_MS_MAX,
+      Promise.race([openChannel(connection), troubleOf(connection)]),
+      () => new Error(`it does not answer within ${CONNECT_MS_MAX} ms`),
+    );
     const onChannelClose = () => onTrouble(new Error('it closed the channel'));
     channel.once('close', onChannelClose);
     return {
       lost: lost.promise,
-      publish: (events) => within(PUBLISH_MS_MAX, publish(channel, events), () => new Error(blocked === null ? `it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms` : `it takes no events now (${blocked})`))
-        .catch((error: unknown) => { throw new Error(`${name} did not take the events: ${amqpReason(error)}.`, { cause: error }); }),
+      publish: (events) =>
+        within(
+          PUBLISH_MS_MAX,
+          publish(channel, events),
+          () =>
+            new Error(
+              blocked === null
+                ? `it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`
+                : `it takes no events now (${blocked})`,
+            ),
+        ).catch((error: unknown) => {
+          throw new Error(`${name} did not take the events: ${amqpReason(error)}.`, { cause: error });
+        }),
       async close() {
         channel.off('close', onChannelClose);
-        await within(CLOSE_MS_MAX, channel.close().then(() => connection.close()), () => new Error('it does not say goodbye')).catch(() => {});
+        await within(
+          CLOSE_MS_MAX,
+          channel.close().then(() => connection.close()),
+          () => new Error('it does not say goodbye'),
+        ).catch(() => {});
         connection.unsafeDestroy();
       },
     };
   } catch (error) {
     connection.unsafeDestroy();
-    const hint = !options.tls && CUT_CODES.includes(codeOf(error)) ? '; EVENT_BROKER_RABBITMQ_SSL may have to be true' : '';
+    const hint =
+      !options.tls && CUT_CODES.includes(codeOf(error)) ? '; EVENT_BROKER_RABBITMQ_SSL may have to be true' : '';
     throw new Error(`${name} cannot be used: ${amqpReason(error)}${hint}.`, { cause: error });
   }
 }
@@ -133,10 +153,14 @@ async function troubleOf(connection: Connection): Promise<never> {
 
 /** Publishes all, then waits for all confirms: one channel keeps the order, and the confirms of a batch overlap. */
 async function publish(channel: Channel, events: readonly PublishedEvent[]): Promise<void> {
-  await Promise.all(events.map((event) => channel.basicPublish(
-    { exchange: EXCHANGE, routingKey: event.type, messageId: event.id, contentType: CONTENT_TYPE, durable: true },
-    Buffer.from(event.text),
-  )));
+  await Promise.all(
+    events.map((event) =>
+      channel.basicPublish(
+        { exchange: EXCHANGE, routingKey: event.type, messageId: event.id, contentType: CONTENT_TYPE, durable: true },
+        Buffer.from(event.text),
+      ),
+    ),
+  );
 }
 
 function codeOf(error: unknown): string {
@@ -144,6 +168,7 @@ function codeOf(error: unknown): string {
 }
 
 function amqpReason(error: unknown): string {
-  if (error instanceof AMQPConnectionError && error.code === 'ACCESS_REFUSED') return 'it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL';
+  if (error instanceof AMQPConnectionError && error.code === 'ACCESS_REFUSED')
+    return 'it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL';
   return REFUSALS[codeOf(error)] ?? reasonOf(error);
 }

@@ -20,7 +20,9 @@ const HUNG_UP = 'it closed the connection';
 
 /** Whether the error says that a topic is not there (yet). */
 export function lacksTopic(error: unknown): boolean {
-  return chain(error).some((one) => TOPIC_CODES.includes(field(one, 'apiId')) || one.message.startsWith('Unknown topic '));
+  return chain(error).some(
+    (one) => TOPIC_CODES.includes(field(one, 'apiId')) || one.message.startsWith('Unknown topic '),
+  );
 }
 
 /** Whether a message is larger than the server takes. */
@@ -45,16 +47,20 @@ export function kafkaReason(error: unknown, settings: KafkaSettings): string {
   }
   if (lacksTopic(error)) return 'a topic is missing';
   if (said('Broker requires TLS.')) return 'it speaks TLS there: EVENT_BROKER_KAFKA_SSL should be true';
-  if (said('TLS handshake failed. Please verify the broker supports TLS.')) return 'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for';
+  if (said('TLS handshake failed. Please verify the broker supports TLS.'))
+    return 'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for';
   if (said('Connection closed')) return HUNG_UP;
-  if (errors.some((one) => field(one, 'code') === 'PLT_KFK_AUTHENTICATION')) return 'it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD';
+  if (errors.some((one) => field(one, 'code') === 'PLT_KFK_AUTHENTICATION'))
+    return 'it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD';
   const foreign = foreignAddress(errors, settings.brokers);
   return `${foreign === undefined ? '' : `it names ${foreign} as its address, and `}${reasonOf(errors.at(-1) ?? error)}`;
 }
 
 /** Of the address that was dialled, when it is not one of the settings: brokers name their own (advertised.listeners), which may be wrong for us. */
 function foreignAddress(errors: readonly Error[], brokers: readonly string[]): string | undefined {
-  const addresses = errors.map((one) => /^Connection to (?<address>\S+) (?:failed|timed out)/u.exec(one.message)?.groups?.['address']);
+  const addresses = errors.map(
+    (one) => /^Connection to (?<address>\S+) (?:failed|timed out)/u.exec(one.message)?.groups?.['address'],
+  );
   return addresses.find((address) => address !== undefined && !brokers.includes(address));
 }
 

@@ -4,7 +4,14 @@
  */
 import { isIP } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { Producer, ProduceAcks, compatibilityPartitioner, stringSerializers, type Connection as KafkaConnection, type ProducerOptions } from '@platformatic/kafka';
+import {
+  Producer,
+  ProduceAcks,
+  compatibilityPartitioner,
+  stringSerializers,
+  type Connection as KafkaConnection,
+  type ProducerOptions,
+} from '@platformatic/kafka';
 import { TOPICS, type Topic } from '../../actors/event-topics.ts';
 import type { Log } from '../../actors/kit/ports.ts';
 import { containListeners } from '../streams/contained.ts';
@@ -68,8 +75,14 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
   producer.on('client:broker:disconnect', () => void check());
   return {
     lost: lost.promise,
-    publish: (events) => within(PUBLISH_MS_MAX, publish(producer, events, log), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`))
-      .catch((error: unknown) => { throw new Error(`${name} did not take the events: ${kafkaReason(error, settings)}.`, { cause: error }); }),
+    publish: (events) =>
+      within(
+        PUBLISH_MS_MAX,
+        publish(producer, events, log),
+        () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+      ).catch((error: unknown) => {
+        throw new Error(`${name} did not take the events: ${kafkaReason(error, settings)}.`, { cause: error });
+      }),
     close,
   };
 }
@@ -83,7 +96,8 @@ function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
   producer.connections.on('connecting', ({ connection }) => {
     connections.add(connection);
-    process.nextTick(() => { // its socket is made in this turn, or never where a server named a port that is none; its reader throws at answers that no honest server gives
+    process.nextTick(() => {
+      // its socket is made in this turn, or never where a server named a port that is none; its reader throws at answers that no honest server gives
       const socket = socketOf(connection);
       if (socket !== undefined) containListeners(socket);
     });
@@ -149,12 +163,18 @@ async function publish(producer: Client, events: readonly PublishedEvent[], log:
 /** A portion that is too large for this server goes one by one; an event that is, is left out and told, as it would hold up all others. */
 async function send(producer: Client, portion: readonly PublishedEvent[], log: Log): Promise<void> {
   try {
-    await producer.send({ messages: portion.map(({ topic, subject, text }) => ({ topic, key: subject, value: text, headers: HEADERS })) });
+    await producer.send({
+      messages: portion.map(({ topic, subject, text }) => ({ topic, key: subject, value: text, headers: HEADERS })),
+    });
   } catch (error) {
     if (!isTooLarge(error)) throw error;
     const [first] = portion;
     if (portion.length > 1) for (const event of portion) await send(producer, [event], log);
-    else if (first !== undefined) log.error({ event: first.id, type: first.type, bytes: Buffer.byteLength(first.text) }, 'an event is too large for the broker');
+    else if (first !== undefined)
+      log.error(
+        { event: first.id, type: first.type, bytes: Buffer.byteLength(first.text) },
+        'an event is too large for the broker',
+      );
   }
 }
 

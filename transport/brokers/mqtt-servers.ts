@@ -32,7 +32,10 @@ export async function mqttServers(settings: MqttSettings): Promise<MqttServer[]>
   return settings.urls.map((text) => {
     const url = new URL(text);
     const isEncrypted = settings.tls !== null || TLS_SCHEMES.includes(url.protocol);
-    const path = settings.webSocketPath !== null || WEB_SOCKET_SCHEMES.includes(url.protocol) ? pathOf(url) ?? settings.webSocketPath ?? '/mqtt' : null;
+    const path =
+      settings.webSocketPath !== null || WEB_SOCKET_SCHEMES.includes(url.protocol)
+        ? (pathOf(url) ?? settings.webSocketPath ?? '/mqtt')
+        : null;
     const port = Number(url.port || DEFAULT_PORTS[path === null ? 'tcp' : 'webSocket'][isEncrypted ? 'tls' : 'plain']);
     const label = `${url.hostname}:${port}${path ?? ''}`;
     const host = url.hostname.replaceAll(/^\[|\]$/gu, '');
@@ -53,7 +56,14 @@ function pathOf(url: URL): string | null {
 }
 
 function dialWebSocket(url: string, tls: { readonly secureContext?: SecureContext }): Duplex {
-  return createWebSocketStream(new WebSocket(url, 'mqtt', { ...tls, perMessageDeflate: false, maxPayload: MESSAGE_BYTES_MAX, followRedirects: false }));
+  return createWebSocketStream(
+    new WebSocket(url, 'mqtt', {
+      ...tls,
+      perMessageDeflate: false,
+      maxPayload: MESSAGE_BYTES_MAX,
+      followRedirects: false,
+    }),
+  );
 }
 
 /** Whom to trust and as whom to appear. The files are read at each connection, so that renewed ones are taken. */
@@ -64,12 +74,18 @@ async function trust(tls: MqttSettings['tls']): Promise<SecureContext> {
   try {
     return createSecureContext({ ca, cert, key });
   } catch (error) {
-    throw new Error('EVENT_BROKER_MQTT_CACERT_FILE, EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE hold no certificates and key that fit together.', { cause: error });
+    throw new Error(
+      'EVENT_BROKER_MQTT_CACERT_FILE, EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE hold no certificates and key that fit together.',
+      { cause: error },
+    );
   }
 }
 
 async function pem(setting: string, path: string): Promise<Buffer> {
   return readFile(path).catch((error: unknown) => {
-    throw new Error(`${setting} is ${JSON.stringify(path)}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}).`, { cause: error });
+    throw new Error(
+      `${setting} is ${JSON.stringify(path)}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}).`,
+      { cause: error },
+    );
   });
 }

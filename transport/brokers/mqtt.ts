@@ -103,7 +103,7 @@ function optionsOf({ auth }: MqttSettings, msMax: number): IClientOptions {
 
 function connectReason(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'number' && REFUSALS[code] || reasonOf(error);
+  return (typeof code === 'number' && REFUSALS[code]) || reasonOf(error);
 }
 
 function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
@@ -115,7 +115,9 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
 
   client.once('close', () => {
     const reason = connection.problem() ?? new Error('it closed the connection');
-    end(new Error(`The connection to the MQTT server ${server.label} is lost: ${reasonOf(reason)}.`, { cause: reason }));
+    end(
+      new Error(`The connection to the MQTT server ${server.label} is lost: ${reasonOf(reason)}.`, { cause: reason }),
+    );
   });
 
   /** From now on nothing is sent, and whoever waits is told why. */
@@ -131,12 +133,19 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
     async publish(events) {
       if (gone) throw gone;
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const done = (error?: Error | null) => error ? reject(error) : resolve();
+      const done = (error?: Error | null) => (error ? reject(error) : resolve());
       waiting.add(reject);
       try {
         if (qos === 0) sendUnconfirmed(client, events, () => flushed(resolve));
         else sendConfirmed(client, events, qos, done);
-        await within(PUBLISH_MS_MAX, promise, () => new Error(`The MQTT server ${server.label} has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`));
+        await within(
+          PUBLISH_MS_MAX,
+          promise,
+          () =>
+            new Error(
+              `The MQTT server ${server.label} has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`,
+            ),
+        );
       } finally {
         waiting.delete(reject);
       }
@@ -145,7 +154,8 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
       const isPolite = gone === null && waiting.size === 0;
       client.removeAllListeners('close');
       end(new Error(`The connection to the MQTT server ${server.label} was closed.`));
-      if (isPolite) await within(CLOSE_MS_MAX, client.endAsync(), () => new Error('it does not say goodbye')).catch(() => {});
+      if (isPolite)
+        await within(CLOSE_MS_MAX, client.endAsync(), () => new Error('it does not say goodbye')).catch(() => {});
       client.end(true);
       stream.destroy();
     },
@@ -153,7 +163,12 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
 }
 
 /** Publishes in order, with at most IN_FLIGHT_MAX unconfirmed. Servers pass on in the order of arrival (MQTT 3.1.1, 4.6). */
-function sendConfirmed(client: MqttClient, events: readonly PublishedEvent[], qos: 1 | 2, done: (error?: Error | null) => void): void {
+function sendConfirmed(
+  client: MqttClient,
+  events: readonly PublishedEvent[],
+  qos: 1 | 2,
+  done: (error?: Error | null) => void,
+): void {
   let [sent, confirmed] = [0, 0];
   const more = () => {
     for (; sent < events.length && sent - confirmed < IN_FLIGHT_MAX[qos]; sent += 1) {

@@ -1,6 +1,11 @@
 /** Options of the NATS client from the operator's settings. */
 import { isIP } from 'node:net';
-import { jwtAuthenticator, nkeyAuthenticator, type NodeConnectionOptions, type TlsOptions } from '@nats-io/transport-node';
+import {
+  jwtAuthenticator,
+  nkeyAuthenticator,
+  type NodeConnectionOptions,
+  type TlsOptions,
+} from '@nats-io/transport-node';
 import type { NatsSettings } from './settings.ts';
 
 /** Where a server listens unless its URL says so. Source: NATS documentation, client connections. */
@@ -21,7 +26,11 @@ export interface NatsServer {
 export function natsServers(settings: NatsSettings): NatsServer[] {
   return settings.urls.map((text) => {
     const url = new URL(text);
-    return { host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || PORT_DEFAULT), needsTls: url.protocol === 'tls:' };
+    return {
+      host: url.hostname.replace(/^\[|\]$/gu, ''),
+      port: Number(url.port || PORT_DEFAULT),
+      needsTls: url.protocol === 'tls:',
+    };
   });
 }
 
@@ -47,7 +56,8 @@ export function natsOptions(settings: NatsSettings, server: NatsServer, connectM
 
 /** The settings that a refused sign-in makes suspicious. */
 export function natsCredentialNames(auth: NatsSettings['auth']): string {
-  if (auth === null) return 'a client without credentials: set EVENT_BROKER_NATS_TOKEN, or _USERNAME and _PASSWORD, or _NKEY_SEED';
+  if (auth === null)
+    return 'a client without credentials: set EVENT_BROKER_NATS_TOKEN, or _USERNAME and _PASSWORD, or _NKEY_SEED';
   if ('token' in auth) return 'EVENT_BROKER_NATS_TOKEN';
   if ('username' in auth) return 'EVENT_BROKER_NATS_USERNAME with EVENT_BROKER_NATS_PASSWORD';
   return auth.jwt === null ? 'EVENT_BROKER_NATS_NKEY_SEED' : 'EVENT_BROKER_NATS_JWT with EVENT_BROKER_NATS_NKEY_SEED';

@@ -3,7 +3,13 @@
  * whichever comes first. One that exists is the operator's: its limits, replicas and further subjects stay, and only a subject that it
  * lacks is added.
  */
-import { JetStreamApiCodes, JetStreamApiError, jetstreamManager, StorageType, type JetStreamManager } from '@nats-io/jetstream';
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  jetstreamManager,
+  StorageType,
+  type JetStreamManager,
+} from '@nats-io/jetstream';
 import { errors, nanos, type NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../actors/kit/ports.ts';
 
@@ -28,12 +34,21 @@ const DAY_MS = 86_400_000;
  * Sees to it that all streams take their subjects, waiting `answerMs` for each answer. A user who may not look at streams is trusted to have
  * been given them. Rejects with the name of a stream and what `reasonOf` makes of the error.
  */
-export async function provideStreams(connection: NatsConnection, answerMs: number, log: Log, reasonOf: (error: unknown) => string): Promise<void> {
+export async function provideStreams(
+  connection: NatsConnection,
+  answerMs: number,
+  log: Log,
+  reasonOf: (error: unknown) => string,
+): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: answerMs });
-  await Promise.all(Object.entries(STREAMS).map(([name, subjects]) => provideStream(manager, name, subjects).catch((error: unknown) => {
-    if (!isForbidden(error)) throw new Error(`stream ${name}: ${reasonOf(error)}`, { cause: error });
-    log.warn({ stream: name }, 'This user of NATS may not manage streams, so they are taken to exist.');
-  })));
+  await Promise.all(
+    Object.entries(STREAMS).map(([name, subjects]) =>
+      provideStream(manager, name, subjects).catch((error: unknown) => {
+        if (!isForbidden(error)) throw new Error(`stream ${name}: ${reasonOf(error)}`, { cause: error });
+        log.warn({ stream: name }, 'This user of NATS may not manage streams, so they are taken to exist.');
+      }),
+    ),
+  );
 }
 
 async function provideStream(manager: JetStreamManager, name: string, subjects: readonly string[]): Promise<void> {
@@ -42,7 +57,13 @@ async function provideStream(manager: JetStreamManager, name: string, subjects: 
     throw error;
   });
   if (present === null) {
-    await manager.streams.add({ name, subjects: [...subjects], storage: StorageType.File, max_age: nanos(STREAM_DAYS * DAY_MS), max_bytes: STREAM_BYTES_MAX });
+    await manager.streams.add({
+      name,
+      subjects: [...subjects],
+      storage: StorageType.File,
+      max_age: nanos(STREAM_DAYS * DAY_MS),
+      max_bytes: STREAM_BYTES_MAX,
+    });
     return;
   }
   const lacking = subjects.filter((subject) => !present.config.subjects.some((pattern) => covers(pattern, subject)));
@@ -55,12 +76,16 @@ export function covers(pattern: string, subject: string): boolean {
   const given = pattern.split('.');
   for (const [index, token] of given.entries()) {
     if (token === '>') return wanted.length > index;
-    if (wanted[index] === undefined || wanted[index] === '>' || (token !== '*' && token !== wanted[index])) return false;
+    if (wanted[index] === undefined || wanted[index] === '>' || (token !== '*' && token !== wanted[index]))
+      return false;
   }
   return given.length === wanted.length;
 }
 
 /** The client tells of a refused request in the error's cause. */
 function isForbidden(error: unknown): boolean {
-  return error instanceof errors.PermissionViolationError || error instanceof Error && error.cause instanceof errors.PermissionViolationError;
+  return (
+    error instanceof errors.PermissionViolationError ||
+    (error instanceof Error && error.cause instanceof errors.PermissionViolationError)
+  );
 }

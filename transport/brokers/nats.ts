@@ -34,7 +34,12 @@ export async function openNats(settings: NatsSettings, log: Log): Promise<Broker
   const servers = natsServers(settings);
   const names = servers.map(nameOf).join(', ');
   const opening = open(settings, servers, log);
-  return within(CONNECT_MS_MAX, opening, () => new Error(`NATS at ${names} does not answer within ${CONNECT_MS_MAX} ms.`), (broker) => void broker.close());
+  return within(
+    CONNECT_MS_MAX,
+    opening,
+    () => new Error(`NATS at ${names} does not answer within ${CONNECT_MS_MAX} ms.`),
+    (broker) => void broker.close(),
+  );
 }
 
 async function open(settings: NatsSettings, servers: readonly NatsServer[], log: Log): Promise<Broker> {
@@ -45,13 +50,19 @@ async function open(settings: NatsSettings, servers: readonly NatsServer[], log:
     if (settings.jetStream) await provideStreams(connection, stepMs / 2, log, (error) => natsReason(error, settings));
   } catch (error) {
     await end(connection);
-    throw new Error(`${name} cannot be used with EVENT_BROKER_NATS_JETSTREAM: ${natsReason(error, settings)}.`, { cause: error });
+    throw new Error(`${name} cannot be used with EVENT_BROKER_NATS_JETSTREAM: ${natsReason(error, settings)}.`, {
+      cause: error,
+    });
   }
   return brokerOf(connection, name, settings, log);
 }
 
 /** Rejects with what is wrong at each of them. */
-async function connectToFirst(settings: NatsSettings, servers: readonly NatsServer[], stepMs: number): Promise<{ readonly connection: NatsConnection; readonly server: NatsServer }> {
+async function connectToFirst(
+  settings: NatsSettings,
+  servers: readonly NatsServer[],
+  stepMs: number,
+): Promise<{ readonly connection: NatsConnection; readonly server: NatsServer }> {
   const problems: string[] = [];
   for (const server of servers) {
     const options = natsOptions(settings, server, stepMs);
@@ -80,7 +91,9 @@ async function greeting({ host, port }: NatsServer, msMax: number): Promise<void
     }
     throw new Error(text === '' ? 'it hung up' : 'what listens there is no NATS server');
   } catch (error) {
-    throw error instanceof Error && error.name === 'AbortError' ? new Error(`it does not answer within ${Math.round(msMax)} ms`) : error;
+    throw error instanceof Error && error.name === 'AbortError'
+      ? new Error(`it does not answer within ${Math.round(msMax)} ms`)
+      : error;
   } finally {
     socket.destroy();
   }
@@ -91,7 +104,8 @@ function brokerOf(connection: NatsConnection, name: string, settings: NatsSettin
   const lost = Promise.withResolvers<Error>();
   const underWay = new Set<(reason: Error) => void>(); // the client leaves a flush unanswered for ever when its connection goes
   let isEnded = false;
-  const bytesMax = (): number => (connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - (settings.jetStream ? ID_HEADER_BYTES : 0);
+  const bytesMax = (): number =>
+    (connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - (settings.jetStream ? ID_HEADER_BYTES : 0);
   void connection.closed().then((error) => {
     const reason = error instanceof Error ? natsReason(error, settings) : 'the server closed it';
     for (const interrupt of underWay) interrupt(new Error(`the connection is lost, as ${reason}`));
@@ -103,7 +117,11 @@ function brokerOf(connection: NatsConnection, name: string, settings: NatsSettin
       const interrupted = Promise.withResolvers<never>();
       underWay.add(interrupted.reject);
       try {
-        await within(PUBLISH_MS_MAX, Promise.race([publish(fitting(events, bytesMax(), log)), interrupted.promise]), () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`));
+        await within(
+          PUBLISH_MS_MAX,
+          Promise.race([publish(fitting(events, bytesMax(), log)), interrupted.promise]),
+          () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+        );
       } catch (error) {
         throw new Error(`${name} did not take the events: ${natsReason(error, settings)}.`, { cause: error });
       } finally {
@@ -122,7 +140,11 @@ function fitting(events: readonly PublishedEvent[], bytesMax: number, log: Log):
   return events.filter((event) => {
     if (event.text.length * UTF8_BYTES_MAX <= bytesMax) return true;
     const bytes = Buffer.byteLength(event.text);
-    if (bytes > bytesMax) log.error({ event: event.id, type: event.type, bytes, bytes_max: bytesMax }, 'an event is too large for the broker');
+    if (bytes > bytesMax)
+      log.error(
+        { event: event.id, type: event.type, bytes, bytes_max: bytesMax },
+        'an event is too large for the broker',
+      );
     return bytes <= bytesMax;
   });
 }
@@ -162,9 +184,12 @@ function nameOf({ host, port }: NatsServer): string {
 
 /** The client names what it waited for in the cause. */
 function natsReason(error: unknown, settings: NatsSettings): string {
-  const cause = error instanceof errors.RequestError || error instanceof errors.ConnectionError ? error.cause ?? error : error;
-  if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError) return `it refuses ${natsCredentialNames(settings.auth)}`;
-  if (cause instanceof errors.PermissionViolationError) return `this user may not ${cause.operation === 'publish' ? 'publish to' : 'subscribe to'} ${cause.subject}`;
+  const cause =
+    error instanceof errors.RequestError || error instanceof errors.ConnectionError ? (error.cause ?? error) : error;
+  if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError)
+    return `it refuses ${natsCredentialNames(settings.auth)}`;
+  if (cause instanceof errors.PermissionViolationError)
+    return `this user may not ${cause.operation === 'publish' ? 'publish to' : 'subscribe to'} ${cause.subject}`;
   if (cause instanceof errors.TimeoutError) return 'it does not answer';
   if (cause instanceof errors.NoRespondersError) return 'no stream takes the event, or JetStream is off';
   if (cause instanceof JetStreamApiError) return `JetStream says "${cause.message}"`;

@@ -31,7 +31,14 @@ const LIMITS: RequestLimits = {
 const ATTRIBUTES_BYTES_MAX = 512;
 
 /** Status codes of gRPC by number. Source: grpc/doc/statuscodes.md. */
-const STATUS = { invalidArgument: 3, deadlineExceeded: 4, notFound: 5, permissionDenied: 7, unavailable: 14, unauthenticated: 16 } as const;
+const STATUS = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
 
 const REASONS: Readonly<Record<number, string>> = {
   [STATUS.deadlineExceeded]: 'it does not answer in time',
@@ -54,9 +61,15 @@ export async function openPubSub(settings: PubSubSettings, _log: Log): Promise<B
     'grpc.use_local_subchannel_pool': 1, // else a new client inherits the back-off of the one before
   });
   const nameOf = (topic: string) => `projects/${settings.project}/topics/${settings.topicIdPrefix}${topic}`;
-  const close = async () => { await client.close().catch(() => {}); };
+  const close = async () => {
+    await client.close().catch(() => {});
+  };
   try {
-    await within(CONNECT_MS_MAX, greet(client, TOPICS.map(nameOf)), () => new Error(`Pub/Sub does not answer within ${CONNECT_MS_MAX} ms.`));
+    await within(
+      CONNECT_MS_MAX,
+      greet(client, TOPICS.map(nameOf)),
+      () => new Error(`Pub/Sub does not answer within ${CONNECT_MS_MAX} ms.`),
+    );
   } catch (error) {
     await close();
     throw error;
@@ -66,15 +79,23 @@ export async function openPubSub(settings: PubSubSettings, _log: Log): Promise<B
     lost: new Promise(() => {}), // the library connects when there is something to send
     async publish(events) {
       const sent = sendInRequests(events, LIMITS, (request) => publish(client, nameOf, request));
-      await within(PUBLISH_MS_MAX, sent, () => new Error(`Pub/Sub has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`));
+      await within(
+        PUBLISH_MS_MAX,
+        sent,
+        () => new Error(`Pub/Sub has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`),
+      );
     },
     close,
   };
 }
 
 async function greet(client: v1.PublisherClient, topics: readonly string[]): Promise<void> {
-  await client.initialize().catch((error: unknown) => { // without it the first call would look for credentials, and throw where nobody can catch it
-    throw new Error(`There are no credentials for Pub/Sub in the standard chain (GOOGLE_APPLICATION_CREDENTIALS, or the role of this machine): ${reasonOf(error)}.`, { cause: error });
+  await client.initialize().catch((error: unknown) => {
+    // without it the first call would look for credentials, and throw where nobody can catch it
+    throw new Error(
+      `There are no credentials for Pub/Sub in the standard chain (GOOGLE_APPLICATION_CREDENTIALS, or the role of this machine): ${reasonOf(error)}.`,
+      { cause: error },
+    );
   });
   await Promise.all(topics.map((topic) => ask(client, topic)));
 }
@@ -87,14 +108,23 @@ async function ask(client: v1.PublisherClient, topic: string): Promise<void> {
   }
 }
 
-async function publish(client: v1.PublisherClient, nameOf: (topic: string) => string, events: readonly PublishedEvent[]): Promise<void> {
+async function publish(
+  client: v1.PublisherClient,
+  nameOf: (topic: string) => string,
+  events: readonly PublishedEvent[],
+): Promise<void> {
   const [first] = events;
   if (first === undefined) return;
   const topic = nameOf(first.topic);
-  const messages = events.map((event) => ({ data: Buffer.from(event.text), attributes: { type: event.type, corename: event.coreName }, orderingKey: orderingKeyOf(event) }));
+  const messages = events.map((event) => ({
+    data: Buffer.from(event.text),
+    attributes: { type: event.type, corename: event.coreName },
+    orderingKey: orderingKeyOf(event),
+  }));
   try {
     const [answer] = await client.publish({ topic, messages }, { timeout: PUBLISH_MS_MAX, retry: null });
-    if (answer.messageIds?.length !== events.length) throw new Error(`it confirmed ${answer.messageIds?.length ?? 0} of ${events.length} events`);
+    if (answer.messageIds?.length !== events.length)
+      throw new Error(`it confirmed ${answer.messageIds?.length ?? 0} of ${events.length} events`);
   } catch (error) {
     throw wrapped(error, topic);
   }
@@ -109,5 +139,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function wrapped(error: unknown, topic: string): Error {
-  return new Error(`Pub/Sub does not take events for ${topic}: ${REASONS[statusOf(error) ?? 0] ?? reasonOf(error)}.`, { cause: error });
+  return new Error(`Pub/Sub does not take events for ${topic}: ${REASONS[statusOf(error) ?? 0] ?? reasonOf(error)}.`, {
+    cause: error,
+  });
 }

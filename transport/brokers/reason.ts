@@ -21,8 +21,14 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the message. */
 export function reasonOf(error: unknown): string {
-  const known = error instanceof Error && 'code' in error && typeof error.code === 'string' ? REASONS[error.code] : undefined;
+  const known =
+    error instanceof Error && 'code' in error && typeof error.code === 'string' ? REASONS[error.code] : undefined;
   if (known !== undefined) return known;
-  const message = error instanceof AggregateError && error.message === '' ? reasonOf(error.errors[0]) : error instanceof Error ? error.message : String(error);
+  const message =
+    error instanceof AggregateError && error.message === ''
+      ? reasonOf(error.errors[0])
+      : error instanceof Error
+        ? error.message
+        : String(error);
   return (message.split('\n')[0] ?? '').replace(/[.\s]+$/u, '');
 }

@@ -28,24 +28,41 @@ export interface RedisServer {
 export function redisServers(settings: RedisSettings): RedisServer[] {
   const isEncrypted = settings.ssl || settings.urls.some((url) => url.startsWith('rediss:'));
   const { mode } = settings;
-  const login = mode.type === 'sentinel'
-    ? { username: null, password: mode.sentinelPassword, credentialNames: 'EVENT_BROKER_REDIS_SENTINEL_PASSWORD' }
-    : masterLogin(settings);
+  const login =
+    mode.type === 'sentinel'
+      ? { username: null, password: mode.sentinelPassword, credentialNames: 'EVENT_BROKER_REDIS_SENTINEL_PASSWORD' }
+      : masterLogin(settings);
   return settings.urls.map((text) => {
     const url = new URL(text);
-    return { host: url.hostname.replace(/^\[|\]$/gu, ''), port: Number(url.port || (mode.type === 'sentinel' ? SENTINEL_PORT_DEFAULT : PORT_DEFAULT)), isEncrypted, ...login };
+    return {
+      host: url.hostname.replace(/^\[|\]$/gu, ''),
+      port: Number(url.port || (mode.type === 'sentinel' ? SENTINEL_PORT_DEFAULT : PORT_DEFAULT)),
+      isEncrypted,
+      ...login,
+    };
   });
 }
 
 /** How to sign in where events go. */
-export function masterLogin({ username, password }: RedisSettings): Pick<RedisServer, 'username' | 'password' | 'credentialNames'> {
-  return { username, password, credentialNames: username === null ? 'EVENT_BROKER_REDIS_PASSWORD' : 'EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD' };
+export function masterLogin({
+  username,
+  password,
+}: RedisSettings): Pick<RedisServer, 'username' | 'password' | 'credentialNames'> {
+  return {
+    username,
+    password,
+    credentialNames:
+      username === null
+        ? 'EVENT_BROKER_REDIS_PASSWORD'
+        : 'EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD',
+  };
 }
 
 /** Options of the client: it neither reconnects, repeats nor queues, since the channel opens a new connection. Signing in is ours, as its way prints warnings. */
 export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs: number): RedisOptions {
   return {
-    host, port,
+    host,
+    port,
     ...(isEncrypted && { tls: {} }),
     lazyConnect: true,
     connectTimeout: connectMs,
@@ -65,7 +82,11 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
  * The client's reader throws at an answer that nobody asked for, and throws that again outside of every listener, which would end the program.
  * Here it ends the connection. For exactly the version in package.json; a test looks whether it is still so.
  */
-(dataHandler as unknown as { readonly default: { readonly prototype: { dispatch(this: { readonly redis: Redis }, read: () => void): void } } }).default.prototype.dispatch = function dispatch(read) {
+(
+  dataHandler as unknown as {
+    readonly default: { readonly prototype: { dispatch(this: { readonly redis: Redis }, read: () => void): void } };
+  }
+).default.prototype.dispatch = function dispatch(read) {
   try {
     read();
   } catch (error) {
@@ -80,9 +101,17 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
 export async function connectRedis(server: RedisServer, msMax: number, log: Log): Promise<Redis> {
   const client = new Redis(redisOptions(server, msMax));
   let first: unknown;
-  client.on('error', (error) => { first ??= error; });
-  const problem = await within(msMax, signedIn(client, server, log), () => new Error(`it does not answer within ${Math.round(msMax)} ms`))
-    .then(() => null, (error: unknown) => redisReason(first ?? error, server));
+  client.on('error', (error) => {
+    first ??= error;
+  });
+  const problem = await within(
+    msMax,
+    signedIn(client, server, log),
+    () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
+  ).then(
+    () => null,
+    (error: unknown) => redisReason(first ?? error, server),
+  );
   if (problem === null) return client;
   client.disconnect();
   throw new Error(`Redis at ${nameOf(server)} cannot be used: ${problem}.`);
@@ -118,13 +147,21 @@ export function nameOf({ host, port }: Pick<RedisServer, 'host' | 'port'>): stri
 export function redisReason(error: unknown, { credentialNames, password }: RedisServer): string {
   const message = error instanceof Error ? error.message : String(error);
   switch (/^[A-Z]*/u.exec(message)?.[0] ?? '') {
-    case 'WRONGPASS': return `it refuses ${credentialNames}`;
-    case 'NOAUTH': return `it wants a password: ${credentialNames} is ${password === null ? 'not set' : 'not enough'}`;
-    case 'NOPERM': return `this user may not do that (${reasonOf(message)})`;
-    case 'LOADING': return 'it is still loading its data';
-    case 'MASTERDOWN': case 'CLUSTERDOWN': return 'its cluster is down';
+    case 'WRONGPASS':
+      return `it refuses ${credentialNames}`;
+    case 'NOAUTH':
+      return `it wants a password: ${credentialNames} is ${password === null ? 'not set' : 'not enough'}`;
+    case 'NOPERM':
+      return `this user may not do that (${reasonOf(message)})`;
+    case 'LOADING':
+      return 'it is still loading its data';
+    case 'MASTERDOWN':
+    case 'CLUSTERDOWN':
+      return 'its cluster is down';
     default:
   }
   if (/RESP type|Protocol error/u.test(message)) return 'what listens there is no Redis server';
-  return /Connection is closed|connection close$|isn't writeable/u.test(message) ? 'it closed the connection' : reasonOf(error);
+  return /Connection is closed|connection close$|isn't writeable/u.test(message)
+    ? 'it closed the connection'
+    : reasonOf(error);
 }

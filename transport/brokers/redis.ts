@@ -26,7 +26,7 @@ interface Connected {
  */
 export async function openRedis(settings: RedisSettings, log: Log): Promise<Broker> {
   const servers = redisServers(settings);
-  const attempts = [...servers, ...settings.mode.type === 'cluster' ? servers : []];
+  const attempts = [...servers, ...(settings.mode.type === 'cluster' ? servers : [])];
   const deadlineMs = performance.now() + CONNECT_MS_MAX;
   const problems = new Set<string>();
   for (const [index, server] of attempts.entries()) {
@@ -41,10 +41,17 @@ export async function openRedis(settings: RedisSettings, log: Log): Promise<Brok
 }
 
 /** `msMax` is for all of it: each step of the several takes its share. */
-async function connect(settings: RedisSettings, server: RedisServer, msMax: number, log: Log, isWholeCluster: boolean): Promise<Connected> {
+async function connect(
+  settings: RedisSettings,
+  server: RedisServer,
+  msMax: number,
+  log: Log,
+  isWholeCluster: boolean,
+): Promise<Connected> {
   if (settings.mode.type !== 'sentinel') {
     const client = await connectRedis(server, msMax / 2, log);
-    if (settings.mode.type === 'cluster') await checked(client, server, msMax / 2, (node) => inCluster(node, isWholeCluster));
+    if (settings.mode.type === 'cluster')
+      await checked(client, server, msMax / 2, (node) => inCluster(node, isWholeCluster));
     return { client, server, close: () => client.disconnect() };
   }
   const shareMs = msMax / 4;
@@ -53,7 +60,9 @@ async function connect(settings: RedisSettings, server: RedisServer, msMax: numb
     const client = await connectRedis(master.server, shareMs, log);
     await checked(client, master.server, shareMs, asMaster);
     return {
-      client, server: master.server, changed: master.changed,
+      client,
+      server: master.server,
+      changed: master.changed,
       close() {
         client.disconnect();
         master.close();
@@ -66,8 +75,17 @@ async function connect(settings: RedisSettings, server: RedisServer, msMax: numb
 }
 
 /** Rejects, without the client, where the server is not what it should be. */
-async function checked(client: Redis, server: RedisServer, msMax: number, check: (client: Redis) => Promise<string | null>): Promise<void> {
-  const problem = await within(msMax, check(client), () => new Error(`it does not answer within ${Math.round(msMax)} ms`)).catch((error: unknown) => redisReason(error, server));
+async function checked(
+  client: Redis,
+  server: RedisServer,
+  msMax: number,
+  check: (client: Redis) => Promise<string | null>,
+): Promise<void> {
+  const problem = await within(
+    msMax,
+    check(client),
+    () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
+  ).catch((error: unknown) => redisReason(error, server));
   if (problem === null) return;
   client.disconnect();
   throw new Error(`Redis at ${nameOf(server)} cannot be used: ${problem}.`);
@@ -85,7 +103,7 @@ async function inCluster(client: Redis, isWholeCluster: boolean): Promise<string
 
 /** What is wrong with it as the master: a sentinel may be the last to hear. */
 async function asMaster(client: Redis): Promise<string | null> {
-  const role = await permitted(client.role()) as readonly unknown[] | null;
+  const role = (await permitted(client.role())) as readonly unknown[] | null;
   return role === null || role[0] === 'master' ? null : 'it is not the master any more';
 }
 
@@ -102,7 +120,14 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
       stream.cork(); // one write for all: measured faster than the client's pipeline
       const answers = Promise.all(events.map((event) => client.publish(event.type, event.text)));
       stream.uncork();
-      const problem = await within(PUBLISH_MS_MAX, answers, () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`)).then(() => null, (error: unknown) => error);
+      const problem = await within(
+        PUBLISH_MS_MAX,
+        answers,
+        () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+      ).then(
+        () => null,
+        (error: unknown) => error,
+      );
       if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`); // no cause: the client's errors hold the commands
     },
     async close() {

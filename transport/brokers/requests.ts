@@ -16,7 +16,11 @@ export interface RequestLimits {
  * Sends all events. A request waits for those before it that hold an event of the same subject, so that each subject stays in order.
  * Rejects with the first that fails; those that wait for it are not sent.
  */
-export async function sendInRequests(events: readonly PublishedEvent[], limits: RequestLimits, send: (events: readonly PublishedEvent[]) => Promise<void>): Promise<void> {
+export async function sendInRequests(
+  events: readonly PublishedEvent[],
+  limits: RequestLimits,
+  send: (events: readonly PublishedEvent[]) => Promise<void>,
+): Promise<void> {
   const latest = new Map<string, Promise<void>>();
   const sent: Promise<void>[] = [];
   for (const request of requestsOf(events, limits)) {
@@ -29,7 +33,10 @@ export async function sendInRequests(events: readonly PublishedEvent[], limits: 
 }
 
 /** Each group's events in order, cut where a request is full. */
-function requestsOf(events: readonly PublishedEvent[], { eventsMax, bytesMax, bytesOf, groupOf }: RequestLimits): PublishedEvent[][] {
+function requestsOf(
+  events: readonly PublishedEvent[],
+  { eventsMax, bytesMax, bytesOf, groupOf }: RequestLimits,
+): PublishedEvent[][] {
   const requests: PublishedEvent[][] = [];
   const open = new Map<string, { readonly events: PublishedEvent[]; bytes: number }>();
   for (const event of events) {

@@ -34,7 +34,10 @@ export interface AmqpSettings {
 export interface RedisSettings {
   readonly adapter: 'redis';
   readonly urls: readonly string[];
-  readonly mode: { readonly type: 'standalone' } | { readonly type: 'sentinel'; readonly group: string; readonly sentinelPassword: string | null } | { readonly type: 'cluster' };
+  readonly mode:
+    | { readonly type: 'standalone' }
+    | { readonly type: 'sentinel'; readonly group: string; readonly sentinelPassword: string | null }
+    | { readonly type: 'cluster' };
   /** An ACL user; a password alone is that of the default user. */
   readonly username: string | null;
   readonly password: string | null;
@@ -51,7 +54,10 @@ export interface MqttSettings {
   /** A JWT is sent as the password. The protocol takes no password without a user name, so it goes with one too. */
   readonly auth: { readonly jwt: string; readonly username: string } | Login | null;
   /** Files are PEM. */
-  readonly tls: { readonly caFile: string | null; readonly client: { readonly certFile: string; readonly keyFile: string } | null } | null;
+  readonly tls: {
+    readonly caFile: string | null;
+    readonly client: { readonly certFile: string; readonly keyFile: string } | null;
+  } | null;
 }
 
 /** `cloud_a_sns`: the topic name is put behind the prefix. Credentials come from the standard chain. */
@@ -69,4 +75,11 @@ export interface PubSubSettings {
 }
 
 /** The configured broker. */
-export type BrokerSettings = NatsSettings | KafkaSettings | AmqpSettings | RedisSettings | MqttSettings | SnsSettings | PubSubSettings;
+export type BrokerSettings =
+  | NatsSettings
+  | KafkaSettings
+  | AmqpSettings
+  | RedisSettings
+  | MqttSettings
+  | SnsSettings
+  | PubSubSettings;

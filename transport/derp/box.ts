@@ -35,7 +35,11 @@ export function sealJson(value: unknown, theirPublicKey: Uint8Array, privateKey:
 }
 
 /** The JSON value of a nonce and a box, or null when it is not from the owner of that key, or not for this one. */
-export function openJson(sealed: Uint8Array, theirPublicKey: Uint8Array, privateKey: Uint8Array): { readonly value: unknown } | null {
+export function openJson(
+  sealed: Uint8Array,
+  theirPublicKey: Uint8Array,
+  privateKey: Uint8Array,
+): { readonly value: unknown } | null {
   if (sealed.length < NONCE_BYTES + nacl.box.overheadLength || theirPublicKey.length !== KEY_BYTES) return null;
   const text = nacl.box.open(sealed.subarray(NONCE_BYTES), sealed.subarray(0, NONCE_BYTES), theirPublicKey, privateKey);
   if (text === null) return null;

@@ -43,8 +43,16 @@ const STEADY_MS = 10_000;
  * WebSocket; the form that a relay took is tried first the next time. Throws when the private key is none.
  */
 export function connectDerp({
-  region, privateKey, owner, isHome = false, reach = {}, random = Math.random,
-  pingMs = PING_MS, silenceMsMax = SILENCE_MS_MAX, reconnectMsMin = RECONNECT_MS_MIN, reconnectMsMax = RECONNECT_MS_MAX,
+  region,
+  privateKey,
+  owner,
+  isHome = false,
+  reach = {},
+  random = Math.random,
+  pingMs = PING_MS,
+  silenceMsMax = SILENCE_MS_MAX,
+  reconnectMsMin = RECONNECT_MS_MIN,
+  reconnectMsMax = RECONNECT_MS_MAX,
 }: DerpOptions): DerpConnection {
   const keys = boxKeys(privateKey);
   const closing = new AbortController();
@@ -116,7 +124,12 @@ export function connectDerp({
     return await new Promise((resolve) => {
       let openedAtMs: number | null = null;
       session = startDerpSession({
-        stream, head, keys, isHome, pingMs, silenceMsMax,
+        stream,
+        head,
+        keys,
+        isHome,
+        pingMs,
+        silenceMsMax,
         opened() {
           openedAtMs = performance.now();
           worked();

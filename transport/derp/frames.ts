@@ -60,7 +60,10 @@ export interface FrameReader {
  * Cuts a stream of bytes into frames, wherever it was split. A payload may lie in the chunk that it came in, and is not changed afterwards. One that is announced
  * as larger than `bytesMax` says then is a problem before a byte of it is kept. `frame` answers false to have no more: what is left of the chunk is forgotten.
  */
-export function createFrameReader(bytesMax: () => number, frame: (type: number, payload: Buffer) => boolean): FrameReader {
+export function createFrameReader(
+  bytesMax: () => number,
+  frame: (type: number, payload: Buffer) => boolean,
+): FrameReader {
   const header = Buffer.alloc(HEADER_BYTES);
   let headerBytes = 0;
   let payload: Buffer | null = null;
@@ -79,7 +82,8 @@ export function createFrameReader(bytesMax: () => number, frame: (type: number, 
         }
         const bytes = header.readUInt32BE(1);
         if (bytes > bytesMax()) return `a frame of ${bytes} bytes, above the ${bytesMax()} that are taken`;
-        if (payload === null && chunk.length - at >= bytes) { // the usual case: nothing is copied
+        if (payload === null && chunk.length - at >= bytes) {
+          // the usual case: nothing is copied
           const whole = chunk.subarray(at, at + bytes);
           at += bytes;
           headerBytes = 0;

@@ -24,7 +24,11 @@ const FASTER_PART = 2 / 3;
 export type Latencies = ReadonlyMap<number, number>;
 
 /** How long each region that may be a home takes to answer one question, without the making of the connection. Never rejects. */
-export async function measureRegions({ regions }: RelayMap, reach: RelayReach, signal?: AbortSignal): Promise<Latencies> {
+export async function measureRegions(
+  { regions }: RelayMap,
+  reach: RelayReach,
+  signal?: AbortSignal,
+): Promise<Latencies> {
   const limit = AbortSignal.any([AbortSignal.timeout(ALL_MS_MAX), ...(signal === undefined ? [] : [signal])]);
   const waiting = [...regions.values()].filter(({ isHome }) => isHome);
   const latencies = new Map<number, number>();
@@ -40,10 +44,12 @@ export async function measureRegions({ regions }: RelayMap, reach: RelayReach, s
 
 /** The home: the present one, unless it is gone or another is clearly faster. Null: no region answered. */
 export function chooseHome(present: number | null, latencies: Latencies, { regions }: RelayMap): number | null {
-  const scored = [...latencies].flatMap(([id, ms]) => {
-    const region = regions.get(id);
-    return region?.isHome === true ? [{ id, ms: ms * region.score }] : [];
-  }).toSorted((one, other) => one.ms - other.ms || one.id - other.id);
+  const scored = [...latencies]
+    .flatMap(([id, ms]) => {
+      const region = regions.get(id);
+      return region?.isHome === true ? [{ id, ms: ms * region.score }] : [];
+    })
+    .toSorted((one, other) => one.ms - other.ms || one.id - other.id);
   const [best] = scored;
   const own = scored.find(({ id }) => id === present);
   if (best === undefined || own === undefined) return best?.id ?? null;
@@ -68,11 +74,29 @@ async function latencyOfNode(node: RelayNode, reach: RelayReach, signal: AbortSi
     for (let asked = 0; asked < QUESTIONS && !socket.destroyed; asked += 1) {
       const startedMs = performance.now();
       const isAnswered = await new Promise<boolean>((resolve, reject) => {
-        const question = request({ createConnection: () => socket, path: LATENCY_PATH, method: 'HEAD', signal, headers: { host: node.port === DERP_PORT ? node.hostName : `${node.hostName}:${node.port}`, connection: 'keep-alive' } });
-        question.on('response', (answer) => answer.resume().on('end', () => resolve(true)).on('error', reject)).on('error', (error) => { // the other side may close after one answer
-          if (fastestMs === Number.POSITIVE_INFINITY) reject(error);
-          else resolve(false);
-        }).end();
+        const question = request({
+          createConnection: () => socket,
+          path: LATENCY_PATH,
+          method: 'HEAD',
+          signal,
+          headers: {
+            host: node.port === DERP_PORT ? node.hostName : `${node.hostName}:${node.port}`,
+            connection: 'keep-alive',
+          },
+        });
+        question
+          .on('response', (answer) =>
+            answer
+              .resume()
+              .on('end', () => resolve(true))
+              .on('error', reject),
+          )
+          .on('error', (error) => {
+            // the other side may close after one answer
+            if (fastestMs === Number.POSITIVE_INFINITY) reject(error);
+            else resolve(false);
+          })
+          .end();
       });
       if (isAnswered) fastestMs = Math.min(fastestMs, performance.now() - startedMs);
     }

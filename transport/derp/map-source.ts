@@ -11,7 +11,9 @@ const URLS_MAX = 32;
 const FETCH_MS_MAX = 10_000;
 
 /** What became of one URL: a map with its text, or half a sentence that says why there is none. */
-export type FetchedMap = { readonly ok: true; readonly map: RelayMap; readonly text: string } | { readonly ok: false; readonly problem: string };
+export type FetchedMap =
+  | { readonly ok: true; readonly map: RelayMap; readonly text: string }
+  | { readonly ok: false; readonly problem: string };
 
 /** Whom maps may be fetched from. */
 export interface MapReach {
@@ -49,7 +51,14 @@ export async function fetchMap(text: string, { vet, trusted }: MapReach, signal?
     if (!['http:', 'https:'].includes(url.protocol)) return failed('it is no URL of http or https');
     const isTrusted = trusted().some((one) => URL.canParse(one) && new URL(one).origin === url.origin);
     const vetted = isTrusted ? null : await vet(url.hostname, limit);
-    if (vetted !== null && !vetted.ok) return failed(vetted.kind === 'refused' ? 'its address must not be reached' : limit.aborted ? 'no answer in time' : 'its name cannot be resolved');
+    if (vetted !== null && !vetted.ok)
+      return failed(
+        vetted.kind === 'refused'
+          ? 'its address must not be reached'
+          : limit.aborted
+            ? 'no answer in time'
+            : 'its name cannot be resolved',
+      );
     const answer = await answerOf(url, vetted === null ? null : vetted.addresses[0], limit);
     if (answer.statusCode !== 200) {
       answer.destroy();
@@ -60,7 +69,7 @@ export async function fetchMap(text: string, { vet, trusted }: MapReach, signal?
     const read = readRelayMap(body);
     return read.ok ? { ok: true, map: read.map, text: body } : failed(read.problem);
   } catch (error) {
-    return failed(limit.aborted ? 'no answer in time' : (error as NodeJS.ErrnoException).code ?? 'it cannot be read');
+    return failed(limit.aborted ? 'no answer in time' : ((error as NodeJS.ErrnoException).code ?? 'it cannot be read'));
   }
 }
 
@@ -79,7 +88,7 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
       return turn;
     },
     remembered() {
-      turn = turn.then(async () => known ??= await fromDisk());
+      turn = turn.then(async () => (known ??= await fromDisk()));
       return turn;
     },
     problems: () => problems,
@@ -102,9 +111,9 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
     if (urls.length === 0) {
       // Relays are not wanted any more, also not those from the disk at the next start.
       if (cacheFile !== null) await rm(cacheFile, { force: true }).catch(() => {}); // then they are wanted until an admin answers
-      return known = text = stored = null;
+      return (known = text = stored = null);
     }
-    const last = known ?? await fromDisk();
+    const last = known ?? (await fromDisk());
     known = last === null ? null : { ...last, problems: failures };
     return known;
   }
@@ -131,10 +140,27 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
   }
 }
 
-async function answerOf(url: URL, address: { readonly address: string; readonly family: 4 | 6 } | null, signal: AbortSignal): Promise<IncomingMessage> {
+async function answerOf(
+  url: URL,
+  address: { readonly address: string; readonly family: 4 | 6 } | null,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
   return await new Promise<IncomingMessage>((resolve, reject) => {
-    send(url, { signal, agent: false, ...(address !== null && { lookup: (_host, options, done) => (options.all === true ? done(null, [address]) : done(null, address.address, address.family)) }) }, resolve).on('error', reject).end();
+    send(
+      url,
+      {
+        signal,
+        agent: false,
+        ...(address !== null && {
+          lookup: (_host, options, done) =>
+            options.all === true ? done(null, [address]) : done(null, address.address, address.family),
+        }),
+      },
+      resolve,
+    )
+      .on('error', reject)
+      .end();
   });
 }
 

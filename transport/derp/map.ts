@@ -49,15 +49,29 @@ export interface RelayMap {
 
 const PIN = 'sha256-raw:';
 
-const Host = z.string().min(1).max(253).regex(/^[\w.:-]+$/u);
+const Host = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[\w.:-]+$/u);
 
 const Node = z.object({
   Name: z.string().max(128),
   RegionID: z.int().optional(),
   HostName: Host,
-  CertName: z.string().max(512).optional().refine((name) => name === undefined || !name.startsWith(PIN) || /^[\da-f]{64}$/iu.test(name.slice(PIN.length))),
-  IPv4: z.string().optional().refine((text) => text === undefined || ['', 'none'].includes(text) || isIPv4(text)),
-  IPv6: z.string().optional().refine((text) => text === undefined || ['', 'none'].includes(text) || isIPv6(text)),
+  CertName: z
+    .string()
+    .max(512)
+    .optional()
+    .refine((name) => name === undefined || !name.startsWith(PIN) || /^[\da-f]{64}$/iu.test(name.slice(PIN.length))),
+  IPv4: z
+    .string()
+    .optional()
+    .refine((text) => text === undefined || ['', 'none'].includes(text) || isIPv4(text)),
+  IPv6: z
+    .string()
+    .optional()
+    .refine((text) => text === undefined || ['', 'none'].includes(text) || isIPv6(text)),
   STUNOnly: z.boolean().optional(),
   DERPPort: z.int().min(0).max(65_535).optional(),
   InsecureForTests: z.boolean().optional(),
@@ -75,14 +89,19 @@ const Score = z.number().positive().max(1_000_000);
 
 const DerpMap = z.object({
   Regions: z.record(z.string().regex(/^\d{1,5}$/u), Region.nullable()),
-  HomeParams: z.object({ RegionScore: z.record(z.string(), Score).nullable().optional() }).nullable().optional(),
+  HomeParams: z
+    .object({ RegionScore: z.record(z.string(), Score).nullable().optional() })
+    .nullable()
+    .optional(),
 });
 
 /**
  * Reads a map. Unknown fields are passed over, regions without a relay skipped; anything else that is not as it should be makes the whole map unusable, as half a map
  * would put members where others do not look for them. A problem is half a sentence: "it is no relay map".
  */
-export function readRelayMap(text: string): { readonly ok: true; readonly map: RelayMap } | { readonly ok: false; readonly problem: string } {
+export function readRelayMap(
+  text: string,
+): { readonly ok: true; readonly map: RelayMap } | { readonly ok: false; readonly problem: string } {
   if (Buffer.byteLength(text) > MAP_BYTES_MAX) return unusable('it is too large');
   let value: unknown;
   try {
@@ -100,12 +119,18 @@ export function readRelayMap(text: string): { readonly ok: true; readonly map: R
   const regions = new Map<number, RelayRegion>();
   for (const [key, region] of Object.entries(given)) {
     if (region === null) continue;
-    if (region.RegionID !== Number(key)) return unusable(`it is no relay map: region ${key} says that it is ${region.RegionID}`);
-    const [first, ...others] = (region.Nodes ?? []).filter((node) => node !== null && node.STUNOnly !== true).map((node) => relayNode(node as z.output<typeof Node>));
+    if (region.RegionID !== Number(key))
+      return unusable(`it is no relay map: region ${key} says that it is ${region.RegionID}`);
+    const [first, ...others] = (region.Nodes ?? [])
+      .filter((node) => node !== null && node.STUNOnly !== true)
+      .map((node) => relayNode(node as z.output<typeof Node>));
     if (first === undefined) continue;
     regions.set(region.RegionID, {
-      id: region.RegionID, code: region.RegionCode ?? key, isHome: region.Avoid !== true && region.NoMeasureNoHome !== true,
-      score: home?.RegionScore?.[key] ?? 1, nodes: [first, ...others],
+      id: region.RegionID,
+      code: region.RegionCode ?? key,
+      isHome: region.Avoid !== true && region.NoMeasureNoHome !== true,
+      score: home?.RegionScore?.[key] ?? 1,
+      nodes: [first, ...others],
     });
   }
   return regions.size === 0 ? unusable('it names no relay') : { ok: true, map: { regions } };
@@ -114,14 +139,20 @@ export function readRelayMap(text: string): { readonly ok: true; readonly map: R
 function relayNode(node: z.output<typeof Node>): RelayNode {
   const literals = [node.IPv4, node.IPv6];
   return {
-    name: node.Name, hostName: node.HostName, port: node.DERPPort === undefined || node.DERPPort === 0 ? DERP_PORT : node.DERPPort,
+    name: node.Name,
+    hostName: node.HostName,
+    port: node.DERPPort === undefined || node.DERPPort === 0 ? DERP_PORT : node.DERPPort,
     addresses: literals.filter((text): text is string => text !== undefined && text !== '' && text !== 'none'),
     closedFamilies: ([4, 6] as const).filter((_, index) => literals[index] === 'none'),
     identity: identityOf(node),
   };
 }
 
-function identityOf({ CertName: name, HostName: host, InsecureForTests: isInsecure }: z.output<typeof Node>): RelayIdentity {
+function identityOf({
+  CertName: name,
+  HostName: host,
+  InsecureForTests: isInsecure,
+}: z.output<typeof Node>): RelayIdentity {
   if (isInsecure === true) return { kind: 'unverified' };
   if (name === undefined || name === '') return { kind: 'name', name: host };
   return name.startsWith(PIN) ? { kind: 'pin', sha256: name.slice(PIN.length).toLowerCase() } : { kind: 'name', name };

@@ -28,7 +28,10 @@ export interface Outbox {
 }
 
 /** Makes the outbox of a stream. */
-export function createOutbox(stream: Writable, { bytesMax, framesMax, drops, writeBytesMax, dropped }: OutboxLimits): Outbox {
+export function createOutbox(
+  stream: Writable,
+  { bytesMax, framesMax, drops, writeBytesMax, dropped }: OutboxLimits,
+): Outbox {
   let frames: Buffer[] = [];
   let head = 0; // frames before it are gone: to shift an array of hundreds with each packet would cost more than the packet
   let frameBytes = 0;
@@ -41,7 +44,10 @@ export function createOutbox(stream: Writable, { bytesMax, framesMax, drops, wri
   return {
     push(frame) {
       if (isClosed) return false;
-      if (drops === 'newest' && (frameBytes + writtenBytes + frame.length > bytesMax || frames.length - head >= framesMax)) {
+      if (
+        drops === 'newest' &&
+        (frameBytes + writtenBytes + frame.length > bytesMax || frames.length - head >= framesMax)
+      ) {
         dropped?.(frame);
         return false;
       }
@@ -85,7 +91,7 @@ export function createOutbox(stream: Writable, { bytesMax, framesMax, drops, wri
     let bytes = batch.reduce((sum, frame) => sum + frame.length, 0);
     while (head < frames.length) {
       const frame = frames[head];
-      if (frame === undefined || bytes > 0 && bytes + frame.length > writeBytesMax) break;
+      if (frame === undefined || (bytes > 0 && bytes + frame.length > writeBytesMax)) break;
       batch.push(frame);
       bytes += frame.length;
       frameBytes -= frame.length;

@@ -48,7 +48,12 @@ const WAITING_FRAMES_MAX = 8_192;
 /** Starts it. It ends itself when the relay breaks the protocol or is silent. */
 export function startDerpSession(options: DerpSessionOptions): DerpSession {
   const { stream, keys, pingMs, silenceMsMax } = options;
-  const outbox = createOutbox(stream, { bytesMax: WAITING_BYTES_MAX, framesMax: WAITING_FRAMES_MAX, writeBytesMax: WAITING_BYTES_MAX, drops: 'newest' });
+  const outbox = createOutbox(stream, {
+    bytesMax: WAITING_BYTES_MAX,
+    framesMax: WAITING_FRAMES_MAX,
+    writeBytesMax: WAITING_BYTES_MAX,
+    drops: 'newest',
+  });
   let state: 'greeting' | 'proving' | 'open' | 'over' = 'greeting';
   let serverKey: Buffer = Buffer.alloc(0);
   let heardAtMs = performance.now();
@@ -56,11 +61,19 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
   let spoke = false;
   let pings = 0;
 
-  const reader = createFrameReader(() => FRAME_BYTES_MAX, (type, payload) => {
-    const problem = state === 'greeting' ? greeted(type, payload) : state === 'proving' ? proved(type, payload) : heard(type, payload);
-    if (problem !== null) end(problem);
-    return state !== 'over';
-  });
+  const reader = createFrameReader(
+    () => FRAME_BYTES_MAX,
+    (type, payload) => {
+      const problem =
+        state === 'greeting'
+          ? greeted(type, payload)
+          : state === 'proving'
+            ? proved(type, payload)
+            : heard(type, payload);
+      if (problem !== null) end(problem);
+      return state !== 'over';
+    },
+  );
   const late = setTimeout(() => end('its handshake did not end in time'), HANDSHAKE_MS_MAX).unref();
   const pinging = setInterval(ping, pingMs).unref();
   stream.on('data', (chunk: Buffer) => take(chunk));
@@ -85,11 +98,22 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
   }
 
   function greeted(type: number, payload: Buffer): string | null {
-    if (type !== FRAME.serverKey || payload.length < MAGIC.length + KEY_BYTES || !payload.subarray(0, MAGIC.length).equals(MAGIC)) return 'it does not speak DERP';
+    if (
+      type !== FRAME.serverKey ||
+      payload.length < MAGIC.length + KEY_BYTES ||
+      !payload.subarray(0, MAGIC.length).equals(MAGIC)
+    )
+      return 'it does not speak DERP';
     serverKey = Buffer.from(payload.subarray(MAGIC.length, MAGIC.length + KEY_BYTES));
     state = 'proving';
     spoke = true;
-    outbox.notice(encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: DERP_VERSION, CanAckPings: true }, serverKey, keys.privateKey)));
+    outbox.notice(
+      encodeFrame(
+        FRAME.clientInfo,
+        keys.publicKey,
+        sealJson({ version: DERP_VERSION, CanAckPings: true }, serverKey, keys.privateKey),
+      ),
+    );
     if (options.isHome) outbox.notice(encodeFrame(FRAME.notePreferred, Buffer.from([1])));
     return null;
   }
@@ -118,7 +142,8 @@ export function startDerpSession(options: DerpSessionOptions): DerpSession {
       case FRAME.restarting:
         waitMs = payload.length >= 4 ? payload.readUInt32BE(0) : null;
         return null;
-      default: return null; // keepAlive and pong: that they came is all they say
+      default:
+        return null; // keepAlive and pong: that they came is all they say
     }
   }
 

@@ -22,7 +22,11 @@ export interface RelayReach {
 const relayVet = createVet({ allowPrivate: true });
 
 /** Opens it. Each of the addresses that were checked is tried in turn. Rejects with {@link RelayUnreachable}, also when the signal ends it. */
-export async function openRelaySocket(node: RelayNode, { vet = relayVet, ca }: RelayReach, signal: AbortSignal): Promise<TLSSocket> {
+export async function openRelaySocket(
+  node: RelayNode,
+  { vet = relayVet, ca }: RelayReach,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
   const addresses = await addressesOf(node, vet, signal);
   let problem = '';
   for (const address of addresses.slice(0, ADDRESSES_MAX)) {
@@ -33,13 +37,22 @@ export async function openRelaySocket(node: RelayNode, { vet = relayVet, ca }: R
   throw new RelayUnreachable(`${node.hostName} cannot be reached: ${problem}`);
 }
 
-async function addressesOf({ hostName, addresses, closedFamilies }: RelayNode, vet: Vet, signal: AbortSignal): Promise<readonly string[]> {
+async function addressesOf(
+  { hostName, addresses, closedFamilies }: RelayNode,
+  vet: Vet,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const hosts = addresses.length > 0 ? addresses : [hostName];
   const found: string[] = [];
   for (const host of hosts) {
     const vetted = await vet(host, signal);
-    if (!vetted.ok) throw new RelayUnreachable(vetted.kind === 'refused' ? `${hostName} must not be reached` : `${hostName} has no address now`);
-    found.push(...vetted.addresses.filter(({ family }) => !closedFamilies.includes(family)).map(({ address }) => address));
+    if (!vetted.ok)
+      throw new RelayUnreachable(
+        vetted.kind === 'refused' ? `${hostName} must not be reached` : `${hostName} has no address now`,
+      );
+    found.push(
+      ...vetted.addresses.filter(({ family }) => !closedFamilies.includes(family)).map(({ address }) => address),
+    );
   }
   if (found.length === 0) throw new RelayUnreachable(`${hostName} has no address that may be used`);
   return found;
@@ -48,12 +61,29 @@ async function addressesOf({ hostName, addresses, closedFamilies }: RelayNode, v
 /** The socket, or a rejection that names no address. */
 async function connected(host: string, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = connectTcp({ host, port, family: isIPv6(host) ? 6 : 4, noDelay: true, keepAlive: true });
-  return await settled(socket, 'connect', CONNECT_MS_MAX, signal, (error) => `it answers ${error.code ?? 'with an error'}`);
+  return await settled(
+    socket,
+    'connect',
+    CONNECT_MS_MAX,
+    signal,
+    (error) => `it answers ${error.code ?? 'with an error'}`,
+  );
 }
 
 async function secured(tcp: Socket, node: RelayNode, ca: string | undefined, signal: AbortSignal): Promise<TLSSocket> {
-  const socket = connectTls({ ...identification(node, ca), socket: tcp, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2' });
-  await settled(socket, 'secureConnect', HANDSHAKE_MS_MAX, signal, (error) => `TLS with ${node.hostName} failed: ${error.code ?? error.message}`);
+  const socket = connectTls({
+    ...identification(node, ca),
+    socket: tcp,
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+  });
+  await settled(
+    socket,
+    'secureConnect',
+    HANDSHAKE_MS_MAX,
+    signal,
+    (error) => `TLS with ${node.hostName} failed: ${error.code ?? error.message}`,
+  );
   const problem = pinProblem(socket, node);
   if (problem === null) return socket;
   socket.destroy();
@@ -65,7 +95,11 @@ function identification({ hostName, identity }: RelayNode, ca: string | undefine
   const name = identity.kind === 'name' ? identity.name : hostName;
   const servername = isIP(name) === 0 ? { servername: name } : {};
   if (identity.kind !== 'name') return { ...servername, rejectUnauthorized: false };
-  return { ...servername, ...(ca !== undefined && { ca }), checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
+  return {
+    ...servername,
+    ...(ca !== undefined && { ca }),
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+  };
 }
 
 function pinProblem(socket: TLSSocket, { hostName, identity }: RelayNode): string | null {
@@ -76,7 +110,13 @@ function pinProblem(socket: TLSSocket, { hostName, identity }: RelayNode): strin
 }
 
 /** Waits for an event of a socket, which is destroyed when it does not come. */
-async function settled<S extends Socket>(socket: S, event: string, msMax: number, signal: AbortSignal, because: (error: NodeJS.ErrnoException) => string): Promise<S> {
+async function settled<S extends Socket>(
+  socket: S,
+  event: string,
+  msMax: number,
+  signal: AbortSignal,
+  because: (error: NodeJS.ErrnoException) => string,
+): Promise<S> {
   return await new Promise((resolve, reject) => {
     const fail = (problem: string): void => {
       end();
@@ -93,10 +133,13 @@ async function settled<S extends Socket>(socket: S, event: string, msMax: number
       signal.removeEventListener('abort', onAbort);
       socket.off('error', onError).off('close', onClose);
     };
-    socket.once(event, () => {
-      end();
-      resolve(socket);
-    }).on('error', onError).on('close', onClose);
+    socket
+      .once(event, () => {
+        end();
+        resolve(socket);
+      })
+      .on('error', onError)
+      .on('close', onClose);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
   });

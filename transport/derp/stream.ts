@@ -26,7 +26,12 @@ export class FormRefused extends Error {
 }
 
 /** Opens it. `head` was read already. Rejects with {@link FormRefused} where the other form may work, else with {@link RelayUnreachable}. */
-export async function openRelayStream(node: RelayNode, form: DerpForm, reach: RelayReach, signal: AbortSignal): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+export async function openRelayStream(
+  node: RelayNode,
+  form: DerpForm,
+  reach: RelayReach,
+  signal: AbortSignal,
+): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
   const socket = await openRelaySocket(node, reach, signal);
   const onAbort = (): void => void socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
@@ -40,10 +45,16 @@ export async function openRelayStream(node: RelayNode, form: DerpForm, reach: Re
   }
 }
 
-async function upgraded(socket: TLSSocket, node: RelayNode): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+async function upgraded(
+  socket: TLSSocket,
+  node: RelayNode,
+): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
   return await new Promise((resolve, reject) => {
     const asked = request({
-      createConnection: () => socket, path: DERP_PATH, maxHeaderSize: HEADER_BYTES_MAX, timeout: HANDSHAKE_MS_MAX,
+      createConnection: () => socket,
+      path: DERP_PATH,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      timeout: HANDSHAKE_MS_MAX,
       headers: { host: hostOf(node), connection: 'Upgrade', upgrade: 'DERP', 'derp-version': String(DERP_VERSION) },
     });
     asked.on('upgrade', (answer: IncomingMessage, _socket, head: Buffer) => {
@@ -52,18 +63,32 @@ async function upgraded(socket: TLSSocket, node: RelayNode): Promise<{ readonly 
         resolve({ stream: socket, head });
       } else reject(new FormRefused(`${node.hostName} switched to something else than DERP`));
     });
-    asked.on('response', (answer) => reject(new FormRefused(`${node.hostName} answered DERP with status ${answer.statusCode ?? 0}`)));
+    asked.on('response', (answer) =>
+      reject(new FormRefused(`${node.hostName} answered DERP with status ${answer.statusCode ?? 0}`)),
+    );
     asked.on('timeout', () => reject(new FormRefused(`${node.hostName} did not answer within ${HANDSHAKE_MS_MAX} ms`)));
     asked.on('error', () => reject(new FormRefused(`${node.hostName} hung up on DERP`)));
     asked.end();
   });
 }
 
-async function webSocket(socket: TLSSocket, node: RelayNode): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
-  const asked = new WebSocket(`wss://${hostOf(node)}${DERP_PATH}`, DERP_SUBPROTOCOL, { createConnection: () => socket, perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX * 2, handshakeTimeout: HANDSHAKE_MS_MAX });
+async function webSocket(
+  socket: TLSSocket,
+  node: RelayNode,
+): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
+  const asked = new WebSocket(`wss://${hostOf(node)}${DERP_PATH}`, DERP_SUBPROTOCOL, {
+    createConnection: () => socket,
+    perMessageDeflate: false,
+    maxPayload: FRAME_BYTES_MAX * 2,
+    handshakeTimeout: HANDSHAKE_MS_MAX,
+  });
   await new Promise<void>((resolve, reject) => {
     asked.once('open', resolve);
-    asked.once('error', (error) => reject(new RelayUnreachable(`${node.hostName} takes neither DERP nor a WebSocket: ${error.message.slice(0, 120)}`)));
+    asked.once('error', (error) =>
+      reject(
+        new RelayUnreachable(`${node.hostName} takes neither DERP nor a WebSocket: ${error.message.slice(0, 120)}`),
+      ),
+    );
   });
   return { stream: createWebSocketStream(asked), head: Buffer.alloc(0) };
 }

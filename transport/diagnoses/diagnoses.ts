@@ -41,31 +41,63 @@ export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
     const standing = await rows.standing(node);
     if (standing === null) return refuse('not_found', 'Resource not found');
     const { checks: way, isReached } = await lookFromHere(ports, node, standing);
-    const asked = await report(node, standing, isReached ? Math.max(1, Math.min(REPORT_MS_MAX, endMs - performance.now())) : null);
+    const asked = await report(
+      node,
+      standing,
+      isReached ? Math.max(1, Math.min(REPORT_MS_MAX, endMs - performance.now())) : null,
+    );
     const seen = cleaned([...way, asked.check], standing.ranges); // failures are told in the words of the machine
     const checks = [...seen, ...asked.checks, versionCheck(standing.version, version)];
-    return ok({ overall: overallOf(checks), collected_at: new Date(asked.collectedAtMs).toISOString(), is_live: asked.isLive, checks });
+    return ok({
+      overall: overallOf(checks),
+      collected_at: new Date(asked.collectedAtMs).toISOString(),
+      is_live: asked.isLive,
+      checks,
+    });
   }
 
   /** What the agent says within this time; else, and where it cannot be asked (null), what it said last. */
   async function report(node: NodeId, standing: NodeStanding, msMax: number | null): Promise<Told> {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
-    const answer = msMax === null ? null : await requests.get(node, { server: 'api', path: AGENT_DIAGNOSTICS_PATH, bytesMax: DIAGNOSIS_BYTES_MAX, msMax: Math.round(msMax) });
+    const answer =
+      msMax === null
+        ? null
+        : await requests.get(node, {
+            server: 'api',
+            path: AGENT_DIAGNOSTICS_PATH,
+            bytesMax: DIAGNOSIS_BYTES_MAX,
+            msMax: Math.round(msMax),
+          });
     const read = answer?.ok === true ? readReport(Buffer.concat(answer.body), standing.ranges) : null;
     const nowMs = clock.nowMs();
     if (read?.ok === true) {
       await keep(node, read.checks, nowMs);
       return { check: reportCheck('live', durationMs()), checks: read.checks, collectedAtMs: nowMs, isLive: true };
     }
-    const problem = answer === null ? 'the machine cannot be reached' : answer.ok ? `its report cannot be used: ${read?.problem}` : answer.message;
+    const problem =
+      answer === null
+        ? 'the machine cannot be reached'
+        : answer.ok
+          ? `its report cannot be used: ${read?.problem}`
+          : answer.message;
     const last = standing.report;
-    return { check: reportCheck({ problem, isAnswer: answer?.ok === true, lastAtMs: last?.collectedAtMs ?? null }, durationMs()), checks: last?.checks ?? [], collectedAtMs: last?.collectedAtMs ?? nowMs, isLive: false };
+    return {
+      check: reportCheck(
+        { problem, isAnswer: answer?.ok === true, lastAtMs: last?.collectedAtMs ?? null },
+        durationMs(),
+      ),
+      checks: last?.checks ?? [],
+      collectedAtMs: last?.collectedAtMs ?? nowMs,
+      isLive: false,
+    };
   }
 
   /** A report is worth its answer also when it cannot be kept, or not in time. */
   async function keep(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void> {
-    const stored = rows.store(node, checks, atMs).catch((error: unknown) => log.warn({ error, node }, 'a diagnosis was not stored'));
+    const stored = rows
+      .store(node, checks, atMs)
+      .catch((error: unknown) => log.warn({ error, node }, 'a diagnosis was not stored'));
     const limit = new AbortController();
     await Promise.race([stored, delay(STORE_MS_MAX, undefined, { signal: limit.signal }).catch(() => {})]);
     limit.abort();
@@ -75,7 +107,8 @@ export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
     get(node) {
       const running = underWay.get(node);
       if (running !== undefined) return running;
-      if (underWay.size >= DIAGNOSES_MAX) return Promise.resolve(refuse('service_unavailable', 'Too many nodes are being diagnosed: try again shortly.'));
+      if (underWay.size >= DIAGNOSES_MAX)
+        return Promise.resolve(refuse('service_unavailable', 'Too many nodes are being diagnosed: try again shortly.'));
       const started = diagnose(node).finally(() => underWay.delete(node));
       underWay.set(node, started);
       return started;

@@ -4,12 +4,21 @@ import { Diagnosis, DIAGNOSIS_BYTES_MAX, plainText, withTexts } from '../protoco
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 
 /** Checks that an admin makes itself: an agent that names one of these lies. */
-export const ADMIN_CHECKS = ['node_session', 'node_last_seen', 'node_tunnel', 'node_round_trip', 'agent_report', 'version'] as const;
+export const ADMIN_CHECKS = [
+  'node_session',
+  'node_last_seen',
+  'node_tunnel',
+  'node_round_trip',
+  'agent_report',
+  'version',
+] as const;
 /** One of them. */
 export type AdminCheck = (typeof ADMIN_CHECKS)[number];
 
 /** The checks of a report, or why it is none: the end of a sentence. */
-export type ReadReport = { readonly ok: true; readonly checks: readonly DiagnosisCheck[] } | { readonly ok: false; readonly problem: string };
+export type ReadReport =
+  | { readonly ok: true; readonly checks: readonly DiagnosisCheck[] }
+  | { readonly ok: false; readonly problem: string };
 
 /** Reads the body of an answer. */
 export function readReport(body: Uint8Array, ranges: readonly string[]): ReadReport {
@@ -29,7 +38,8 @@ export function reportOf(value: unknown, ranges: readonly string[]): ReadReport 
     return problem(`${issue?.path.map(String).join('.').slice(0, 100) || 'the report'} is not as it should be`);
   }
   const { checks } = parsed.data;
-  if (checks.some(({ name }) => ADMIN_CHECKS.some((own) => own === name))) return problem('it has a check that only admins make');
+  if (checks.some(({ name }) => ADMIN_CHECKS.some((own) => own === name)))
+    return problem('it has a check that only admins make');
   return { ok: true, checks: cleaned(checks, ranges) };
 }
 
@@ -73,7 +83,8 @@ function rangeTest(ranges: readonly string[]): (address: string) => boolean {
   for (const range of ranges) {
     const [network = '', prefix = ''] = range.split('/');
     const family = isIP(network);
-    if (family !== 0) list.addSubnet(network, Number(prefix || (family === 6 ? 128 : 32)), family === 6 ? 'ipv6' : 'ipv4');
+    if (family !== 0)
+      list.addSubnet(network, Number(prefix || (family === 6 ? 128 : 32)), family === 6 ? 'ipv6' : 'ipv4');
   }
   let left = TRIES_MAX;
   return (address) => {

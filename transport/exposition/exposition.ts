@@ -43,7 +43,12 @@ export function renderLabels(labels: Labels): string {
 }
 
 function escaped(value: string): string {
-  return /[\\"\n]/u.test(value) ? value.replaceAll('\\', String.raw`\\`).replaceAll('"', String.raw`\"`).replaceAll('\n', String.raw`\n`) : value;
+  return /[\\"\n]/u.test(value)
+    ? value
+        .replaceAll('\\', String.raw`\\`)
+        .replaceAll('"', String.raw`\"`)
+        .replaceAll('\n', String.raw`\n`)
+    : value;
 }
 
 function numberText(value: number): string {

@@ -45,7 +45,8 @@ function* readingOf(text: string, wanted: ReadonlySet<string>): Generator<undefi
     const name = nameIn(text, from, to);
     if (wanted.has(name)) {
       const samples = found.get(name) ?? [];
-      if (samples.length < SAMPLES_OF_METRIC_MAX) samples.push(sampleIn(text.slice(from, to).trim().slice(name.length)));
+      if (samples.length < SAMPLES_OF_METRIC_MAX)
+        samples.push(sampleIn(text.slice(from, to).trim().slice(name.length)));
       found.set(name, samples);
     }
     from = to + 1;
@@ -69,8 +70,18 @@ function nameIn(text: string, from: number, to: number): string {
 function sampleIn(rest: string): Sample {
   const close = rest.trimStart().startsWith('{') ? closeOf(rest) : -1;
   const labels = new Map<string, string>();
-  if (close > 0) for (const { groups } of rest.slice(0, close).matchAll(LABEL)) labels.set(groups?.['name'] ?? '', unescaped(groups?.['value'] ?? ''));
-  return { labels, value: numberOf(rest.slice(close + 1).trim().split(/[ \t]/u, 1)[0] ?? '') };
+  if (close > 0)
+    for (const { groups } of rest.slice(0, close).matchAll(LABEL))
+      labels.set(groups?.['name'] ?? '', unescaped(groups?.['value'] ?? ''));
+  return {
+    labels,
+    value: numberOf(
+      rest
+        .slice(close + 1)
+        .trim()
+        .split(/[ \t]/u, 1)[0] ?? '',
+    ),
+  };
 }
 
 /** The brace that closes the labels: none inside a value does. */
@@ -85,7 +96,9 @@ function closeOf(rest: string): number {
 }
 
 function unescaped(value: string): string {
-  return value.includes('\\') ? value.replaceAll(ESCAPE, (_whole, what: string) => what === 'n' ? '\n' : what) : value;
+  return value.includes('\\')
+    ? value.replaceAll(ESCAPE, (_whole, what: string) => (what === 'n' ? '\n' : what))
+    : value;
 }
 
 function numberOf(word: string): number {

@@ -34,7 +34,7 @@ const REST = 2;
 const COLON = 4;
 const CLASS = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
-  const isLetter = byte >= 65 && byte <= 90 || byte >= 97 && byte <= 122 || byte === 95;
+  const isLetter = (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 95;
   const isDigit = byte >= 48 && byte <= 57;
   CLASS[byte] = (isLetter ? FIRST | REST : 0) | (isDigit ? REST : 0) | (byte === 58 ? COLON : 0);
 }
@@ -80,7 +80,7 @@ export function createSyntaxCheck(): SyntaxCheck {
       held = rest.slice();
       return problem ?? (held.length > LINE_BYTES_MAX ? `${lines + 1} ${TOO_LONG}` : null);
     },
-    end: () => held.length === 0 ? null : `${lines + 1} has no end`,
+    end: () => (held.length === 0 ? null : `${lines + 1} has no end`),
   };
 }
 
@@ -127,7 +127,9 @@ function commentProblem(bytes: Uint8Array, from: number, to: number): string | n
   if (!isType) return isNamed ? null : 'has a HELP without a name';
   const typeFrom = blanks(bytes, nameEnd, to);
   const typeEnd = wordEnd(bytes, typeFrom, to);
-  return isNamed && TYPES.some((type) => isWord(bytes, typeFrom, typeEnd, type)) && blanks(bytes, typeEnd, to) === to ? null : 'has a TYPE that is none';
+  return isNamed && TYPES.some((type) => isWord(bytes, typeFrom, typeEnd, type)) && blanks(bytes, typeEnd, to) === to
+    ? null
+    : 'has a TYPE that is none';
 }
 
 function isWord(bytes: Uint8Array, from: number, to: number, word: Uint8Array): boolean {
@@ -137,7 +139,13 @@ function isWord(bytes: Uint8Array, from: number, to: number, word: Uint8Array): 
 }
 
 /** Why labels are refused, by the number that `labelsEnd` answers, made negative. */
-const LABEL_PROBLEMS = ['', 'has labels that are none', `has more than ${LABELS_MAX} labels`, `has a value of a label that is longer than ${LABEL_VALUE_BYTES_MAX} bytes`, 'has a value of a label with an escape that is none'] as const;
+const LABEL_PROBLEMS = [
+  '',
+  'has labels that are none',
+  `has more than ${LABELS_MAX} labels`,
+  `has a value of a label that is longer than ${LABEL_VALUE_BYTES_MAX} bytes`,
+  'has a value of a label with an escape that is none',
+] as const;
 
 /** Behind the brace that closes the labels which begin here; negative: an index of LABEL_PROBLEMS. */
 function labelsEnd(bytes: Uint8Array, from: number, to: number): number {

@@ -8,16 +8,25 @@ export type Destination = { readonly ok: true; readonly url: URL } | { readonly 
 
 /** Ports on which other protocols could be fooled with an HTTP request. Source: Fetch standard, "bad port", 2026-11. */
 export const BAD_PORTS: ReadonlySet<number> = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
-  115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556,
-  563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
-  6668, 6669, 6679, 6697, 10_080,
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
 ]);
 
 /** Names of metadata services. Their addresses are forbidden too, but the names need not be asked for. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
-  'metadata', 'metadata.google.internal', 'metadata.goog', 'metadata.azure.internal', 'instance-data', 'instance-data.ec2.internal',
-  'metadata.tencentyun.com', 'api.metadata.cloud.ibm.com', 'metadata.platformequinix.com', 'metadata.packet.net', 'rancher-metadata',
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'metadata.azure.internal',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.tencentyun.com',
+  'api.metadata.cloud.ibm.com',
+  'metadata.platformequinix.com',
+  'metadata.packet.net',
+  'rancher-metadata',
 ]);
 
 /** Ends of names that mean this machine or its network, and that no public DNS has. Sources: RFC 6761, 6762, 8375, ICANN's .internal. */
@@ -46,7 +55,10 @@ export function destinationOf(text: string): Destination {
   if (text.includes('#')) return refused('The URL must not have a fragment (#…): it would not be sent.');
   const url = URL.parse(text);
   if (url === null) return refused('The URL is not valid: look at its host and port.');
-  if (isIP(url.hostname) === 4 && hostIn(authority) !== url.hostname) return refused(`The host is an address in a form that programs read in different ways: write ${url.hostname}, if that is meant.`);
+  if (isIP(url.hostname) === 4 && hostIn(authority) !== url.hostname)
+    return refused(
+      `The host is an address in a form that programs read in different ways: write ${url.hostname}, if that is meant.`,
+    );
   const problem = portProblem(url.port === '' ? undefined : Number(url.port));
   return problem === undefined ? { ok: true, url } : refused(problem);
 }
@@ -66,15 +78,20 @@ export function nameProblem(name: string, policy: AddressPolicy): string | undef
   const bare = bareName(name);
   if (!isName(bare)) return 'The host is not a valid name.';
   const ruling = policy.rulingOn?.(bare);
-  if (ruling !== undefined) return ruling === 'blocked' ? `${bare} is blocked by the operator of this machine.` : undefined;
+  if (ruling !== undefined)
+    return ruling === 'blocked' ? `${bare} is blocked by the operator of this machine.` : undefined;
   if (METADATA_NAMES.has(bare)) return `${bare} is a metadata service, which must not be reached.`;
-  return PRIVATE_NAME.test(bare) && !policy.allowPrivate ? `${bare} is a name of a private network, which must not be reached.` : undefined;
+  return PRIVATE_NAME.test(bare) && !policy.allowPrivate
+    ? `${bare} is a name of a private network, which must not be reached.`
+    : undefined;
 }
 
 /** Whether a text is a name: labels of ASCII letters in lower case, digits, hyphens and underscores, that no parser takes for an address. Without a last dot. */
 export function isName(text: string): boolean {
   const labels = text.split('.');
-  return text.length <= NAME_CHARS_MAX && labels.every((label) => LABEL.test(label)) && !NUMERIC.test(labels.at(-1) ?? '');
+  return (
+    text.length <= NAME_CHARS_MAX && labels.every((label) => LABEL.test(label)) && !NUMERIC.test(labels.at(-1) ?? '')
+  );
 }
 
 /** A name without the dot that may end it. */

@@ -61,7 +61,11 @@ export function createGuard(options: VettingOptions): Guard {
 }
 
 /** `net` asks `lookup` for names only and dials addresses as they are: those, and the port, are checked before. */
-function connectorOf(vet: Vet, policy: AddressPolicy, { connectMsMax = CONNECT_MS_MAX, ca }: ConnectorOptions): buildConnector.connector {
+function connectorOf(
+  vet: Vet,
+  policy: AddressPolicy,
+  { connectMsMax = CONNECT_MS_MAX, ca }: ConnectorOptions,
+): buildConnector.connector {
   const connect = buildConnector({
     timeout: connectMsMax,
     allowH2: false,
@@ -72,9 +76,14 @@ function connectorOf(vet: Vet, policy: AddressPolicy, { connectMsMax = CONNECT_M
   });
   return (target, callback) => {
     const host = bareHost(target.hostname);
-    const problem = portProblem(target.port === '' ? undefined : Number(target.port)) ?? (isLiteral(host) ? literalProblem(host, policy) : undefined);
+    const problem =
+      portProblem(target.port === '' ? undefined : Number(target.port)) ??
+      (isLiteral(host) ? literalProblem(host, policy) : undefined);
     if (problem === undefined) connect(target, callback);
-    else queueMicrotask(() => { callback(new AddressRefused(problem), null); });
+    else
+      queueMicrotask(() => {
+        callback(new AddressRefused(problem), null);
+      });
   };
 }
 
@@ -85,7 +94,12 @@ function lookupOf(vet: Vet): LookupFunction {
 
     async function answer(): Promise<void> {
       const vetted = await vet(host);
-      if (!vetted.ok) return callback(vetted.kind === 'refused' ? new AddressRefused(vetted.reason) : new NameUnresolved(vetted.reason), '', 0);
+      if (!vetted.ok)
+        return callback(
+          vetted.kind === 'refused' ? new AddressRefused(vetted.reason) : new NameUnresolved(vetted.reason),
+          '',
+          0,
+        );
       if (all === true) return callback(null, [...vetted.addresses]);
       const [{ address, family }] = vetted.addresses;
       return callback(null, address, family);

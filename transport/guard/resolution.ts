@@ -42,7 +42,9 @@ export function resolverBy(servers?: readonly string[]): Resolve {
     signal.throwIfAborted();
     const resolver = new Resolver({ timeout: DNS_ANSWER_MS_MAX, maxTimeout: DNS_ANSWER_MS_MAX, tries: DNS_TRIES });
     if (servers) resolver.setServers(servers);
-    const onAbort = () => { resolver.cancel(); };
+    const onAbort = () => {
+      resolver.cancel();
+    };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       const families = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);

@@ -55,15 +55,19 @@ export function literalProblem(host: string, policy: AddressPolicy): string | un
   if (isAllowedAddress(host, policy)) return undefined;
   if (policy.rulingOn?.(host) === 'blocked') return `${host} is blocked by the operator of this machine.`;
   const kind = addressKind(host);
-  if (kind === 'loopback' && policy.allowPrivate) return `${host} is this machine itself, which is not reached this way.`;
-  return kind === 'private' || kind === 'loopback' ? `${host} is a private address, which must not be reached.` : `${host} is a metadata, reserved or translated address, which is never reached.`;
+  if (kind === 'loopback' && policy.allowPrivate)
+    return `${host} is this machine itself, which is not reached this way.`;
+  return kind === 'private' || kind === 'loopback'
+    ? `${host} is a private address, which must not be reached.`
+    : `${host} is a metadata, reserved or translated address, which is never reached.`;
 }
 
 /** Why what a name resolves to must not be dialled, or undefined. One bad answer refuses all: it is there by mistake or by intent, and the next look-up may give it alone. */
 function answersProblem(name: string, answers: readonly string[], policy: AddressPolicy): string | undefined {
   const isOpened = policy.rulingOn?.(bareName(name)) === 'opened';
   if (answers.every((address) => isAllowedAddress(address, policy, isOpened))) return undefined;
-  if (answers.some((address) => policy.rulingOn?.(address) === 'blocked')) return `${name} resolves to an address that is blocked by the operator of this machine.`;
+  if (answers.some((address) => policy.rulingOn?.(address) === 'blocked'))
+    return `${name} resolves to an address that is blocked by the operator of this machine.`;
   return `${name} resolves to a ${closedKind(policy)} or reserved address, which must not be reached.`;
 }
 
@@ -74,12 +78,21 @@ function closedKind({ allowPrivate, allowLoopback = allowPrivate }: AddressPolic
 }
 
 /** The addresses of a name, at least one, or a sentence that says why there are none. */
-async function answersOf(name: string, resolve: Resolve, msMax: number, signal?: AbortSignal): Promise<readonly string[] | string> {
+async function answersOf(
+  name: string,
+  resolve: Resolve,
+  msMax: number,
+  signal?: AbortSignal,
+): Promise<readonly string[] | string> {
   const limit = new AbortController();
   const late = new Promise<never>((_resolve, reject) => {
-    limit.signal.addEventListener('abort', () => { reject(new Error('late')); });
+    limit.signal.addEventListener('abort', () => {
+      reject(new Error('late'));
+    });
   });
-  const giveUp = () => { limit.abort(); };
+  const giveUp = () => {
+    limit.abort();
+  };
   const timer = setTimeout(giveUp, msMax).unref();
   signal?.addEventListener('abort', giveUp);
   try {
@@ -95,7 +108,9 @@ async function answersOf(name: string, resolve: Resolve, msMax: number, signal?:
 
 /** IPv4 first: where IPv6 leads nowhere each try would cost its time limit, the other way round it costs nothing. */
 function allowed(answers: readonly string[]): Vetted {
-  const all = answers.map((address): CheckedAddress => ({ address, family: isIPv6(address) ? 6 : 4 })).sort((a, b) => a.family - b.family);
+  const all = answers
+    .map((address): CheckedAddress => ({ address, family: isIPv6(address) ? 6 : 4 }))
+    .sort((a, b) => a.family - b.family);
   return { ok: true, addresses: all as [CheckedAddress, ...CheckedAddress[]] };
 }
 

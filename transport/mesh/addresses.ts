@@ -2,7 +2,9 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /** An endpoint in its parts; null: it is none. */
-export function addressOf(endpoint: string): { readonly address: string; readonly port: number; readonly family: 'ipv4' | 'ipv6' } | null {
+export function addressOf(
+  endpoint: string,
+): { readonly address: string; readonly port: number; readonly family: 'ipv4' | 'ipv6' } | null {
   const [, bracketed, plain, port] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):(\d{1,5})$/iu.exec(endpoint) ?? [];
   const address = bracketed ?? plain ?? '';
   if (!isIPv4(address) && !isIPv6(address)) return null;
@@ -20,10 +22,20 @@ export function rangesOf(cidrs: readonly string[]): BlockList {
   for (const cidr of cidrs) {
     const [address = '', length = ''] = cidr.split('/');
     const family = isIPv4(address) ? 'ipv4' : isIPv6(address) ? 'ipv6' : null;
-    if (family !== null && /^\d+$/u.test(length) && Number(length) <= (family === 'ipv4' ? 32 : 128)) list.addSubnet(address, Number(length), family);
+    if (family !== null && /^\d+$/u.test(length) && Number(length) <= (family === 'ipv4' ? 32 : 128))
+      list.addSubnet(address, Number(length), family);
   }
   return list;
 }
 
 /** Loopback, any, link-local, multicast: no packet from elsewhere is sent there. Sources: RFC 6890, RFC 4291. */
-export const UNREACHABLE: BlockList = rangesOf(['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/127', '::ffff:127.0.0.0/104', 'fe80::/10', 'ff00::/8']);
+export const UNREACHABLE: BlockList = rangesOf([
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  '::/127',
+  '::ffff:127.0.0.0/104',
+  'fe80::/10',
+  'ff00::/8',
+]);

@@ -17,7 +17,8 @@ export function candidatesOf(endpoints: readonly string[], own: OwnPlace): reado
   const { near, mesh, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
     const parts = addressOf(endpoint);
-    if (parts === null || UNREACHABLE.check(parts.address, parts.family) || mesh.check(parts.address, parts.family)) return [];
+    if (parts === null || UNREACHABLE.check(parts.address, parts.family) || mesh.check(parts.address, parts.family))
+      return [];
     // Another member may stand on this machine, on a port of its own.
     if (ownAddresses.has(parts.address) && parts.port === own.listenPort) return [];
     if (!families.has(parts.family)) return [];
@@ -42,8 +43,10 @@ function preparedOf(own: OwnPlace): Prepared {
   const known = PREPARED.get(own);
   if (known !== undefined) return known;
   const prepared: Prepared = {
-    near: rangesOf(own.addresses), mesh: rangesOf(own.meshRanges),
-    ownAddresses: new Set(own.addresses.map((cidr) => cidr.split('/')[0])), families: new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4'))),
+    near: rangesOf(own.addresses),
+    mesh: rangesOf(own.meshRanges),
+    ownAddresses: new Set(own.addresses.map((cidr) => cidr.split('/')[0])),
+    families: new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4'))),
   };
   PREPARED.set(own, prepared);
   return prepared;

@@ -22,7 +22,9 @@ export interface MemberOptions {
 }
 
 /** A member, or why there can be none on this machine, in one sentence without addresses: no root, no TUN, no program. */
-export type CreatedMember = { readonly ok: true; readonly member: Member } | { readonly ok: false; readonly problem: string };
+export type CreatedMember =
+  | { readonly ok: true; readonly member: Member }
+  | { readonly ok: false; readonly problem: string };
 
 /** Opens the interface, or takes over the one that an earlier run left, with its direct paths. Rejects never. */
 export async function createMember(options: MemberOptions, ports: MemberPorts): Promise<CreatedMember> {
@@ -35,7 +37,10 @@ export async function createMember(options: MemberOptions, ports: MemberPorts): 
 
   const opened = await openDevice({ name, listenPort, privateKey: wanted.privateKey, mtu: wanted.mtu });
   if (!opened.ok) return opened;
-  const peers: Peers = startPeers({ listenPort, interfaceName: name, interfaces, wanted, ...relayReach === undefined ? {} : { relayReach } }, ports);
+  const peers: Peers = startPeers(
+    { listenPort, interfaceName: name, interfaces, wanted, ...(relayReach === undefined ? {} : { relayReach }) },
+    ports,
+  );
   use(opened.device);
   // Others that were told of it before it has a relay would look for it elsewhere first.
   await peers.placed();

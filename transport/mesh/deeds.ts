@@ -46,12 +46,21 @@ function speak({ publicKey, effect }: Wish, { say, wantsTry, shims }: DeedPorts)
 async function useWays(wishes: readonly Wish[], { device, shims, strange }: DeedPorts): Promise<void> {
   const used = new Map<string, { readonly way: Way; readonly isKicked: boolean }>();
   for (const { publicKey, effect } of wishes) {
-    if (effect.type === 'use') used.set(publicKey, { way: effect.way, isKicked: effect.isKicked || used.get(publicKey)?.isKicked === true });
+    if (effect.type === 'use')
+      used.set(publicKey, { way: effect.way, isKicked: effect.isKicked || used.get(publicKey)?.isKicked === true });
   }
-  const changes = await Promise.all([...used].map(async ([publicKey, { way, isKicked }]) => ({ publicKey, isKicked, endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint })));
+  const changes = await Promise.all(
+    [...used].map(async ([publicKey, { way, isKicked }]) => ({
+      publicKey,
+      isKicked,
+      endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint,
+    })),
+  );
   const first = changes.flatMap(({ publicKey, endpoint, isKicked }) => {
     const peer = isKicked ? strange(publicKey) : null;
-    return peer === null ? [] : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
+    return peer === null
+      ? []
+      : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
   });
   if (first.length > 0) await device.apply({ set: first, removed: first.map(({ publicKey }) => publicKey) });
   const others = changes.filter(({ publicKey }) => !first.some((one) => one.publicKey === publicKey));
@@ -81,7 +90,11 @@ async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts
       await delay(Math.max(0, startedMs + waitMs - performance.now()));
       // Where a peer was heard from until now is seen now or never: knocking sets another endpoint.
       await read();
-      await knockAt(knocks.filter((one) => one.waitMs === waitMs), device, shims);
+      await knockAt(
+        knocks.filter((one) => one.waitMs === waitMs),
+        device,
+        shims,
+      );
     }
     await delay(Math.max(...knocks.map(({ listenMs }) => listenMs)));
     await read();
@@ -93,14 +106,18 @@ async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts
 async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims: Shims): Promise<void> {
   const turns = Math.max(...knocks.map(({ endpoints }) => endpoints.length));
   for (let turn = 0; turn < turns; turn += 1) {
-    await device.setEndpoints(knocks.flatMap(({ publicKey, endpoints }) => {
-      const endpoint = endpoints[turn];
-      return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
-    }));
+    await device.setEndpoints(
+      knocks.flatMap(({ publicKey, endpoints }) => {
+        const endpoint = endpoints[turn];
+        return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
+      }),
+    );
   }
   if (turns === 0) return;
-  await device.setEndpoints(knocks.flatMap(({ publicKey }) => {
-    const endpoint = shims.endpointOf(publicKey);
-    return endpoint === null ? [] : [{ publicKey, endpoint, isKicked: false }];
-  }));
+  await device.setEndpoints(
+    knocks.flatMap(({ publicKey }) => {
+      const endpoint = shims.endpointOf(publicKey);
+      return endpoint === null ? [] : [{ publicKey, endpoint, isKicked: false }];
+    }),
+  );
 }

@@ -20,14 +20,20 @@ interface Seen {
 /** Nothing read so far. */
 export function createHandshakeAges(): HandshakeAges {
   const seen = new Map<string, Seen>();
-  const age = (entry: Seen | undefined, nowMs: number): number | null => (entry?.beganMs == null ? null : Math.max(0, nowMs - entry.beganMs));
+  const age = (entry: Seen | undefined, nowMs: number): number | null =>
+    entry?.beganMs == null ? null : Math.max(0, nowMs - entry.beganMs);
 
   return {
     read(publicKey, handshakeAtMs, nowMs, wallMs) {
       const before = seen.get(publicKey);
-      const next: Seen = before?.handshakeAtMs === handshakeAtMs
-        ? { ...before, readMs: nowMs }
-        : { handshakeAtMs, beganMs: handshakeAtMs === null ? null : nowMs - ageAtFirst(wallMs - handshakeAtMs, before, nowMs), readMs: nowMs };
+      const next: Seen =
+        before?.handshakeAtMs === handshakeAtMs
+          ? { ...before, readMs: nowMs }
+          : {
+              handshakeAtMs,
+              beganMs: handshakeAtMs === null ? null : nowMs - ageAtFirst(wallMs - handshakeAtMs, before, nowMs),
+              readMs: nowMs,
+            };
       seen.set(publicKey, next);
       return age(next, nowMs);
     },

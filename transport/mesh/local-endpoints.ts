@@ -22,14 +22,31 @@ export function systemInterfaces(): Interfaces {
 }
 
 /** Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes. `meshRanges` and the interface `except` are not outside. */
-export function localAddresses(interfaces: Interfaces, except: string, meshRanges: readonly string[]): readonly string[] {
+export function localAddresses(
+  interfaces: Interfaces,
+  except: string,
+  meshRanges: readonly string[],
+): readonly string[] {
   const mesh = rangesOf(meshRanges);
-  const found = Object.entries(interfaces).flatMap(([name, infos]) => (name === except || MEMBER.test(name) ? [] : (infos ?? []).flatMap((info) => {
-    const family = info.family === 'IPv6' ? 'ipv6' : 'ipv4';
-    if (info.internal || info.cidr === null || UNREACHABLE.check(info.address, family) || mesh.check(info.address, family)) return [];
-    return [{ cidr: info.cidr, rank: (BRIDGE.test(name) ? 2 : 0) + (family === 'ipv6' ? 1 : 0) }];
-  })));
-  return found.toSorted((a, b) => a.rank - b.rank || (a.cidr < b.cidr ? -1 : 1)).slice(0, MESH_ENDPOINTS_MAX).map(({ cidr }) => cidr);
+  const found = Object.entries(interfaces).flatMap(([name, infos]) =>
+    name === except || MEMBER.test(name)
+      ? []
+      : (infos ?? []).flatMap((info) => {
+          const family = info.family === 'IPv6' ? 'ipv6' : 'ipv4';
+          if (
+            info.internal ||
+            info.cidr === null ||
+            UNREACHABLE.check(info.address, family) ||
+            mesh.check(info.address, family)
+          )
+            return [];
+          return [{ cidr: info.cidr, rank: (BRIDGE.test(name) ? 2 : 0) + (family === 'ipv6' ? 1 : 0) }];
+        }),
+  );
+  return found
+    .toSorted((a, b) => a.rank - b.rank || (a.cidr < b.cidr ? -1 : 1))
+    .slice(0, MESH_ENDPOINTS_MAX)
+    .map(({ cidr }) => cidr);
 }
 
 /** The same as endpoints with this port. */

@@ -1,7 +1,24 @@
 /** How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is used, and left as soon as it is silent. */
 import {
-  AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, ATTEMPT_MS_MAX, KEEPALIVE_BYTES, KNOCKS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX,
-  SILENCE_TALKING_MS_MAX, STEADY_MS, TALKED_MS_MAX, TRY_AGAIN_MS, TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
+  AGREED_IN_MS,
+  ANSWER_MS_MAX,
+  ATTEMPT_MS,
+  ATTEMPT_MS_MAX,
+  KEEPALIVE_BYTES,
+  KNOCKS,
+  SECOND_HANDSHAKE_MS,
+  SECOND_WORD_MS,
+  SESSION_MS_MAX,
+  SETTLE_MS,
+  SILENCE_MS_MAX,
+  SILENCE_TALKING_MS_MAX,
+  STEADY_MS,
+  TALKED_MS_MAX,
+  TRY_AGAIN_MS,
+  TRY_LOST_MS,
+  TRY_MOVED_MS,
+  TRY_MS_MAX,
+  TRY_MS_MIN,
 } from './limits.ts';
 
 /** Where a peer is spoken to: over the relay, or at an endpoint such as `198.51.100.7:51820`. */
@@ -37,16 +54,35 @@ interface Known {
 }
 
 /** Nothing was heard: each way is used for a time, the relay first. `attempt` counts ways. */
-interface None extends Known { readonly path: 'none'; readonly attempt: number }
+interface None extends Known {
+  readonly path: 'none';
+  readonly attempt: number;
+}
 /** `askedAtMs`: the peer was asked for a try, and has not answered. */
-interface Relayed extends Known { readonly path: 'relayed'; readonly askedAtMs: number | null }
+interface Relayed extends Known {
+  readonly path: 'relayed';
+  readonly askedAtMs: number | null;
+}
 /** Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this side. */
-interface Trying extends Known { readonly path: 'trying'; readonly startMs: number; readonly knock: number; readonly heardAt: string | null; readonly isHeard: boolean }
+interface Trying extends Known {
+  readonly path: 'trying';
+  readonly startMs: number;
+  readonly knock: number;
+  readonly heardAt: string | null;
+  readonly isHeard: boolean;
+}
 /**
  * `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent data last. `isAsked`: the peer, which lost the
  * path, asked for a try sooner than it may.
  */
-interface Direct extends Known { readonly path: 'direct'; readonly endpoint: string; readonly silentSinceMs: number | null; readonly isBusy: boolean; readonly talkedAtMs: number; readonly isAsked: boolean }
+interface Direct extends Known {
+  readonly path: 'direct';
+  readonly endpoint: string;
+  readonly silentSinceMs: number | null;
+  readonly isBusy: boolean;
+  readonly talkedAtMs: number;
+  readonly isAsked: boolean;
+}
 
 /** The path to one peer. */
 export type PathState = None | Relayed | Trying | Direct;
@@ -73,7 +109,12 @@ export type PathEffect =
   /** Speak to the peer there; `isKicked`: and at once. */
   | { readonly type: 'use'; readonly way: Way; readonly isKicked: boolean }
   /** Listen for so long, then one packet to each of these, the last one last, all else over the relay; then listen again. */
-  | { readonly type: 'knock'; readonly endpoints: readonly string[]; readonly waitMs: number; readonly listenMs: number }
+  | {
+      readonly type: 'knock';
+      readonly endpoints: readonly string[];
+      readonly waitMs: number;
+      readonly listenMs: number;
+    }
   /** Words to the peer over the relay. */
   | { readonly type: 'say'; readonly word: 'ask' | 'heard' }
   | { readonly type: 'say-agreed'; readonly inMs: number }
@@ -99,25 +140,54 @@ export interface Met {
 
 /** A path to a peer that was just met. One that an earlier run left direct and alive stays as it is. */
 export function meet({ candidates, hasRelay, isFirst, reading }: Met, nowMs: number): PathStep {
-  const known: Known = { candidates, hasRelay, isFirst, sinceMs: nowMs, dueMs: Infinity, last: reading, failures: 0, triedAtMs: null };
-  if (reading !== null && hasSession(reading) && reading.way?.kind === 'direct') return step({ ...known, path: 'direct', endpoint: reading.way.endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, isAsked: false });
+  const known: Known = {
+    candidates,
+    hasRelay,
+    isFirst,
+    sinceMs: nowMs,
+    dueMs: Infinity,
+    last: reading,
+    failures: 0,
+    triedAtMs: null,
+  };
+  if (reading !== null && hasSession(reading) && reading.way?.kind === 'direct')
+    return step({
+      ...known,
+      path: 'direct',
+      endpoint: reading.way.endpoint,
+      silentSinceMs: null,
+      isBusy: false,
+      talkedAtMs: -Infinity,
+      isAsked: false,
+    });
   return begin(known, isFirst, nowMs);
 }
 
 /** What a path does with one message. Pure and total; nothing changed: the same reference. */
 export function transition(state: PathState, message: PathMessage, nowMs: number): PathStep {
   switch (message.type) {
-    case 'read': return read(state, message.reading, nowMs);
-    case 'relay-opened': return relayOpened(state, nowMs);
-    case 'relay-lost': return relayLost(state, nowMs);
-    case 'candidates-changed': return candidatesChanged(state, message.candidates, nowMs);
-    case 'asked': return asked(state, nowMs);
-    case 'answered': return answered(state, message.inMs, nowMs);
-    case 'agreed': return agreed(state, message.inMs, nowMs);
-    case 'heard': return heard(state, nowMs);
-    case 'moved': return moved(state, nowMs);
-    case 'time-passed': return nowMs < state.dueMs ? step(state) : due(state, nowMs);
-    default: return unreachable(message);
+    case 'read':
+      return read(state, message.reading, nowMs);
+    case 'relay-opened':
+      return relayOpened(state, nowMs);
+    case 'relay-lost':
+      return relayLost(state, nowMs);
+    case 'candidates-changed':
+      return candidatesChanged(state, message.candidates, nowMs);
+    case 'asked':
+      return asked(state, nowMs);
+    case 'answered':
+      return answered(state, message.inMs, nowMs);
+    case 'agreed':
+      return agreed(state, message.inMs, nowMs);
+    case 'heard':
+      return heard(state, nowMs);
+    case 'moved':
+      return moved(state, nowMs);
+    case 'time-passed':
+      return nowMs < state.dueMs ? step(state) : due(state, nowMs);
+    default:
+      return unreachable(message);
   }
 }
 
@@ -138,13 +208,19 @@ function knownOf({ candidates, hasRelay, isFirst, sinceMs, dueMs, last, failures
 
 /** Ways to a peer from which nothing is heard, in order. */
 function waysOf({ hasRelay, candidates }: Known): readonly Way[] {
-  return [...hasRelay ? [RELAY] : [], ...candidates.map(direct)];
+  return [...(hasRelay ? [RELAY] : []), ...candidates.map(direct)];
 }
 
 /** Nothing is heard (any more): the first way. The second side waits, as two handshakes that cross lead nowhere. */
 function begin(known: Known, isKicked: boolean, nowMs: number): PathStep {
   const [first] = waysOf(known);
-  const state: None = { ...known, path: 'none', attempt: 0, sinceMs: nowMs, dueMs: first === undefined ? Infinity : nowMs + (isKicked ? ATTEMPT_MS : SECOND_HANDSHAKE_MS) };
+  const state: None = {
+    ...known,
+    path: 'none',
+    attempt: 0,
+    sinceMs: nowMs,
+    dueMs: first === undefined ? Infinity : nowMs + (isKicked ? ATTEMPT_MS : SECOND_HANDSHAKE_MS),
+  };
   if (first === undefined) return step(state);
   return step(isKicked ? state : { ...state, attempt: -1 }, use(first, isKicked));
 }
@@ -159,21 +235,48 @@ function waitAfter(failures: number): number {
 }
 
 function becomeDirect(known: Known, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return step({ ...known, path: 'direct', endpoint, silentSinceMs: null, isBusy: false, talkedAtMs: -Infinity, isAsked: false, sinceMs: nowMs, dueMs: Infinity }, ...effects);
+  return step(
+    {
+      ...known,
+      path: 'direct',
+      endpoint,
+      silentSinceMs: null,
+      isBusy: false,
+      talkedAtMs: -Infinity,
+      isAsked: false,
+      sinceMs: nowMs,
+      dueMs: Infinity,
+    },
+    ...effects,
+  );
 }
 
 function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
   // Counters that fell belong to a peer that was removed and added again.
-  const before = state.last !== null && reading.receivedBytes >= state.last.receivedBytes && reading.sentBytes >= state.last.sentBytes ? state.last : null;
+  const before =
+    state.last !== null &&
+    reading.receivedBytes >= state.last.receivedBytes &&
+    reading.sentBytes >= state.last.sentBytes
+      ? state.last
+      : null;
   const receivedBytes = reading.receivedBytes - (before?.receivedBytes ?? 0);
   const isHeard = receivedBytes > 0;
   const next = { ...state, last: reading };
   switch (next.path) {
-    case 'none': return isHeard || isNewSession(reading, state.last) ? found(next, reading, nowMs) : step(next);
-    case 'relayed': return readRelayed(next, { reading, isHeard }, nowMs);
-    case 'trying': return reading.way?.kind === 'direct' ? hearing(next, reading.way.endpoint, nowMs) : step(next);
-    case 'direct': return readDirect(next, { reading, receivedBytes, sentBytes: reading.sentBytes - (before?.sentBytes ?? 0) }, nowMs);
-    default: return unreachable(next);
+    case 'none':
+      return isHeard || isNewSession(reading, state.last) ? found(next, reading, nowMs) : step(next);
+    case 'relayed':
+      return readRelayed(next, { reading, isHeard }, nowMs);
+    case 'trying':
+      return reading.way?.kind === 'direct' ? hearing(next, reading.way.endpoint, nowMs) : step(next);
+    case 'direct':
+      return readDirect(
+        next,
+        { reading, receivedBytes, sentBytes: reading.sentBytes - (before?.sentBytes ?? 0) },
+        nowMs,
+      );
+    default:
+      return unreachable(next);
   }
 }
 
@@ -193,10 +296,18 @@ function hasSession({ handshakeAgeMs }: PathReading): boolean {
 
 /** The bytes of a handshake may have been read before it was done. */
 function isNewSession(reading: PathReading, last: PathReading | null): boolean {
-  return hasSession(reading) && last !== null && (last.handshakeAgeMs === null || last.handshakeAgeMs > (reading.handshakeAgeMs ?? 0));
+  return (
+    hasSession(reading) &&
+    last !== null &&
+    (last.handshakeAgeMs === null || last.handshakeAgeMs > (reading.handshakeAgeMs ?? 0))
+  );
 }
 
-function readRelayed(state: Relayed, { reading, isHeard }: { readonly reading: PathReading; readonly isHeard: boolean }, nowMs: number): PathStep {
+function readRelayed(
+  state: Relayed,
+  { reading, isHeard }: { readonly reading: PathReading; readonly isHeard: boolean },
+  nowMs: number,
+): PathStep {
   // Both see at about the same time that their session is over: as everywhere the first one speaks, unless the peer did already.
   if (!hasSession(reading)) return begin(knownOf(state), state.isFirst && !isHeard, nowMs);
   if (reading.way?.kind === 'relay') return step(state);
@@ -213,10 +324,25 @@ function hearing(state: Trying, endpoint: string, nowMs: number): PathStep {
 
 /** Both hear each other. */
 function commit(state: Trying, endpoint: string, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  return becomeDirect({ ...knownOf(state), triedAtMs: nowMs }, endpoint, nowMs, ...effects, use(direct(endpoint), true), { type: 'settle', endpoint, forMs: SETTLE_MS });
+  return becomeDirect(
+    { ...knownOf(state), triedAtMs: nowMs },
+    endpoint,
+    nowMs,
+    ...effects,
+    use(direct(endpoint), true),
+    { type: 'settle', endpoint, forMs: SETTLE_MS },
+  );
 }
 
-function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { readonly reading: PathReading; readonly receivedBytes: number; readonly sentBytes: number }, nowMs: number): PathStep {
+function readDirect(
+  state: Direct,
+  {
+    reading,
+    receivedBytes,
+    sentBytes,
+  }: { readonly reading: PathReading; readonly receivedBytes: number; readonly sentBytes: number },
+  nowMs: number,
+): PathStep {
   if (reading.way?.kind === 'relay') {
     if (nowMs < state.sinceMs + SETTLE_MS) return step(state, use(direct(state.endpoint), false));
     // The peer went back to the relay, and so did the interface.
@@ -224,20 +350,31 @@ function readDirect(state: Direct, { reading, receivedBytes, sentBytes }: { read
   }
   const endpoint = reading.way?.endpoint ?? state.endpoint;
   const isAsking = sentBytes > KEEPALIVE_BYTES;
-  const silentSinceMs = receivedBytes > 0 ? null : state.silentSinceMs ?? (isAsking ? nowMs : null);
+  const silentSinceMs = receivedBytes > 0 ? null : (state.silentSinceMs ?? (isAsking ? nowMs : null));
   // While it is silent it is judged by how it was before: not by the last moment, in which nothing may have been said.
   const talkedAtMs = receivedBytes > KEEPALIVE_BYTES ? nowMs : state.talkedAtMs;
   const isTalking = silentSinceMs !== null && silentSinceMs - talkedAtMs <= TALKED_MS_MAX;
   // Who was talking is read often for a while: what TCP sends again into a path that was cut comes seconds apart.
-  const next: Direct = { ...state, endpoint, silentSinceMs, isBusy: isAsking || nowMs - talkedAtMs < TALKED_MS_MAX, talkedAtMs };
-  if (silentSinceMs === null || nowMs - silentSinceMs < (isTalking ? SILENCE_TALKING_MS_MAX : SILENCE_MS_MAX)) return step(next);
+  const next: Direct = {
+    ...state,
+    endpoint,
+    silentSinceMs,
+    isBusy: isAsking || nowMs - talkedAtMs < TALKED_MS_MAX,
+    talkedAtMs,
+  };
+  if (silentSinceMs === null || nowMs - silentSinceMs < (isTalking ? SILENCE_TALKING_MS_MAX : SILENCE_MS_MAX))
+    return step(next);
   return next.hasRelay ? leave(next, nowMs, use(RELAY, true)) : begin(knownOf(next), true, nowMs);
 }
 
 /** Back to the relay. */
 function leave(state: Direct, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
   const failures = nowMs - state.sinceMs >= STEADY_MS ? 0 : state.failures + 1;
-  const afterMs = state.isAsked ? Math.max(0, mayTryAtMs(state) - nowMs) : failures === 0 ? TRY_LOST_MS : waitAfter(failures);
+  const afterMs = state.isAsked
+    ? Math.max(0, mayTryAtMs(state) - nowMs)
+    : failures === 0
+      ? TRY_LOST_MS
+      : waitAfter(failures);
   return relayed({ ...knownOf(state), failures }, afterMs, nowMs, ...effects);
 }
 
@@ -254,11 +391,16 @@ function relayLost(state: PathState, nowMs: number): PathStep {
 }
 
 function candidatesChanged(state: PathState, candidates: readonly string[], nowMs: number): PathStep {
-  const isSame = candidates.length === state.candidates.length && candidates.every((one, index) => one === state.candidates[index]);
+  const isSame =
+    candidates.length === state.candidates.length && candidates.every((one, index) => one === state.candidates[index]);
   if (isSame) return step(state);
   const next = { ...state, candidates };
   // It is there no more, and whoever is behind its NAT now would not be let in: the relay knows where it is.
-  const isGone = next.path === 'direct' && next.hasRelay && state.candidates.includes(next.endpoint) && !candidates.includes(next.endpoint);
+  const isGone =
+    next.path === 'direct' &&
+    next.hasRelay &&
+    state.candidates.includes(next.endpoint) &&
+    !candidates.includes(next.endpoint);
   if (isGone) return relayed({ ...knownOf(next), failures: 0 }, TRY_MOVED_MS, nowMs, use(RELAY, true));
   return next.path === 'none' && !next.hasRelay ? begin(knownOf(next), true, nowMs) : soon(next, nowMs);
 }
@@ -298,19 +440,36 @@ function answered(state: PathState, inMs: number, nowMs: number): PathStep {
 }
 
 function agreed(state: PathState, inMs: number, nowMs: number): PathStep {
-  if (state.path === 'none') return step({ ...state, attempt: state.hasRelay ? 0 : -1, dueMs: nowMs + inMs + (state.isFirst ? 0 : SECOND_HANDSHAKE_MS) });
+  if (state.path === 'none')
+    return step({
+      ...state,
+      attempt: state.hasRelay ? 0 : -1,
+      dueMs: nowMs + inMs + (state.isFirst ? 0 : SECOND_HANDSHAKE_MS),
+    });
   return state.path === 'relayed' && mayTry(state, nowMs) ? tryAt(state, nowMs + inMs, nowMs) : step(state);
 }
 
 /** Both begin then. Until it is proven that packets arrive directly they are relayed. */
 function tryAt(state: PathState, startMs: number, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  const trying: Trying = { ...knownOf(state), path: 'trying', startMs, knock: 0, heardAt: null, isHeard: false, sinceMs: nowMs, dueMs: startMs, triedAtMs: nowMs };
-  return step(trying, ...state.path === 'relayed' ? [] : [use(RELAY, false)], ...effects);
+  const trying: Trying = {
+    ...knownOf(state),
+    path: 'trying',
+    startMs,
+    knock: 0,
+    heardAt: null,
+    isHeard: false,
+    sinceMs: nowMs,
+    dueMs: startMs,
+    triedAtMs: nowMs,
+  };
+  return step(trying, ...(state.path === 'relayed' ? [] : [use(RELAY, false)]), ...effects);
 }
 
 function heard(state: PathState, nowMs: number): PathStep {
   if (state.path !== 'trying') return step(state);
-  return state.heardAt === null ? step({ ...state, isHeard: true }) : commit({ ...state, isHeard: true }, state.heardAt, nowMs, { type: 'say', word: 'heard' });
+  return state.heardAt === null
+    ? step({ ...state, isHeard: true })
+    : commit({ ...state, isHeard: true }, state.heardAt, nowMs, { type: 'say', word: 'heard' });
 }
 
 function moved(state: PathState, nowMs: number): PathStep {
@@ -321,11 +480,16 @@ function moved(state: PathState, nowMs: number): PathStep {
 
 function due(state: PathState, nowMs: number): PathStep {
   switch (state.path) {
-    case 'none': return nextAttempt(state, nowMs);
-    case 'relayed': return ask(state, nowMs);
-    case 'trying': return nextKnock(state, nowMs);
-    case 'direct': return step({ ...state, dueMs: Infinity });
-    default: return unreachable(state);
+    case 'none':
+      return nextAttempt(state, nowMs);
+    case 'relayed':
+      return ask(state, nowMs);
+    case 'trying':
+      return nextKnock(state, nowMs);
+    case 'direct':
+      return step({ ...state, dueMs: Infinity });
+    default:
+      return unreachable(state);
   }
 }
 
@@ -334,17 +498,23 @@ function nextAttempt(state: None, nowMs: number): PathStep {
   const way = ways[state.attempt + 1];
   // Without a relay each round is slower than the one before: many peers may be away for long, and each comes to this side when it is back.
   const attemptMs = state.hasRelay ? ATTEMPT_MS : Math.min(ATTEMPT_MS * 2 ** state.failures, ATTEMPT_MS_MAX);
-  if (way !== undefined) return step({ ...state, attempt: state.attempt + 1, dueMs: nowMs + attemptMs }, use(way, true));
+  if (way !== undefined)
+    return step({ ...state, attempt: state.attempt + 1, dueMs: nowMs + attemptMs }, use(way, true));
   const [first] = ways;
   if (first === undefined) return step({ ...state, dueMs: Infinity });
   // All were in vain. With a relay this side waits there, where the peer will look for it; without one it goes on, as the peer may be anywhere.
   const failures = state.failures + 1;
-  if (!state.hasRelay) return step({ ...state, attempt: 0, failures, dueMs: nowMs + Math.min(attemptMs * 2, ATTEMPT_MS_MAX) }, use(first, true));
+  if (!state.hasRelay)
+    return step(
+      { ...state, attempt: 0, failures, dueMs: nowMs + Math.min(attemptMs * 2, ATTEMPT_MS_MAX) },
+      use(first, true),
+    );
   return step({ ...state, attempt: 0, failures, dueMs: nowMs + waitAfter(failures) }, use(RELAY, false));
 }
 
 function ask(state: Relayed, nowMs: number): PathStep {
-  if (state.askedAtMs === null) return step({ ...state, askedAtMs: nowMs, dueMs: nowMs + ANSWER_MS_MAX }, { type: 'say', word: 'ask' });
+  if (state.askedAtMs === null)
+    return step({ ...state, askedAtMs: nowMs, dueMs: nowMs + ANSWER_MS_MAX }, { type: 'say', word: 'ask' });
   const failures = state.failures + 1;
   return step({ ...state, askedAtMs: null, failures, dueMs: nowMs + waitAfter(failures) }, { type: 'want-try' });
 }
@@ -359,5 +529,13 @@ function nextKnock(state: Trying, nowMs: number): PathStep {
   const endpoints = state.heardAt === null ? state.candidates : [state.heardAt];
   const dueMs = Math.max(nowMs + knock.waitMs + knock.listenMs, state.startMs + (after?.atMs ?? TRY_MS_MAX));
   // The best candidate last: what is heard last is what is seen.
-  return step({ ...state, knock: state.knock + 1, dueMs }, { type: 'knock', endpoints: endpoints.toReversed(), waitMs: state.isFirst ? 0 : knock.waitMs, listenMs: knock.listenMs });
+  return step(
+    { ...state, knock: state.knock + 1, dueMs },
+    {
+      type: 'knock',
+      endpoints: endpoints.toReversed(),
+      waitMs: state.isFirst ? 0 : knock.waitMs,
+      listenMs: knock.listenMs,
+    },
+  );
 }

@@ -18,9 +18,17 @@ export function allowedIpsOf({ ipv4, ipv6 }: MeshPeer): readonly string[] {
 }
 
 /** `ownPublicKey` is no peer, whoever says so. */
-export function changeOf({ peers, observers }: WantedMember, readings: readonly PeerReading[], ownPublicKey: string): PeerChange {
+export function changeOf(
+  { peers, observers }: WantedMember,
+  readings: readonly PeerReading[],
+  ownPublicKey: string,
+): PeerChange {
   const present = new Map(readings.map((reading) => [reading.publicKey, reading]));
-  const seeing = new Map(observers.filter(({ publicKey }) => !peers.has(publicKey) && publicKey !== ownPublicKey).map((observer) => [observer.publicKey, observer]));
+  const seeing = new Map(
+    observers
+      .filter(({ publicKey }) => !peers.has(publicKey) && publicKey !== ownPublicKey)
+      .map((observer) => [observer.publicKey, observer]),
+  );
   const members = [...peers.values()].filter(({ public_key: publicKey }) => publicKey !== ownPublicKey);
   const met = members.filter(({ public_key: publicKey }) => !present.has(publicKey));
   const differing = members.filter((peer) => {
@@ -33,11 +41,28 @@ export function changeOf({ peers, observers }: WantedMember, readings: readonly 
   });
   return {
     met: met.map(({ public_key: publicKey }) => publicKey),
-    removed: readings.map(({ publicKey }) => publicKey).filter((publicKey) => publicKey === ownPublicKey || !peers.has(publicKey) && !seeing.has(publicKey)),
+    removed: readings
+      .map(({ publicKey }) => publicKey)
+      .filter((publicKey) => publicKey === ownPublicKey || (!peers.has(publicKey) && !seeing.has(publicKey))),
     set: [
-      ...met.map((peer) => ({ publicKey: peer.public_key, allowedIps: allowedIpsOf(peer), endpoint: null, keepaliveSeconds: 0 })),
-      ...differing.map((peer) => ({ publicKey: peer.public_key, allowedIps: allowedIpsOf(peer), endpoint: null, keepaliveSeconds: KEEPALIVE_SECONDS })),
-      ...observing.map(({ publicKey, endpoint }) => ({ publicKey, allowedIps: [], endpoint, keepaliveSeconds: KEEPALIVE_SECONDS })),
+      ...met.map((peer) => ({
+        publicKey: peer.public_key,
+        allowedIps: allowedIpsOf(peer),
+        endpoint: null,
+        keepaliveSeconds: 0,
+      })),
+      ...differing.map((peer) => ({
+        publicKey: peer.public_key,
+        allowedIps: allowedIpsOf(peer),
+        endpoint: null,
+        keepaliveSeconds: KEEPALIVE_SECONDS,
+      })),
+      ...observing.map(({ publicKey, endpoint }) => ({
+        publicKey,
+        allowedIps: [],
+        endpoint,
+        keepaliveSeconds: KEEPALIVE_SECONDS,
+      })),
     ],
   };
 }

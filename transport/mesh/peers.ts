@@ -6,11 +6,32 @@ import { publicKeyOf } from '../wireguard/keys.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
 import { perform, type Wish } from './deeds.ts';
 import {
-  ADDRESSES_MS, ATTEMPT_MS, INBOX_MAX, KEEPALIVE_SECONDS, READ_BUSY_MS, READ_EAGER_MS, READ_GREETING_MS, READ_IDLE_MS, RELAY_START_MS_MAX, REPLACED_MS, ROTATED_MS, REPAIR_MS, SESSION_MS_MAX, SLEEP_MS_MIN, UNHEARD_MS_MAX,
+  ADDRESSES_MS,
+  ATTEMPT_MS,
+  INBOX_MAX,
+  KEEPALIVE_SECONDS,
+  READ_BUSY_MS,
+  READ_EAGER_MS,
+  READ_GREETING_MS,
+  READ_IDLE_MS,
+  RELAY_START_MS_MAX,
+  REPLACED_MS,
+  ROTATED_MS,
+  REPAIR_MS,
+  SESSION_MS_MAX,
+  SLEEP_MS_MIN,
+  UNHEARD_MS_MAX,
 } from './limits.ts';
 import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
-import { NOTHING_REFUSED, type MemberPlace, type MemberPorts, type MemberRefusals, type PeerPath, type WantedMember } from './member.ts';
+import {
+  NOTHING_REFUSED,
+  type MemberPlace,
+  type MemberPorts,
+  type MemberRefusals,
+  type PeerPath,
+  type WantedMember,
+} from './member.ts';
 import { meet, transition, type PathMessage, type PathReading, type PathState, type PathStep } from './paths.ts';
 import { allowedIpsOf, changeOf } from './peer-set.ts';
 import { createRelays } from './relays.ts';
@@ -53,7 +74,10 @@ interface Peer {
 }
 
 /** Does nothing before it has a device. */
-export function startPeers({ listenPort, interfaceName, interfaces, wanted: first, relayReach }: PeersOptions, ports: MemberPorts): Peers {
+export function startPeers(
+  { listenPort, interfaceName, interfaces, wanted: first, relayReach }: PeersOptions,
+  ports: MemberPorts,
+): Peers {
   const peers = new Map<string, Peer>();
   const startedAtMs = performance.now();
   const ages = createHandshakeAges();
@@ -85,7 +109,8 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     },
     straggled(publicKey) {
       const state = peers.get(publicKey)?.state;
-      if (state?.path === 'direct') device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {}); // the next reading repairs it
+      if (state?.path === 'direct')
+        device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {}); // the next reading repairs it
     },
   });
   const relays = createRelays({
@@ -96,7 +121,7 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       if (word !== null) put(publicKey, messageOf(word));
     },
     changed: () => turns.wake(),
-    ...relayReach === undefined ? {} : { reach: relayReach },
+    ...(relayReach === undefined ? {} : { reach: relayReach }),
   });
   const running = run();
 
@@ -121,8 +146,15 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     refused: refusedNow,
     problem: () => problem ?? (wanted.peers.size > 0 ? relays.problem() : null),
     async placed() {
-      while (!ending.signal.aborted && wanted.relayMap != null && relays.home() === null && performance.now() - startedAtMs < RELAY_START_MS_MAX) {
-        await new Promise((resolve) => { setTimeout(resolve, PLACED_LOOK_MS); });
+      while (
+        !ending.signal.aborted &&
+        wanted.relayMap != null &&
+        relays.home() === null &&
+        performance.now() - startedAtMs < RELAY_START_MS_MAX
+      ) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, PLACED_LOOK_MS);
+        });
       }
     },
     async close({ isKept }) {
@@ -145,7 +177,15 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   /** Never rejects. */
   async function run(): Promise<void> {
     for (;;) {
-      await turns.next(Math.min(readAtMs, repairAtMs, lookAtMs, relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity, ...[...peers.values()].map(({ state }) => state.dueMs)));
+      await turns.next(
+        Math.min(
+          readAtMs,
+          repairAtMs,
+          lookAtMs,
+          relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity,
+          ...[...peers.values()].map(({ state }) => state.dueMs),
+        ),
+      );
       if (ending.signal.aborted) return;
       try {
         await turn(performance.now());
@@ -175,22 +215,37 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     }
     if (isWantedNew || nowMs >= repairAtMs) await repair(using, nowMs);
     // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added anew forgets the one under way.
-    else if (nowMs >= readAtMs || nowMs >= heededAtMs + READ_GREETING_MS && [...peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs)) await readAll(using);
+    else if (
+      nowMs >= readAtMs ||
+      (nowMs >= heededAtMs + READ_GREETING_MS &&
+        [...peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs))
+    )
+      await readAll(using);
     for (const { publicKey, message } of inbox.splice(0)) tell(publicKey, message);
-    for (const { publicKey, wanted: { relay_region: region }, state } of peers.values()) {
+    for (const {
+      publicKey,
+      wanted: { relay_region: region },
+      state,
+    } of peers.values()) {
       const carries = relays.carries(region);
       if (carries !== state.hasRelay) tell(publicKey, { type: carries ? 'relay-opened' : 'relay-lost' });
     }
-    for (const { publicKey, state } of peers.values()) if (state.dueMs <= nowMs) tell(publicKey, { type: 'time-passed' });
+    for (const { publicKey, state } of peers.values())
+      if (state.dueMs <= nowMs) tell(publicKey, { type: 'time-passed' });
     await perform(taken(), deedPorts(using));
-    shims.sweep((publicKey) => peers.has(publicKey), (publicKey) => peers.get(publicKey)?.state.path !== 'direct');
+    shims.sweep(
+      (publicKey) => peers.has(publicKey),
+      (publicKey) => peers.get(publicKey)?.state.path !== 'direct',
+    );
     readAtMs = Math.max(Math.min(readAtMs, performance.now() + cadence()), lastTurnMs);
     tellPlace();
   }
 
   function deedPorts(using: WireguardDevice): Parameters<typeof perform>[1] {
     return {
-      device: using, shims, taken,
+      device: using,
+      shims,
+      taken,
       wantsTry: (publicKey) => ports.wantsTry(publicKey),
       say(publicKey, word) {
         const region = peers.get(publicKey)?.wanted.relay_region ?? null;
@@ -199,7 +254,9 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
       strange(publicKey) {
         const peer = peers.get(publicKey);
         const ageMs = ages.of(publicKey, performance.now());
-        return peer === undefined || ageMs !== null && ageMs < SESSION_MS_MAX ? null : { allowedIps: allowedIpsOf(peer.wanted) };
+        return peer === undefined || (ageMs !== null && ageMs < SESSION_MS_MAX)
+          ? null
+          : { allowedIps: allowedIpsOf(peer.wanted) };
       },
       read: () => readAll(using),
     };
@@ -232,7 +289,10 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     if (isSame && !hasSlept) return;
     if (hasSlept || own.addresses.some((address) => !addresses.includes(address))) relays.renew();
     own = { addresses, listenPort, meshRanges };
-    for (const { publicKey, wanted: { endpoints } } of peers.values()) {
+    for (const {
+      publicKey,
+      wanted: { endpoints },
+    } of peers.values()) {
       tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(endpoints, own) });
       tell(publicKey, { type: 'moved' });
     }
@@ -275,20 +335,35 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   }
 
   /** Peers as the interface has them now; `met` are those that were not there before. */
-  function become(target: WantedMember, readings: readonly PeerReading[], met: ReadonlySet<string>, isRotated: boolean): void {
+  function become(
+    target: WantedMember,
+    readings: readonly PeerReading[],
+    met: ReadonlySet<string>,
+    isRotated: boolean,
+  ): void {
     const refused = device?.refusals().peers;
     const readingOfKey = new Map(readings.map((reading) => [reading.publicKey, reading]));
     const replaced = new Set<string | null>();
-    for (const [publicKey, { wanted: { node } }] of peers) {
+    for (const [
+      publicKey,
+      {
+        wanted: { node },
+      },
+    ] of peers) {
       if (target.peers.has(publicKey) && !met.has(publicKey)) continue;
       peers.delete(publicKey);
       replaced.add(node);
     }
     for (const peer of target.peers.values()) {
       const { public_key: publicKey } = peer;
-      if (publicKey === ownPublicKey || met.has(publicKey) && refused?.has(publicKey) === true) continue;
+      if (publicKey === ownPublicKey || (met.has(publicKey) && refused?.has(publicKey) === true)) continue;
       const known = peers.get(publicKey);
-      if (known === undefined) meetPeer(peer, readingOfKey.get(publicKey) ?? null, isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null);
+      if (known === undefined)
+        meetPeer(
+          peer,
+          readingOfKey.get(publicKey) ?? null,
+          isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null,
+        );
       else if (known.wanted !== peer) {
         known.wanted = peer;
         tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
@@ -299,13 +374,19 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   function refusedNow(): MemberRefusals {
     if (device === null) return NOTHING_REFUSED;
     const { peers: refused, addresses } = device.refusals();
-    return { peers: [...refused].flatMap(([key, reason]) => { const peer = wanted.peers.get(key); return peer === undefined ? [] : [{ node: peer.node, reason }]; }), addresses: [...addresses.keys()] };
+    return {
+      peers: [...refused].flatMap(([key, reason]) => {
+        const peer = wanted.peers.get(key);
+        return peer === undefined ? [] : [{ node: peer.node, reason }];
+      }),
+      addresses: [...addresses.keys()],
+    };
   }
 
   function tellRefused(using: WireguardDevice): void {
     const { peers: refused, addresses } = using.refusals();
     const text = JSON.stringify([...refused.keys(), ...addresses.keys()]);
-    if (text === toldRefused || text === '[]' && toldRefused === '') return;
+    if (text === toldRefused || (text === '[]' && toldRefused === '')) return;
     toldRefused = text;
     ports.changed();
   }
@@ -313,8 +394,16 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
   /** Those that had a session and are not heard any more, as they are to be added again. */
   function unheardFor(nowMs: number): readonly DevicePeer[] {
     return [...peers.values()]
-      .filter(({ publicKey, state }) => state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX && ages.of(publicKey, nowMs) !== null)
-      .map(({ publicKey, wanted: peer, reading }) => ({ publicKey, allowedIps: allowedIpsOf(peer), endpoint: reading?.endpoint ?? null, keepaliveSeconds: KEEPALIVE_SECONDS }));
+      .filter(
+        ({ publicKey, state }) =>
+          state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX && ages.of(publicKey, nowMs) !== null,
+      )
+      .map(({ publicKey, wanted: peer, reading }) => ({
+        publicKey,
+        allowedIps: allowedIpsOf(peer),
+        endpoint: reading?.endpoint ?? null,
+        keepaliveSeconds: KEEPALIVE_SECONDS,
+      }));
   }
 
   /** `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not. */
@@ -323,7 +412,15 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const seen = reading === null || silentMs !== null ? null : readingOf(reading);
     // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not come again for 5 s.
     const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
-    const { state, effects } = meet({ candidates: candidatesOf(peer.endpoints, own), hasRelay: relays.carries(peer.relay_region), isFirst: ownPublicKey < publicKey, reading: seen }, performance.now());
+    const { state, effects } = meet(
+      {
+        candidates: candidatesOf(peer.endpoints, own),
+        hasRelay: relays.carries(peer.relay_region),
+        isFirst: ownPublicKey < publicKey,
+        reading: seen,
+      },
+      performance.now(),
+    );
     const dueMs = silentMs !== null ? performance.now() + silentMs : isEarly ? startedAtMs + RELAY_START_MS_MAX : null;
     const waiting = dueMs !== null && state.path === 'none' ? { ...state, attempt: -1, dueMs } : null;
     peers.set(publicKey, { publicKey, wanted: peer, state: waiting ?? state, reading });
@@ -350,8 +447,10 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const isShim = endpoint !== null && endpoint.startsWith('127.');
     const isOurs = isShim && endpoint === shims.endpointOf(publicKey);
     return {
-      way: endpoint === null || isShim && !isOurs ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
-      handshakeAgeMs: ages.read(publicKey, handshakeAtMs, performance.now(), Date.now()), receivedBytes, sentBytes,
+      way: endpoint === null || (isShim && !isOurs) ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
+      handshakeAgeMs: ages.read(publicKey, handshakeAtMs, performance.now(), Date.now()),
+      receivedBytes,
+      sentBytes,
     };
   }
 
@@ -359,7 +458,12 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const soonMs = performance.now() + ATTEMPT_MS;
     let isBusy = false;
     for (const { state } of peers.values()) {
-      if (state.path === 'trying' || state.path === 'none' && state.dueMs <= soonMs || state.path === 'direct' && state.silentSinceMs !== null) return READ_EAGER_MS;
+      if (
+        state.path === 'trying' ||
+        (state.path === 'none' && state.dueMs <= soonMs) ||
+        (state.path === 'direct' && state.silentSinceMs !== null)
+      )
+        return READ_EAGER_MS;
       isBusy ||= state.path === 'direct' && state.isBusy;
     }
     return isBusy ? READ_BUSY_MS : READ_IDLE_MS;
@@ -369,7 +473,14 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
     const handshakeAgeMs = ages.of(publicKey, performance.now());
     const isAlive = handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
     const path = !isAlive || state.path === 'none' ? 'none' : state.path === 'direct' ? 'direct' : 'relayed';
-    return { publicKey, path, relayRegion: path === 'relayed' ? region : null, handshakeAgeMs, receivedBytes: reading?.receivedBytes ?? 0, sentBytes: reading?.sentBytes ?? 0 };
+    return {
+      publicKey,
+      path,
+      relayRegion: path === 'relayed' ? region : null,
+      handshakeAgeMs,
+      receivedBytes: reading?.receivedBytes ?? 0,
+      sentBytes: reading?.sentBytes ?? 0,
+    };
   }
 
   function tellPlace(): void {
@@ -392,9 +503,13 @@ export function startPeers({ listenPort, interfaceName, interfaces, wanted: firs
 
 function messageOf(word: Word): PathMessage {
   switch (word.type) {
-    case 'ask': return { type: 'asked' };
-    case 'agreed': return { type: 'answered', inMs: word.inMs };
-    case 'heard': return { type: 'heard' };
-    default: throw new Error(`no such word: ${(word satisfies never as Word).type}`);
+    case 'ask':
+      return { type: 'asked' };
+    case 'agreed':
+      return { type: 'answered', inMs: word.inMs };
+    case 'heard':
+      return { type: 'heard' };
+    default:
+      throw new Error(`no such word: ${(word satisfies never as Word).type}`);
   }
 }

@@ -4,7 +4,14 @@ import type { DerpConnection } from '../derp/connection.ts';
 import { chooseHome, measureRegions } from '../derp/home.ts';
 import type { RelayMap, RelayRegion } from '../derp/map.ts';
 import type { RelayReach } from '../derp/socket.ts';
-import { HOME_MS_MAX, MEASURE_AGAIN_MS, MEASURE_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
+import {
+  HOME_MS_MAX,
+  MEASURE_AGAIN_MS,
+  MEASURE_MS_MAX,
+  RELAY_IDLE_MS,
+  RELAY_WAITING_MAX,
+  RELAYS_MAX,
+} from './limits.ts';
 
 /** Whom relays tell. */
 export interface RelayPorts {
@@ -58,9 +65,14 @@ export function createRelays(ports: RelayPorts): Relays {
 
   function open(region: RelayRegion): Connected {
     const entry: Connected = {
-      usedAtMs: performance.now(), lostAtMs: null, waiting: [],
+      usedAtMs: performance.now(),
+      lostAtMs: null,
+      waiting: [],
       connection: connectDerp({
-        region, privateKey, isHome: region.id === home, ...ports.reach === undefined ? {} : { reach: ports.reach },
+        region,
+        privateKey,
+        isHome: region.id === home,
+        ...(ports.reach === undefined ? {} : { reach: ports.reach }),
         owner: {
           received: (publicKey, packet) => ports.received(publicKey, packet),
           opened() {
@@ -114,12 +126,17 @@ export function createRelays(ports: RelayPorts): Relays {
     const asking = new AbortController();
     measuring = asking;
     measuredAtMs = performance.now();
-    const latencies = await measureRegions(among, ports.reach ?? {}, AbortSignal.any([asking.signal, AbortSignal.timeout(MEASURE_MS_MAX)]));
+    const latencies = await measureRegions(
+      among,
+      ports.reach ?? {},
+      AbortSignal.any([asking.signal, AbortSignal.timeout(MEASURE_MS_MAX)]),
+    );
     if (measuring !== asking) return;
     measuring = null;
     const present = reached();
     // When none answers in time they are taken in turn: one may only be slow.
-    const best = chooseHome(present, latencies, among) ?? present ?? homes[(homes.indexOf(home ?? -1) + 1) % homes.length] ?? null;
+    const best =
+      chooseHome(present, latencies, among) ?? present ?? homes[(homes.indexOf(home ?? -1) + 1) % homes.length] ?? null;
     if (best === home) return;
     settle(best);
     ports.changed();
@@ -141,7 +158,7 @@ export function createRelays(ports: RelayPorts): Relays {
       homes = map === null ? [] : [...map.regions.values()].filter(({ isHome }) => isHome).map(({ id }) => id);
       toldHome = null;
       // One region is chosen without being asked, and a home that is in the new map too is kept until another is known to be faster.
-      const kept = homes.length === 1 ? homes[0] ?? null : homes.includes(home ?? -1) ? home : null;
+      const kept = homes.length === 1 ? (homes[0] ?? null) : homes.includes(home ?? -1) ? home : null;
       settle(kept);
       if (homes.length > 1) void measure();
       ports.changed();
@@ -178,16 +195,23 @@ export function createRelays(ports: RelayPorts): Relays {
         connected.delete(region);
       }
       if (homes.length < 2) return;
-      const awaySinceMs = home === null ? homeSinceMs : connected.get(home)?.lostAtMs ?? null;
-      const isAway = reached() === null && awaySinceMs !== null && nowMs - Math.max(awaySinceMs, homeSinceMs, measuredAtMs) >= HOME_MS_MAX;
+      const awaySinceMs = home === null ? homeSinceMs : (connected.get(home)?.lostAtMs ?? null);
+      const isAway =
+        reached() === null &&
+        awaySinceMs !== null &&
+        nowMs - Math.max(awaySinceMs, homeSinceMs, measuredAtMs) >= HOME_MS_MAX;
       if (isAway || nowMs - measuredAtMs >= MEASURE_AGAIN_MS) void measure();
     },
     get isSearching() {
-      return [...connected.values()].some(({ lostAtMs }) => lostAtMs !== null) || homes.length > 0 && reached() === null;
+      return (
+        [...connected.values()].some(({ lostAtMs }) => lostAtMs !== null) || (homes.length > 0 && reached() === null)
+      );
     },
     problem() {
       if (homes.length === 0 || reached() !== null) return null;
-      return homes.length === 1 ? 'the relay of the map is not reached: packets that need it are lost' : 'no relay of the map is reached: packets that need one are lost';
+      return homes.length === 1
+        ? 'the relay of the map is not reached: packets that need it are lost'
+        : 'no relay of the map is reached: packets that need one are lost';
     },
     close() {
       map = null;

@@ -50,7 +50,16 @@ export function createShims(ports: ShimPorts): Shims {
     const known = shims.get(publicKey);
     if (known !== undefined) return known;
     const socket = createSocket('udp4');
-    const shim: Shim = { socket, endpoint: null, usedAtMs: performance.now(), isHeld: false, settlesUntilMs: 0, held: [], timer: null, opened: opened(socket) };
+    const shim: Shim = {
+      socket,
+      endpoint: null,
+      usedAtMs: performance.now(),
+      isHeld: false,
+      settlesUntilMs: 0,
+      held: [],
+      timer: null,
+      opened: opened(socket),
+    };
     shims.set(publicKey, shim);
     void ready(publicKey, shim);
     // Refused while the interface is being made again: WireGuard sends again what matters.
@@ -143,7 +152,7 @@ export function createShims(ports: ShimPorts): Shims {
     sweep(known, needed) {
       const idleSinceMs = performance.now() - SHIM_IDLE_MS;
       for (const [publicKey, shim] of shims) {
-        if (!known(publicKey) || shim.usedAtMs < idleSinceMs && !needed(publicKey)) drop(publicKey, shim);
+        if (!known(publicKey) || (shim.usedAtMs < idleSinceMs && !needed(publicKey))) drop(publicKey, shim);
       }
     },
     get count() {

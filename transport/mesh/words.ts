@@ -2,7 +2,10 @@
 import { MESH_TRY_IN_MS_MAX } from '../protocol/mesh.ts';
 
 /** Asks for a try, agrees to begin it in so many ms, or tells the peer that its packets come directly. */
-export type Word = { readonly type: 'ask' } | { readonly type: 'heard' } | { readonly type: 'agreed'; readonly inMs: number };
+export type Word =
+  | { readonly type: 'ask' }
+  | { readonly type: 'heard' }
+  | { readonly type: 'agreed'; readonly inMs: number };
 
 /** Packets of WireGuard begin with a number from 1 to 4 and three zeros. Source: WireGuard, 5.4. */
 const BEGINNING = Buffer.from('edgemesh', 'latin1');
@@ -32,9 +35,13 @@ export function decodeWord(packet: Uint8Array): Word | null {
   const bytes = Buffer.from(packet.buffer, packet.byteOffset, packet.length);
   const inMs = bytes.readUInt16BE(BEGINNING.length + 1);
   switch (bytes.readUInt8(BEGINNING.length)) {
-    case NUMBERS.ask: return { type: 'ask' };
-    case NUMBERS.heard: return { type: 'heard' };
-    case NUMBERS.agreed: return inMs > MESH_TRY_IN_MS_MAX ? null : { type: 'agreed', inMs };
-    default: return null;
+    case NUMBERS.ask:
+      return { type: 'ask' };
+    case NUMBERS.heard:
+      return { type: 'heard' };
+    case NUMBERS.agreed:
+      return inMs > MESH_TRY_IN_MS_MAX ? null : { type: 'agreed', inMs };
+    default:
+      return null;
   }
 }

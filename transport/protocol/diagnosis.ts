@@ -29,14 +29,24 @@ const Name = wireText().regex(/^[a-z][a-z0-9_]{0,63}$/u, 'must be a lower-case n
 const Sentence = wireText().min(1).max(DIAGNOSIS_TEXT_CHARS_MAX);
 
 /** A count, a size or a share. A database writes others, such as 1e300, with all of their digits. */
-const Quantity = z.number().refine((value) => value === 0 || (Math.abs(value) >= DIAGNOSIS_NUMBER_MIN && Math.abs(value) <= DIAGNOSIS_NUMBER_MAX), 'must be of a sensible size');
+const Quantity = z
+  .number()
+  .refine(
+    (value) => value === 0 || (Math.abs(value) >= DIAGNOSIS_NUMBER_MIN && Math.abs(value) <= DIAGNOSIS_NUMBER_MAX),
+    'must be of a sensible size',
+  );
 
 /** What a detail may be. */
 export const DiagnosisDetail = z.union([wireText().max(DIAGNOSIS_DETAIL_CHARS_MAX), Quantity, z.boolean(), z.null()]);
 export type DiagnosisDetail = z.infer<typeof DiagnosisDetail>;
 
 /** Small values by name. */
-export const DiagnosisDetails = z.record(Name, DiagnosisDetail).refine((details) => Object.keys(details).length <= DIAGNOSIS_DETAILS_MAX, `must be at most ${DIAGNOSIS_DETAILS_MAX}`);
+export const DiagnosisDetails = z
+  .record(Name, DiagnosisDetail)
+  .refine(
+    (details) => Object.keys(details).length <= DIAGNOSIS_DETAILS_MAX,
+    `must be at most ${DIAGNOSIS_DETAILS_MAX}`,
+  );
 
 /** One check. */
 export const DiagnosisCheck = z.object({
@@ -56,7 +66,11 @@ export const Diagnosis = z.object({
   overall: z.enum(DIAGNOSIS_STATUSES),
   /** By the clock of the machine that made it. */
   collected_at: z.iso.datetime(),
-  checks: z.array(DiagnosisCheck).min(1).max(DIAGNOSIS_CHECKS_MAX).refine((checks) => new Set(checks.map(({ name }) => name)).size === checks.length, 'must have different names'),
+  checks: z
+    .array(DiagnosisCheck)
+    .min(1)
+    .max(DIAGNOSIS_CHECKS_MAX)
+    .refine((checks) => new Set(checks.map(({ name }) => name)).size === checks.length, 'must have different names'),
 });
 export type Diagnosis = z.infer<typeof Diagnosis>;
 
@@ -74,13 +88,24 @@ export function plainText(text: string): string {
 }
 
 /** Checks with every text put through `edit`, and cut to what it may be long. Sentences that nothing is left of become a dash. */
-export function withTexts(checks: readonly DiagnosisCheck[], edit: (text: string) => string): readonly DiagnosisCheck[] {
+export function withTexts(
+  checks: readonly DiagnosisCheck[],
+  edit: (text: string) => string,
+): readonly DiagnosisCheck[] {
   const edited = (text: string, charsMax: number): string => edit(text).slice(0, charsMax).toWellFormed();
   const sentence = (text: string): string => edited(text, DIAGNOSIS_TEXT_CHARS_MAX) || '-';
   return checks.map((check) => ({
     ...check,
     summary: sentence(check.summary),
     hint: check.hint === null ? null : sentence(check.hint),
-    details: check.details === null ? null : Object.fromEntries(Object.entries(check.details).map(([name, value]) => [name, typeof value === 'string' ? edited(value, DIAGNOSIS_DETAIL_CHARS_MAX) : value])),
+    details:
+      check.details === null
+        ? null
+        : Object.fromEntries(
+            Object.entries(check.details).map(([name, value]) => [
+              name,
+              typeof value === 'string' ? edited(value, DIAGNOSIS_DETAIL_CHARS_MAX) : value,
+            ]),
+          ),
   }));
 }

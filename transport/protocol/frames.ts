@@ -1,9 +1,33 @@
 /** Every control frame, as one zod discriminated union a direction. JSON text, one frame a message. */
 import { z } from 'zod';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
-import { COMMAND_TEXT_BYTES_MAX, EXECUTIONS_PER_FRAME_MAX, OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX, SSH_GRANTS_MAX } from './limits.ts';
-import { MESH_PEERS_MAX, MESH_TRY_IN_MS_MAX, MeshAdvertisement, MeshNetwork, MeshReport, MeshRevision, MeshSettings, ToldKey, ToldMeshPeer } from './mesh.ts';
-import { SSH_UNANSWERED_PER_FRAME_MAX, SshCredential, SshGrant, SshRecordingSettings, SshUsernameTried, SshVerdict, UnansweredLogin } from './ssh.ts';
+import {
+  COMMAND_TEXT_BYTES_MAX,
+  EXECUTIONS_PER_FRAME_MAX,
+  OUTPUT_PARTS_MAX,
+  OUTPUT_PART_BYTES_MAX,
+  SSH_GRANTS_MAX,
+} from './limits.ts';
+import {
+  MESH_PEERS_MAX,
+  MESH_TRY_IN_MS_MAX,
+  MeshAdvertisement,
+  MeshNetwork,
+  MeshReport,
+  MeshRevision,
+  MeshSettings,
+  ToldKey,
+  ToldMeshPeer,
+} from './mesh.ts';
+import {
+  SSH_UNANSWERED_PER_FRAME_MAX,
+  SshCredential,
+  SshGrant,
+  SshRecordingSettings,
+  SshUsernameTried,
+  SshVerdict,
+  UnansweredLogin,
+} from './ssh.ts';
 import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
@@ -64,7 +88,11 @@ const Outcome = z.enum(['completed', 'cancelled']);
  * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago it
  * ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over a reboot.
  */
-export const ExecutionTrace = z.object({ traceparent: Traceparent, ran_ms: z.int().min(0), ended_ms_ago: z.int().min(0) });
+export const ExecutionTrace = z.object({
+  traceparent: Traceparent,
+  ran_ms: z.int().min(0),
+  ended_ms_ago: z.int().min(0),
+});
 export type ExecutionTrace = z.infer<typeof ExecutionTrace>;
 
 /** How an execution ended. Output longer than one part went ahead in `parts` output-part frames; else it is inline. */
@@ -83,24 +111,58 @@ export type ExecutionResult = z.infer<typeof ExecutionResult>;
 /** agent → admin */
 export const AgentFrame = z.discriminatedUnion('type', [
   /** First frame. `holding` are all executions that the journal has and no confirm has ended: received, running or finished. */
-  z.object({ seq, type: z.literal('hello'), protocol: z.int().min(1), node: NodeId, registration: Registration, report: HealthReport, holding: Executions }),
+  z.object({
+    seq,
+    type: z.literal('hello'),
+    protocol: z.int().min(1),
+    node: NodeId,
+    registration: Registration,
+    report: HealthReport,
+    holding: Executions,
+  }),
   /** These are fsynced in the journal. */
   z.object({ seq, type: z.literal('acknowledge'), executions: Executions.min(1) }),
   /** These have not started, and the agent does not know whether they still may: it stood still or started anew. `ask` rises by one with each, on each connection. */
   z.object({ seq, type: z.literal('ask-open'), ask: z.int().min(1), executions: Executions.min(1) }),
   /** One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its `part-stored`. */
-  z.object({ seq, type: z.literal('output-part'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1), text: foreignText().max(OUTPUT_PART_BYTES_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('output-part'),
+    execution: ExecutionId,
+    part: z
+      .int()
+      .min(0)
+      .max(OUTPUT_PARTS_MAX - 1),
+    text: foreignText().max(OUTPUT_PART_BYTES_MAX),
+  }),
   /** Repeated on every connection until confirmed. */
   z.object({ seq, type: z.literal('result'), results: z.array(ExecutionResult).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
   /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end` when the process is over. */
-  z.object({ seq, type: z.literal('tail-output'), execution: ExecutionId, offset: z.int().min(0), text: foreignText().max(OUTPUT_PART_BYTES_MAX), end: z.boolean() }),
+  z.object({
+    seq,
+    type: z.literal('tail-output'),
+    execution: ExecutionId,
+    offset: z.int().min(0),
+    text: foreignText().max(OUTPUT_PART_BYTES_MAX),
+    end: z.boolean(),
+  }),
   z.object({ seq, type: z.literal('report'), report: HealthReport }),
   /** Somebody wants in by SSH. `attempt` is the agent's own number, which the verdict repeats. */
-  z.object({ seq, type: z.literal('verify-ssh'), attempt: z.int().min(1), username: SshUsernameTried, credential: SshCredential }),
+  z.object({
+    seq,
+    type: z.literal('verify-ssh'),
+    attempt: z.int().min(1),
+    username: SshUsernameTried,
+    credential: SshCredential,
+  }),
   /** After a welcome, when SSH sessions live: those whose user or key is gone meanwhile are ended. */
   z.object({ seq, type: z.literal('ssh-grants'), grants: z.array(SshGrant).min(1).max(SSH_GRANTS_MAX) }),
   /** After a welcome, and on until none is left: each is kept until `ssh-unanswered-stored` names it. */
-  z.object({ seq, type: z.literal('ssh-unanswered'), logins: z.array(UnansweredLogin).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('ssh-unanswered'),
+    logins: z.array(UnansweredLogin).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX),
+  }),
   /** What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation. */
   z.object({ seq, type: z.literal('mesh-advertise'), advertisement: MeshAdvertisement }),
   /** It wants a direct path to this peer: both are to try at once. */
@@ -125,12 +187,26 @@ export type Delivery = z.infer<typeof Delivery>;
 /** admin → agent */
 export const AdminFrame = z.discriminatedUnion('type', [
   /** Answer to hello. The session is live from here. */
-  z.object({ seq, type: z.literal('welcome'), protocol: z.int().min(1), cluster_name: wireText(), settings: AgentSettings }),
+  z.object({
+    seq,
+    type: z.literal('welcome'),
+    protocol: z.int().min(1),
+    cluster_name: wireText(),
+    settings: AgentSettings,
+  }),
   /** Start these in this order, as concurrency allows. Known ids are acknowledged again and not started again. */
   z.object({ seq, type: z.literal('deliver'), deliveries: z.array(Delivery).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
   /** Their results are stored: the agent forgets them. */
   z.object({ seq, type: z.literal('confirm'), executions: Executions.min(1) }),
-  z.object({ seq, type: z.literal('part-stored'), execution: ExecutionId, part: z.int().min(0).max(OUTPUT_PARTS_MAX - 1) }),
+  z.object({
+    seq,
+    type: z.literal('part-stored'),
+    execution: ExecutionId,
+    part: z
+      .int()
+      .min(0)
+      .max(OUTPUT_PARTS_MAX - 1),
+  }),
   /** Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget it. */
   z.object({ seq, type: z.literal('settle'), executions: Executions.min(1) }),
   /** Sent before, as far as is known here, and not among what the hello said is held: a result for each, as it ended; `cancelled` with 137 where that is not known. */
@@ -138,30 +214,76 @@ export const AdminFrame = z.discriminatedUnion('type', [
   /** End the process group; the result says `cancelled`. */
   z.object({ seq, type: z.literal('cancel'), executions: Executions.min(1) }),
   /** Answer to the `ask-open` of that number: these may start, for so long from the asking on; null means without end. The others are settled or cancelled. */
-  z.object({ seq, type: z.literal('still-open'), ask: z.int().min(1), executions: z.array(z.object({ execution: ExecutionId, expires_in_ms: z.int().min(0).nullable() })).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('still-open'),
+    ask: z.int().min(1),
+    executions: z
+      .array(z.object({ execution: ExecutionId, expires_in_ms: z.int().min(0).nullable() }))
+      .min(1)
+      .max(EXECUTIONS_PER_FRAME_MAX),
+  }),
   /** Stream this execution's output from byte `offset` until it ends or an `untail`. */
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First through the mesh, where there is a way. */
-  z.object({ seq, type: z.literal('open-tunnel'), token: wireText().min(22).max(128), admin_url: wireUrl().max(2_048).optional(), mesh_url: wireUrl().max(2_048).optional() }),
+  z.object({
+    seq,
+    type: z.literal('open-tunnel'),
+    token: wireText().min(22).max(128),
+    admin_url: wireUrl().max(2_048).optional(),
+    mesh_url: wireUrl().max(2_048).optional(),
+  }),
   z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
   /** These users and keys are gone: end the sessions that they opened, now (E5). */
-  z.object({ seq, type: z.literal('end-ssh'), ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX), ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('end-ssh'),
+    ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX),
+    ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX),
+  }),
   /** The whole network, in place of whatever the agent knew of one. */
-  z.object({ seq, type: z.literal('mesh-network'), revision: MeshRevision, network: MeshNetwork, peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('mesh-network'),
+    revision: MeshRevision,
+    network: MeshNetwork,
+    peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
+  }),
   /** What changed from one state to the next. An agent that holds another state advertises itself again, with that one, and gets what it misses. */
-  z.object({ seq, type: z.literal('mesh-changed'), from: MeshRevision, to: MeshRevision, set: z.array(ToldMeshPeer).max(MESH_PEERS_MAX), removed: z.array(ToldKey).max(MESH_PEERS_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('mesh-changed'),
+    from: MeshRevision,
+    to: MeshRevision,
+    set: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
+    removed: z.array(ToldKey).max(MESH_PEERS_MAX),
+  }),
   /** No network for this node, and why, in one sentence. */
   z.object({ seq, type: z.literal('mesh-refused'), reason: wireText().max(512) }),
   /** Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is not known. */
   z.object({ seq, type: z.literal('mesh-observed'), endpoint: WireguardEndpoint, is_stable: z.boolean().nullable() }),
   /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
-  z.object({ seq, type: z.literal('netmaker-join'), network: wireText().min(1).max(32), token: wireText().min(1).max(8_192) }),
+  z.object({
+    seq,
+    type: z.literal('netmaker-join'),
+    network: wireText().min(1).max(32),
+    token: wireText().min(1).max(8_192),
+  }),
   /** Try a direct path to this peer in so many ms: it does the same then. */
-  z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey, in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('mesh-try'),
+    public_key: WireguardKey,
+    in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX),
+  }),
   /** That these were tried is stored: the agent forgets them. */
-  z.object({ seq, type: z.literal('ssh-unanswered-stored'), ids: z.array(Uuid).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX) }),
+  z.object({
+    seq,
+    type: z.literal('ssh-unanswered-stored'),
+    ids: z.array(Uuid).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX),
+  }),
   /** Say hello again, as at the start of a connection: its node lives elsewhere in this admin now. What was said before and not answered comes again; numbers go on. */
   z.object({ seq, type: z.literal('greet') }),
   z.object({ seq, type: z.literal('pong') }),

@@ -6,7 +6,10 @@ import { wireText } from './text.ts';
 export const Uuid = z.guid('must be a UUID').transform((text) => text.toLowerCase());
 
 /** A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks fastest. */
-const WrittenUuid = wireText().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be a UUID in lower case');
+const WrittenUuid = wireText().regex(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  'must be a UUID in lower case',
+);
 
 /** A node: made by its agent, kept in its data directory. */
 export const NodeId = WrittenUuid.brand<'NodeId'>();

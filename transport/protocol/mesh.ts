@@ -3,7 +3,17 @@ import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { NodeId } from './ids.ts';
 import { wireText } from './text.ts';
-import { HostIpv4, HostIpv6, isEndpoint, isWireguardKey, RangeIpv4, RangeIpv6, UdpPort, WireguardEndpoint, WireguardKey } from './wireguard.ts';
+import {
+  HostIpv4,
+  HostIpv6,
+  isEndpoint,
+  isWireguardKey,
+  RangeIpv4,
+  RangeIpv6,
+  UdpPort,
+  WireguardEndpoint,
+  WireguardKey,
+} from './wireguard.ts';
 
 /** Endpoints that one member publishes. A machine with more interfaces names those that are likeliest to be reached. */
 export const MESH_ENDPOINTS_MAX = 8;
@@ -49,7 +59,12 @@ export const ToldKey = wireText().max(WORD_CHARACTERS_MAX);
  * A peer as an admin tells of it. What WireGuard must take is only bounded here and looked at by `soundPeers`: one bad peer, told by an admin that knew no better, would else
  * be the end of the frame, and of every change to the others (R4).
  */
-export const ToldMeshPeer = MeshPeer.extend({ public_key: ToldKey, ipv4: ToldKey, ipv6: ToldKey, endpoints: z.array(ToldKey).max(MESH_ENDPOINTS_MAX * 2) });
+export const ToldMeshPeer = MeshPeer.extend({
+  public_key: ToldKey,
+  ipv4: ToldKey,
+  ipv6: ToldKey,
+  endpoints: z.array(ToldKey).max(MESH_ENDPOINTS_MAX * 2),
+});
 
 /** A peer that no interface would take, and why, in a few words without the value. `node` is null for a gateway. */
 export interface LeftOutPeer {
@@ -58,13 +73,21 @@ export interface LeftOutPeer {
 }
 
 /** Those that every interface takes, and the others. An endpoint that is none is left out by itself. */
-export function soundPeers(peers: Iterable<MeshPeer>): { readonly sound: readonly MeshPeer[]; readonly leftOut: readonly LeftOutPeer[] } {
+export function soundPeers(peers: Iterable<MeshPeer>): {
+  readonly sound: readonly MeshPeer[];
+  readonly leftOut: readonly LeftOutPeer[];
+} {
   const sound: MeshPeer[] = [];
   const leftOut: LeftOutPeer[] = [];
   for (const peer of peers) {
-    const reason = isWireguardKey(peer.public_key) ? hasAddresses(peer) ? null : 'its address in the network is none' : 'its WireGuard key is none';
+    const reason = isWireguardKey(peer.public_key)
+      ? hasAddresses(peer)
+        ? null
+        : 'its address in the network is none'
+      : 'its WireGuard key is none';
     if (reason !== null) leftOut.push({ node: peer.node, reason });
-    else sound.push(peer.endpoints.every(isEndpoint) ? peer : { ...peer, endpoints: peer.endpoints.filter(isEndpoint) });
+    else
+      sound.push(peer.endpoints.every(isEndpoint) ? peer : { ...peer, endpoints: peer.endpoints.filter(isEndpoint) });
   }
   return { sound, leftOut };
 }
@@ -75,7 +98,9 @@ const NAMED_MAX = 4;
 /** Says which are left out and why, in one sentence without addresses; null: none. */
 export function leftOutNote(peers: readonly LeftOutPeer[]): string | null {
   if (peers.length === 0) return null;
-  const named = peers.slice(0, NAMED_MAX).map(({ node, reason }) => `${node === null ? 'the gateway' : `node ${node}`} (${reason})`);
+  const named = peers
+    .slice(0, NAMED_MAX)
+    .map(({ node, reason }) => `${node === null ? 'the gateway' : `node ${node}`} (${reason})`);
   return `left out of the network: ${named.join(', ')}${peers.length > NAMED_MAX ? `, and ${peers.length - NAMED_MAX} more` : ''}`;
 }
 

@@ -25,7 +25,11 @@ const SIDE_MAX = 4_096;
 const INSTANT_MS_MAX = Date.UTC(9_999, 11, 31);
 
 /** PostgreSQL holds neither in a text. */
-const storable = (charactersMax: number) => z.string().max(charactersMax).refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'must be valid Unicode without NUL characters');
+const storable = (charactersMax: number) =>
+  z
+    .string()
+    .max(charactersMax)
+    .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'must be valid Unicode without NUL characters');
 
 /** Whose session was recorded, and when. */
 export const RecordingDescription = z.strictObject({
@@ -45,7 +49,8 @@ export type RecordingDescription = z.infer<typeof RecordingDescription>;
 
 /** The header of a description. A command that is too long or that no database holds is made to fit. */
 export function encodeRecordingDescription(description: RecordingDescription): string {
-  const command = description.command?.replaceAll('\u0000', '\uFFFD').slice(0, RECORDING_COMMAND_CHARS_MAX).toWellFormed() ?? null;
+  const command =
+    description.command?.replaceAll('\u0000', '\uFFFD').slice(0, RECORDING_COMMAND_CHARS_MAX).toWellFormed() ?? null;
   return Buffer.from(JSON.stringify({ ...description, command })).toString('base64url');
 }
 

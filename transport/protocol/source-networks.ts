@@ -10,6 +10,13 @@ export function sourceNetwork(address: string): string {
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
   const before = head === '' ? [] : head.split(':');
   const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const groups = [...before, ...Array.from({ length: tail === undefined ? 0 : 8 - before.length - after.length }, () => '0'), ...after];
-  return `${groups.slice(0, SITE_GROUPS).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+  const groups = [
+    ...before,
+    ...Array.from({ length: tail === undefined ? 0 : 8 - before.length - after.length }, () => '0'),
+    ...after,
+  ];
+  return `${groups
+    .slice(0, SITE_GROUPS)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
 }

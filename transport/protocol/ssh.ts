@@ -6,7 +6,13 @@ import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } fro
 import { foreignText } from './text.ts';
 
 /** Algorithms of keys that may log in. Source: spec.md, SSH public key. */
-export const SSH_KEY_ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'] as const;
+export const SSH_KEY_ALGORITHMS = [
+  'ssh-ed25519',
+  'ecdsa-sha2-nistp256',
+  'ecdsa-sha2-nistp384',
+  'ecdsa-sha2-nistp521',
+  'ssh-rsa',
+] as const;
 /** One of them. */
 export type SshKeyAlgorithm = (typeof SSH_KEY_ALGORITHMS)[number];
 
@@ -24,7 +30,11 @@ export const SshUsernameTried = foreignText().max(SSH_USERNAME_CHARS_MAX);
  */
 export const SshCredential = z.discriminatedUnion('method', [
   z.object({ method: z.literal('password'), password: foreignText().max(SSH_PASSWORD_CHARS_MAX) }),
-  z.object({ method: z.literal('public_key'), blob: z.base64().max(SSH_KEY_CHARS_MAX), signature: z.enum(['none', 'verified', 'wrong']) }),
+  z.object({
+    method: z.literal('public_key'),
+    blob: z.base64().max(SSH_KEY_CHARS_MAX),
+    signature: z.enum(['none', 'verified', 'wrong']),
+  }),
 ]);
 export type SshCredential = z.infer<typeof SshCredential>;
 
@@ -32,7 +42,12 @@ export type SshCredential = z.infer<typeof SshCredential>;
 export const SSH_UNANSWERED_PER_FRAME_MAX = 64;
 
 /** A login that an agent refused by itself, since no admin answered: told when one is there, so that it is an event too. Durations, because clocks of machines differ. */
-export const UnansweredLogin = z.object({ id: Uuid, username: SshUsernameTried, method: z.enum(['password', 'public_key']), ms_ago: z.int().min(0) });
+export const UnansweredLogin = z.object({
+  id: Uuid,
+  username: SshUsernameTried,
+  method: z.enum(['password', 'public_key']),
+  ms_ago: z.int().min(0),
+});
 export type UnansweredLogin = z.infer<typeof UnansweredLogin>;
 
 /** By whom a session was opened: what must still exist for it to live on. The key is null after a password. */

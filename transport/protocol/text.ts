@@ -3,7 +3,10 @@ import { z } from 'zod';
 
 /** Text of agents and admins: without NUL. Half a character, which a cut in the middle of one leaves, becomes U+FFFD. */
 export function wireText() {
-  return z.string().refine((value) => !value.includes('\0'), 'must have no NUL character').overwrite((value) => value.toWellFormed());
+  return z
+    .string()
+    .refine((value) => !value.includes('\0'), 'must have no NUL character')
+    .overwrite((value) => value.toWellFormed());
 }
 
 /** A URL, likewise. */

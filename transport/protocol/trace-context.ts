@@ -36,7 +36,13 @@ const SAMPLED = 0x01;
 export function parseTraceparent(header: unknown): TraceContext | null {
   if (typeof header !== 'string' || header.length > HEADER_CHARACTERS_MAX) return null;
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(header) ?? [];
-  if (traceId === undefined || spanId === undefined || version === VERSION_INVALID || (version === VERSION && more !== undefined)) return null;
+  if (
+    traceId === undefined ||
+    spanId === undefined ||
+    version === VERSION_INVALID ||
+    (version === VERSION && more !== undefined)
+  )
+    return null;
   return { traceId, spanId, sampled: (Number.parseInt(flags ?? '', 16) & SAMPLED) !== 0 };
 }
 
@@ -46,7 +52,9 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
 }
 
 /** A `traceparent` in a frame: version 00, so that both sides know what it says. */
-export const Traceparent = wireText().length(TRACEPARENT_CHARACTERS).refine((text) => text.startsWith(`${VERSION}-`) && parseTraceparent(text) !== null);
+export const Traceparent = wireText()
+  .length(TRACEPARENT_CHARACTERS)
+  .refine((text) => text.startsWith(`${VERSION}-`) && parseTraceparent(text) !== null);
 
 /** The trace id of a `traceparent`, for log lines; undefined when there is none. */
 export function traceIdOf(traceparent: string | null | undefined): string | undefined {

@@ -21,7 +21,9 @@ const KEY = /^[\d+/A-Za-z]{42}[048AEIMQUYcgkosw]=$/u;
 const ENDPOINT = /^(?:([\d.]{7,15})|\[([\da-fA-F:.]{2,45})\]):([1-9]\d{0,4})$/u;
 
 /** The base64 form of `wg`, with no other form of the same bytes. */
-export const WireguardKey = wireText().length(WIREGUARD_KEY_CHARACTERS).regex(KEY, 'must be a WireGuard key: 32 bytes in base64');
+export const WireguardKey = wireText()
+  .length(WIREGUARD_KEY_CHARACTERS)
+  .regex(KEY, 'must be a WireGuard key: 32 bytes in base64');
 
 /** A UDP port that somebody can be sent to. */
 export const UdpPort = z.int().min(1).max(UDP_PORT_MAX);
@@ -36,10 +38,14 @@ export const HostIpv6 = z.ipv6().refine(isShortIpv6, 'must be an IPv6 address in
 export const RangeIpv4 = z.cidrv4();
 
 /** The same of IPv6. */
-export const RangeIpv6 = z.cidrv6().refine((range) => isShortIpv6(range.split('/')[0] ?? ''), 'must be an IPv6 range in its short form');
+export const RangeIpv6 = z
+  .cidrv6()
+  .refine((range) => isShortIpv6(range.split('/')[0] ?? ''), 'must be an IPv6 range in its short form');
 
 /** Address and port where somebody may be reached: `198.51.100.7:51820` or `[2001:db8::7]:51820`. Never a name, which would have to be asked of a server, and no zone. */
-export const WireguardEndpoint = wireText().max(64).refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');
+export const WireguardEndpoint = wireText()
+  .max(64)
+  .refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');
 
 /** Whether this is a key in the one base64 form that it has. */
 export function isWireguardKey(text: string): boolean {
@@ -49,7 +55,9 @@ export function isWireguardKey(text: string): boolean {
 /** Whether this is a WireguardEndpoint. */
 export function isEndpoint(text: string): boolean {
   const [, ipv4, ipv6 = '', port] = ENDPOINT.exec(text) ?? [];
-  return Number(port) <= UDP_PORT_MAX && (ipv4 === undefined ? z.ipv6().safeParse(ipv6) : HostIpv4.safeParse(ipv4)).success;
+  return (
+    Number(port) <= UDP_PORT_MAX && (ipv4 === undefined ? z.ipv6().safeParse(ipv6) : HostIpv4.safeParse(ipv4)).success
+  );
 }
 
 /** Whether this is an address with its prefix length, such as `198.51.100.7/32` or `2001:db8::7/128`. */

@@ -30,7 +30,10 @@ export function createAdmission({ passwords, isEnforced, username, failures }: A
   const known = passwords.map(digest);
   const isRight = (shown: Credentials): boolean => {
     const given = digest(shown.password);
-    return known.filter((one) => timingSafeEqual(one, given)).length > 0 && (username === null || shown.username === username);
+    return (
+      known.filter((one) => timingSafeEqual(one, given)).length > 0 &&
+      (username === null || shown.username === username)
+    );
   };
   return (credentials, address) => {
     if (!isEnforced) return { ok: true, username: username ?? (credentials?.username || PLAIN_USERNAME) };

@@ -6,7 +6,16 @@ import { DIAL_FAILURES, type DialFailure } from '../streams/dialled.ts';
  * a request that is `malformed` or `unsupported`, too `slow` to ask, no room (`crowded`), a target that must not be reached
  * (`blocked`), or that leads back here (`loop`).
  */
-export const BLOCK_REASONS = ['credentials', 'throttled', 'malformed', 'unsupported', 'slow', 'crowded', 'blocked', 'loop'] as const;
+export const BLOCK_REASONS = [
+  'credentials',
+  'throttled',
+  'malformed',
+  'unsupported',
+  'slow',
+  'crowded',
+  'blocked',
+  'loop',
+] as const;
 /** One of them. */
 export type BlockReason = (typeof BLOCK_REASONS)[number];
 
@@ -24,6 +33,9 @@ export function createCounters(): ProxyCounters {
   return {
     connections: 0,
     blocked: { credentials: 0, throttled: 0, malformed: 0, unsupported: 0, slow: 0, crowded: 0, blocked: 0, loop: 0 },
-    dials: { connected: 0, ...Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number> },
+    dials: {
+      connected: 0,
+      ...(Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>),
+    },
   };
 }

@@ -15,7 +15,11 @@ export interface Deadlines<T> {
 }
 
 /** `expired` is called once for each item that is not deleted within `msMax`; it is deleted then. */
-export function createDeadlines<T>(msMax: number, expired: (item: T) => void, clock: JoinClock = joinClock): Deadlines<T> {
+export function createDeadlines<T>(
+  msMax: number,
+  expired: (item: T) => void,
+  clock: JoinClock = joinClock,
+): Deadlines<T> {
   const begins = new Map<T, number>(); // in the order of their begin, so in that of their deadline
   let isArmed = false;
 

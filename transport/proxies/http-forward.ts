@@ -1,5 +1,11 @@
 /** Absolute-form requests: one stream to the target for each, request and answer passed on as they come. */
-import { request as httpRequest, type ClientRequest, type IncomingMessage, type InformationEvent, type ServerResponse } from 'node:http';
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type InformationEvent,
+  type ServerResponse,
+} from 'node:http';
 import type { Duplex } from 'node:stream';
 import { contained } from '../streams/contained.ts';
 import { reset } from '../streams/reset.ts';
@@ -51,7 +57,10 @@ export function answer({ request, response }: Exchange, said: Answer, guests: Gu
 }
 
 /** Makes what sends admitted requests on, and what it has counted so far. */
-export function createForward(forwarding: Forwarding): { readonly passed: Readonly<Passed>; readonly forward: (exchange: Exchange, username: string, target: Forwarded) => void } {
+export function createForward(forwarding: Forwarding): {
+  readonly passed: Readonly<Passed>;
+  readonly forward: (exchange: Exchange, username: string, target: Forwarded) => void;
+} {
   const { limits, dial, guests } = forwarding;
   const passed: Passed = { up: 0, down: 0 };
   const lives = createDeadlines<Exchange>(limits.lifeMsMax, ({ request }) => reset(request.socket));
@@ -74,7 +83,13 @@ export function createForward(forwarding: Forwarding): { readonly passed: Readon
 }
 
 /** Beyond this no byte of the target is trusted: whatever it sets off ends this exchange alone. */
-function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests, pseudonym, log }: Forwarding, passed: Passed): void {
+function pass(
+  exchange: Exchange,
+  forwarded: Forwarded,
+  stream: Duplex,
+  { guests, pseudonym, log }: Forwarding,
+  passed: Passed,
+): void {
   const { request, response } = exchange;
   let interims = 0;
   let isAnswered = (): boolean => false;
@@ -88,33 +103,69 @@ function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests
 
   let outgoing: ClientRequest;
   try {
-    outgoing = httpRequest({ createConnection: () => stream, method: request.method, path: forwarded.path, headers: headersOf(request, forwarded, pseudonym), setHost: false, maxHeaderSize: HEADER_BYTES_MAX });
-  } catch { // a character that Node does not write
+    outgoing = httpRequest({
+      createConnection: () => stream,
+      method: request.method,
+      path: forwarded.path,
+      headers: headersOf(request, forwarded, pseudonym),
+      setHost: false,
+      maxHeaderSize: HEADER_BYTES_MAX,
+    });
+  } catch {
+    // a character that Node does not write
     answer(exchange, { status: 400, message: 'The request has a character that must not be sent on.' }, guests);
     return reset(stream);
   }
-  outgoing.on('error', contained((error: NodeJS.ErrnoException) => {
-    if (isAnswered()) reset(stream); // what came after a whole answer is nobody's
-    else fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE);
-  }, broke));
-  outgoing.on('upgrade', contained(() => fail(BROKEN), broke)); // nobody asked for one
-  outgoing.on('information', contained((interim: InformationEvent) => {
-    interims += 1;
-    if (interims > INTERIMS_MAX || interim.statusCode === 101) fail(BROKEN);
-    else if (request.httpVersion === '1.1' && !response.headersSent) inform(response, interim.statusCode, passedOn(interim.rawHeaders, interim.httpVersion, pseudonym, WITHOUT_BODY));
-  }, broke));
-  outgoing.on('response', contained((incoming: IncomingMessage) => {
-    const status = incoming.statusCode ?? 0;
-    if (status < STATUS_MIN) return fail(BROKEN);
-    response.sendDate = false;
-    response.writeHead(status, passedReason(incoming.statusMessage), passedOn(incoming.rawHeaders, incoming.httpVersion, pseudonym, status === 204 ? WITHOUT_BODY : []));
-    isAnswered = () => incoming.complete;
-    incoming.on('error', contained(() => fail(INCOMPLETE), broke));
-    incoming.on('data', (chunk: Buffer) => { passed.down += chunk.length; });
-    incoming.pipe(response);
-  }, broke));
+  outgoing.on(
+    'error',
+    contained((error: NodeJS.ErrnoException) => {
+      if (isAnswered()) reset(stream); // what came after a whole answer is nobody's
+      else fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE);
+    }, broke),
+  );
+  outgoing.on(
+    'upgrade',
+    contained(() => fail(BROKEN), broke),
+  ); // nobody asked for one
+  outgoing.on(
+    'information',
+    contained((interim: InformationEvent) => {
+      interims += 1;
+      if (interims > INTERIMS_MAX || interim.statusCode === 101) fail(BROKEN);
+      else if (request.httpVersion === '1.1' && !response.headersSent)
+        inform(
+          response,
+          interim.statusCode,
+          passedOn(interim.rawHeaders, interim.httpVersion, pseudonym, WITHOUT_BODY),
+        );
+    }, broke),
+  );
+  outgoing.on(
+    'response',
+    contained((incoming: IncomingMessage) => {
+      const status = incoming.statusCode ?? 0;
+      if (status < STATUS_MIN) return fail(BROKEN);
+      response.sendDate = false;
+      response.writeHead(
+        status,
+        passedReason(incoming.statusMessage),
+        passedOn(incoming.rawHeaders, incoming.httpVersion, pseudonym, status === 204 ? WITHOUT_BODY : []),
+      );
+      isAnswered = () => incoming.complete;
+      incoming.on(
+        'error',
+        contained(() => fail(INCOMPLETE), broke),
+      );
+      incoming.on('data', (chunk: Buffer) => {
+        passed.down += chunk.length;
+      });
+      incoming.pipe(response);
+    }, broke),
+  );
   request.on('error', () => reset(stream));
-  request.on('data', (chunk: Buffer) => { passed.up += chunk.length; });
+  request.on('data', (chunk: Buffer) => {
+    passed.up += chunk.length;
+  });
   request.pipe(outgoing);
   outgoing.flushHeaders();
 
@@ -133,7 +184,14 @@ function pass(exchange: Exchange, forwarded: Forwarded, stream: Duplex, { guests
 /** Our word comes first: host and framing are those that were judged. */
 function headersOf(request: IncomingMessage, { authority }: Forwarded, pseudonym: string): string[] {
   const isChunked = values(request, 'transfer-encoding').length > 0;
-  return ['Host', authority, ...passedOn(request.rawHeaders, request.httpVersion, pseudonym, ['host']), ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []), 'Connection', 'close'];
+  return [
+    'Host',
+    authority,
+    ...passedOn(request.rawHeaders, request.httpVersion, pseudonym, ['host']),
+    ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []),
+    'Connection',
+    'close',
+  ];
 }
 
 /** Passes an interim answer on; 101 does not come here. */
@@ -143,5 +201,8 @@ function inform(response: ServerResponse, status: number, headers: string[]): vo
 }
 
 function hasBody(request: IncomingMessage): boolean {
-  return values(request, 'transfer-encoding').length > 0 || values(request, 'content-length').some((length) => length !== '0');
+  return (
+    values(request, 'transfer-encoding').length > 0 ||
+    values(request, 'content-length').some((length) => length !== '0')
+  );
 }

@@ -35,7 +35,9 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
   const pseudonym = `edge-${randomBytes(6).toString('hex')}`;
   const counters = createCounters();
   const busy = new WeakSet<Socket>();
-  const guests = createGuests(limits, counters, (socket) => (busy.has(socket) ? reset(socket) : guests.dismiss(socket, rawAnswer(SLOW))));
+  const guests = createGuests(limits, counters, (socket) =>
+    busy.has(socket) ? reset(socket) : guests.dismiss(socket, rawAnswer(SLOW)),
+  );
   const dial = createDial(serving, counters);
   const { forward, passed } = createForward({ limits, log, dial, guests, pseudonym });
 
@@ -46,7 +48,8 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
       answer({ request, response }, said, guests);
     };
     response.on('error', ignore);
-    if (busy.has(socket)) { // its answer waits for the one before; nothing is read after it
+    if (busy.has(socket)) {
+      // its answer waits for the one before; nothing is read after it
       blocked(socket, 'unsupported');
       response.shouldKeepAlive = false;
       socket.pause();
@@ -104,15 +107,36 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
 
   function server(): Server {
     const made = createServer({
-      noDelay: true, maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: limits.handshakeMsMax + NODE_HEADERS_MS, requestTimeout: 0,
-      keepAliveTimeout: limits.keepAliveMsMax, connectionsCheckingInterval: NODE_HEADERS_MS, requireHostHeader: false, insecureHTTPParser: false,
+      noDelay: true,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: limits.handshakeMsMax + NODE_HEADERS_MS,
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveMsMax,
+      connectionsCheckingInterval: NODE_HEADERS_MS,
+      requireHostHeader: false,
+      insecureHTTPParser: false,
     });
     made.maxHeadersCount = 0; // Node would drop what is beyond and serve the rest: the lines are counted by us
     Object.assign(made, { httpAllowHalfOpen: true }); // a client that has said all may still hear the answer
     const asked = contained(onRequest, (error, request) => broke(error, request.socket));
-    return made.on('connection', (socket) => void guests.enter(socket)).on('request', asked).on('checkContinue', asked)
-      .on('connect', contained((request, socket, head) => onConnect(request, socket as Socket, head), (error, _request, socket) => broke(error, socket as Socket)))
-      .on('clientError', contained((error, socket) => onClientError(error, socket as Socket), (error, _problem, socket) => broke(error, socket as Socket)));
+    return made
+      .on('connection', (socket) => void guests.enter(socket))
+      .on('request', asked)
+      .on('checkContinue', asked)
+      .on(
+        'connect',
+        contained(
+          (request, socket, head) => onConnect(request, socket as Socket, head),
+          (error, _request, socket) => broke(error, socket as Socket),
+        ),
+      )
+      .on(
+        'clientError',
+        contained(
+          (error, socket) => onClientError(error, socket as Socket),
+          (error, _problem, socket) => broke(error, socket as Socket),
+        ),
+      );
   }
 
   return { servers: Array.from({ length: count }, server), counters, guests, passed };

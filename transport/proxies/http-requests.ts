@@ -28,7 +28,18 @@ export interface Unfit {
 }
 
 /** Headers of one connection only. Source: RFC 9110, 7.6.1; the last two are older. `Trailer` since trailers are not passed on. */
-const HOP_BY_HOP = new Set(['connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-authorization', 'proxy-authenticate', 'proxy-authentication-info', 'keep-alive', 'proxy-connection']);
+const HOP_BY_HOP = new Set([
+  'connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'keep-alive',
+  'proxy-connection',
+]);
 
 const ABSOLUTE_FORM = /^http:\/\/(?<authority>[^/?#]*)(?<path>[^#]*)/iu;
 
@@ -45,10 +56,14 @@ export function credentialsOf(header: string | undefined): Credentials | null {
 }
 
 /** Where a CONNECT leads. `pseudonym` is this proxy's name in `Via`. */
-export function readConnect(head: RequestHead, pseudonym: string): { readonly ok: true; readonly target: Target } | Unfit {
+export function readConnect(
+  head: RequestHead,
+  pseudonym: string,
+): { readonly ok: true; readonly target: Target } | Unfit {
   const problem = headProblem(head, pseudonym);
   if (problem !== null) return problem;
-  if (values(head, 'transfer-encoding').length > 0 || values(head, 'content-length').some((length) => length !== '0')) return malformed('A CONNECT has no body.');
+  if (values(head, 'transfer-encoding').length > 0 || values(head, 'content-length').some((length) => length !== '0'))
+    return malformed('A CONNECT has no body.');
   const target = authorityOf(head.url ?? '', null);
   return target === null ? malformed('CONNECT wants HOST:PORT, or [IPv6]:PORT.') : { ok: true, target };
 }
@@ -63,7 +78,8 @@ export function readForwarded(head: RequestHead, pseudonym: string): Forwarded |
   const target = authorityOf(authority, 80);
   if (target === null) return malformed('The URL wants a host, a port from 1 to 65535, and no user name.');
   if (head.httpVersion === '1.1' && values(head, 'host').length === 0) return malformed('The header Host is missing.');
-  if (values(head, 'upgrade').some((protocol) => /websocket/iu.test(protocol))) return unsupported(501, 'WebSockets go through CONNECT.');
+  if (values(head, 'upgrade').some((protocol) => /websocket/iu.test(protocol)))
+    return unsupported(501, 'WebSockets go through CONNECT.');
   return { ok: true, target, authority, path: pathOf(path, head.method) };
 }
 
@@ -71,8 +87,15 @@ export function readForwarded(head: RequestHead, pseudonym: string): Forwarded |
  * Headers for the next hop: what is for one connection only is left out, with all that `Connection` names and `also`, and `Via` is
  * extended. Framing (`Content-Length`) is kept whatever `Connection` says, or a body would turn into a request.
  */
-export function passedOn(rawHeaders: readonly string[], httpVersion: string, pseudonym: string, also: readonly string[] = []): string[] {
-  const named = values({ rawHeaders }, 'connection').flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase()));
+export function passedOn(
+  rawHeaders: readonly string[],
+  httpVersion: string,
+  pseudonym: string,
+  also: readonly string[] = [],
+): string[] {
+  const named = values({ rawHeaders }, 'connection').flatMap((value) =>
+    value.split(',').map((name) => name.trim().toLowerCase()),
+  );
   const dropped = new Set([...HOP_BY_HOP, ...named, ...also]);
   if (!also.includes('content-length')) dropped.delete('content-length');
   dropped.delete('via');
@@ -87,19 +110,35 @@ export function passedReason(phrase: string | undefined): string {
 
 /** All values of a header. `name` in lower case. */
 export function values({ rawHeaders }: Pick<RequestHead, 'rawHeaders'>, name: string): string[] {
-  return pairs(rawHeaders).filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
+  return pairs(rawHeaders)
+    .filter(([key]) => key.toLowerCase() === name)
+    .map(([, value]) => value);
 }
 
 function pairs(rawHeaders: readonly string[]): (readonly [string, string])[] {
-  return Array.from({ length: rawHeaders.length / 2 }, (_, index) => [rawHeaders[index * 2] ?? '', rawHeaders[index * 2 + 1] ?? ''] as const);
+  return Array.from(
+    { length: rawHeaders.length / 2 },
+    (_, index) => [rawHeaders[index * 2] ?? '', rawHeaders[index * 2 + 1] ?? ''] as const,
+  );
 }
 
 function headProblem(head: RequestHead, pseudonym: string): Unfit | null {
-  if (head.httpVersion !== '1.1' && head.httpVersion !== '1.0') return malformed('The request must be of HTTP 1.1 or 1.0.'); // Node takes a line without a version, too
-  if (head.rawHeaders.length / 2 > HEADER_LINES_MAX) return unfit('malformed', 431, `A request may have ${HEADER_LINES_MAX} header lines.`);
+  if (head.httpVersion !== '1.1' && head.httpVersion !== '1.0')
+    return malformed('The request must be of HTTP 1.1 or 1.0.'); // Node takes a line without a version, too
+  if (head.rawHeaders.length / 2 > HEADER_LINES_MAX)
+    return unfit('malformed', 431, `A request may have ${HEADER_LINES_MAX} header lines.`);
   if (values(head, 'host').length > 1) return malformed('The header Host comes twice.');
   const passed = values(head, 'via').flatMap((value) => value.split(',').map((hop) => hop.trim().split(/\s+/u)[1]));
-  if (passed.includes(pseudonym)) return { ok: false, reason: 'loop', answer: { status: 508, message: 'This request has been through this proxy already.', headers: { 'Proxy-Status': 'edge; error=proxy_loop_detected' } } };
+  if (passed.includes(pseudonym))
+    return {
+      ok: false,
+      reason: 'loop',
+      answer: {
+        status: 508,
+        message: 'This request has been through this proxy already.',
+        headers: { 'Proxy-Status': 'edge; error=proxy_loop_detected' },
+      },
+    };
   return null;
 }
 
@@ -107,15 +146,21 @@ function headProblem(head: RequestHead, pseudonym: string): Unfit | null {
 function framingProblem(head: RequestHead): Unfit | null {
   const codings = values(head, 'transfer-encoding');
   const lengths = values(head, 'content-length');
-  if (codings.length > 0 && (lengths.length > 0 || head.httpVersion !== '1.1')) return malformed('The length of the body is unclear: Transfer-Encoding stands beside Content-Length, or in HTTP/1.0.');
-  if (lengths.length > 1 || lengths.some((length) => !/^\d+$/u.test(length))) return malformed('Content-Length must be one number.');
-  if (codings.length > 1 || codings.some((coding) => coding.toLowerCase() !== 'chunked')) return unsupported(501, 'The only Transfer-Encoding is chunked.');
+  if (codings.length > 0 && (lengths.length > 0 || head.httpVersion !== '1.1'))
+    return malformed(
+      'The length of the body is unclear: Transfer-Encoding stands beside Content-Length, or in HTTP/1.0.',
+    );
+  if (lengths.length > 1 || lengths.some((length) => !/^\d+$/u.test(length)))
+    return malformed('Content-Length must be one number.');
+  if (codings.length > 1 || codings.some((coding) => coding.toLowerCase() !== 'chunked'))
+    return unsupported(501, 'The only Transfer-Encoding is chunked.');
   return null;
 }
 
 function unfitTarget(url: string): Unfit {
   if (url.startsWith('/') || url === '*') return malformed(USAGE);
-  if (/^(?:https|wss?):/iu.test(url)) return unsupported(501, 'Only http:// is sent on: everything else goes through CONNECT.');
+  if (/^(?:https|wss?):/iu.test(url))
+    return unsupported(501, 'Only http:// is sent on: everything else goes through CONNECT.');
   return malformed('The request wants a whole URL: http://HOST/PATH.');
 }
 

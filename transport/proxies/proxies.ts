@@ -6,7 +6,15 @@ import { IDLE_MS_MAX, LIFE_MS_MAX } from '../streams/limits.ts';
 import { listenAt } from '../streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createHttpProxy } from './http-proxy.ts';
-import { CONNECT_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HANDSHAKE_MS_MAX, IDLE_GIVES_WAY_MS, KEEP_ALIVE_MS_MAX, type ProxyLimits } from './limits.ts';
+import {
+  CONNECT_MS_MAX,
+  CONNECTIONS_MAX,
+  DRAIN_MS_MAX,
+  HANDSHAKE_MS_MAX,
+  IDLE_GIVES_WAY_MS,
+  KEEP_ALIVE_MS_MAX,
+  type ProxyLimits,
+} from './limits.ts';
 import type { ProxyLog, ProxyPorts } from './ports.ts';
 import { createSocks5Proxy, type ProxyFront } from './socks5.ts';
 
@@ -63,8 +71,13 @@ export function portsOf(proxies: Proxies | null): { readonly http: number; reado
 }
 
 const LIMITS: ProxyLimits = {
-  handshakeMsMax: HANDSHAKE_MS_MAX, connectMsMax: CONNECT_MS_MAX, idleMsMax: IDLE_MS_MAX, lifeMsMax: LIFE_MS_MAX,
-  connectionsMax: CONNECTIONS_MAX, idleGivesWayMs: IDLE_GIVES_WAY_MS, keepAliveMsMax: KEEP_ALIVE_MS_MAX,
+  handshakeMsMax: HANDSHAKE_MS_MAX,
+  connectMsMax: CONNECT_MS_MAX,
+  idleMsMax: IDLE_MS_MAX,
+  lifeMsMax: LIFE_MS_MAX,
+  connectionsMax: CONNECTIONS_MAX,
+  idleGivesWayMs: IDLE_GIVES_WAY_MS,
+  keepAliveMsMax: KEEP_ALIVE_MS_MAX,
 };
 
 /** Starts both. Never rejects: a server that cannot listen says why by `problem()`, once in the log, and the other one works. */
@@ -75,7 +88,10 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
   const httpFront = createHttpProxy(serving, http.hosts.length);
   const socksFront = createSocks5Proxy(serving, socks5.hosts.length);
   const fronts = [httpFront, socksFront];
-  const started = await Promise.all([listenAll('HTTP proxy', httpFront, http, log), listenAll('SOCKS5 proxy', socksFront, socks5, log)]);
+  const started = await Promise.all([
+    listenAll('HTTP proxy', httpFront, http, log),
+    listenAll('SOCKS5 proxy', socksFront, socks5, log),
+  ]);
   let closing: Promise<void> | null = null;
 
   async function close(drainMsMax: number): Promise<void> {
@@ -91,7 +107,8 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
   }
 
   return {
-    http: started[0], socks5: started[1],
+    http: started[0],
+    socks5: started[1],
     tunnels: joins,
     bytes() {
       const { up, down } = joins.bytes();
@@ -102,7 +119,12 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
 }
 
 /** Listens on all addresses, or on none: half a server would look like a whole one. */
-async function listenAll(name: string, { servers, counters, guests }: ProxyFront, { hosts, port: wanted, orAnother = false, setting }: Listening, log: ProxyLog): Promise<ProxyServer> {
+async function listenAll(
+  name: string,
+  { servers, counters, guests }: ProxyFront,
+  { hosts, port: wanted, orAnother = false, setting }: Listening,
+  log: ProxyLog,
+): Promise<ProxyServer> {
   let port = wanted;
   let problem: string | null = null;
   for (const [index, server] of servers.entries()) {

@@ -36,7 +36,8 @@ export function createShares(idleMsMin: number): Shares {
 
   function longestIdle(of: string): readonly [Socket, Held] | undefined {
     let longest: readonly [Socket, Held] | undefined;
-    for (const entry of held) if (entry[1].holder === of && (longest === undefined || entry[1].movedMs < longest[1].movedMs)) longest = entry;
+    for (const entry of held)
+      if (entry[1].holder === of && (longest === undefined || entry[1].movedMs < longest[1].movedMs)) longest = entry;
     return longest;
   }
 
@@ -82,7 +83,11 @@ export function createShares(idleMsMin: number): Shares {
 /** Whose a client's connection is: its IPv4 address, or the network of its IPv6 address. */
 export function holderOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address;
-  return ipaddr.IPv6.parse(address).toByteArray().slice(0, NETWORK_BYTES).map((byte) => byte.toString(16)).join(':');
+  return ipaddr.IPv6.parse(address)
+    .toByteArray()
+    .slice(0, NETWORK_BYTES)
+    .map((byte) => byte.toString(16))
+    .join(':');
 }
 
 function bytesOf({ bytesRead, bytesWritten }: Socket): number {

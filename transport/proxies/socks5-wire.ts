@@ -14,11 +14,26 @@ export const METHOD = { none: 0x00, password: 0x02, unacceptable: 0xff } as cons
 export const CONNECT = 1;
 
 /** Replies that no dial gives. Source: RFC 1928, 6. */
-export const REPLY = { succeeded: 0, general: 1, notAllowed: 2, commandNotSupported: 7, addressTypeNotSupported: 8 } as const;
+export const REPLY = {
+  succeeded: 0,
+  general: 1,
+  notAllowed: 2,
+  commandNotSupported: 7,
+  addressTypeNotSupported: 8,
+} as const;
 
 /** Replies to failed dials. `timed_out` is TTL expired, as in dante and microsocks; a node that is `offline` is a network that cannot be reached. */
 export const DIAL_REPLY = {
-  refused: 5, unreachable: 4, unresolved: 4, timed_out: 6, failed: 1, blocked: 2, loop: 2, unknown_node: 4, offline: 3, overloaded: 1,
+  refused: 5,
+  unreachable: 4,
+  unresolved: 4,
+  timed_out: 6,
+  failed: 1,
+  blocked: 2,
+  loop: 2,
+  unknown_node: 4,
+  offline: 3,
+  overloaded: 1,
 } as const satisfies Record<DialFailure, number>;
 
 /** Kinds of addresses. Source: RFC 1928, 5. */
@@ -49,7 +64,9 @@ export interface SocksRequest {
 /** The methods that a client offers, after its version. */
 export function readGreeting(bytes: Buffer): Read<Uint8Array> | null {
   const count = bytes[1];
-  return count === undefined || bytes.length < 2 + count ? null : { message: bytes.subarray(2, 2 + count), bytes: 2 + count };
+  return count === undefined || bytes.length < 2 + count
+    ? null
+    : { message: bytes.subarray(2, 2 + count), bytes: 2 + count };
 }
 
 /** A user name and password; the message is null when it is of another version. */
@@ -58,14 +75,27 @@ export function readLogin(bytes: Buffer): Read<Credentials | null> | null {
   const userEnd = 2 + (bytes[1] ?? Infinity);
   const passwordEnd = userEnd + 1 + (bytes[userEnd] ?? Infinity);
   if (bytes.length < passwordEnd) return null;
-  return { message: { username: bytes.toString('utf8', 2, userEnd), password: bytes.toString('utf8', userEnd + 1, passwordEnd) }, bytes: passwordEnd };
+  return {
+    message: {
+      username: bytes.toString('utf8', 2, userEnd),
+      password: bytes.toString('utf8', userEnd + 1, passwordEnd),
+    },
+    bytes: passwordEnd,
+  };
 }
 
 /** A request, after its version was looked at. */
 export function readRequest(bytes: Buffer): Read<SocksRequest> | null {
   const [, command, , kind, first] = bytes;
   if (command === undefined || kind === undefined) return null;
-  const addressBytes = kind === ADDRESS.ipv4 ? IPV4_BYTES : kind === ADDRESS.ipv6 ? IPV6_BYTES : kind === ADDRESS.name ? 1 + (first ?? Infinity) : 0;
+  const addressBytes =
+    kind === ADDRESS.ipv4
+      ? IPV4_BYTES
+      : kind === ADDRESS.ipv6
+        ? IPV6_BYTES
+        : kind === ADDRESS.name
+          ? 1 + (first ?? Infinity)
+          : 0;
   if (addressBytes === 0) return { message: { command, isKindKnown: false, host: null, port: 0 }, bytes: bytes.length };
   const end = REQUEST_HEAD_BYTES + addressBytes + PORT_BYTES;
   if (bytes.length < end) return null;
@@ -95,7 +125,10 @@ function addressOf(kind: number, bytes: Buffer): string | null {
 function ipv6Of(bytes: Buffer): string {
   const groups = Array.from({ length: IPV6_BYTES / 2 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
   const text = groups.join(':');
-  const zeros = (text.match(/\b0(?::0)+\b/gu) ?? []).reduce((longest, run) => (run.length > longest.length ? run : longest), '');
+  const zeros = (text.match(/\b0(?::0)+\b/gu) ?? []).reduce(
+    (longest, run) => (run.length > longest.length ? run : longest),
+    '',
+  );
   if (zeros === '') return text;
   const at = text.search(new RegExp(`(?<![^:])${zeros}(?![^:])`, 'u'));
   const [before, after] = [text.slice(0, at).replace(/:$/u, ''), text.slice(at + zeros.length).replace(/^:/u, '')];

@@ -5,7 +5,19 @@ import { reset } from '../streams/reset.ts';
 import { createCounters, type BlockReason, type ProxyCounters } from './counters.ts';
 import { createGuests, type Guests } from './guests.ts';
 import { clientAddress, type Admission, type Credentials } from './ports.ts';
-import { CONNECT, DIAL_REPLY, loginReply, METHOD, readGreeting, readLogin, readRequest, REPLY, replyOf, SOCKS_VERSION, type SocksRequest } from './socks5-wire.ts';
+import {
+  CONNECT,
+  DIAL_REPLY,
+  loginReply,
+  METHOD,
+  readGreeting,
+  readLogin,
+  readRequest,
+  REPLY,
+  replyOf,
+  SOCKS_VERSION,
+  type SocksRequest,
+} from './socks5-wire.ts';
 import { createDial, openTunnel, type Answers, type Serving } from './tunnels.ts';
 
 /** A server that does not listen yet, what it counts, and who is connected. */
@@ -15,13 +27,18 @@ export interface ProxyFront {
   readonly guests: Guests;
 }
 
-const CHOSEN = { none: Buffer.from([SOCKS_VERSION, METHOD.none]), password: Buffer.from([SOCKS_VERSION, METHOD.password]), unacceptable: Buffer.from([SOCKS_VERSION, METHOD.unacceptable]) };
+const CHOSEN = {
+  none: Buffer.from([SOCKS_VERSION, METHOD.none]),
+  password: Buffer.from([SOCKS_VERSION, METHOD.password]),
+  unacceptable: Buffer.from([SOCKS_VERSION, METHOD.unacceptable]),
+};
 const LET_IN = loginReply(true);
 const TURNED_AWAY = loginReply(false);
 const NO_BYTES = Buffer.alloc(0);
 
 /** What an HTTP client is told. Its methods are upper-case words, so their first byte is a letter, which is no version of SOCKS. */
-const HTTP_HINT = 'HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\nThis port speaks SOCKS5: use a socks5h:// URL, or the port of the HTTP proxy.\n';
+const HTTP_HINT =
+  'HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\nThis port speaks SOCKS5: use a socks5h:// URL, or the port of the HTTP proxy.\n';
 
 const ANSWERS: Answers = {
   connected: replyOf(REPLY.succeeded),
@@ -96,9 +113,12 @@ export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
       if (bytes[0] !== SOCKS_VERSION) return end('malformed', replyOf(REPLY.general));
       const asked = readRequest(bytes);
       if (asked === null) return null;
-      const { message: { host, port } } = asked;
+      const {
+        message: { host, port },
+      } = asked;
       const refusal = refusalOf(asked.message);
-      if (refusal !== null || host === null) return end(refusal === REPLY.general ? 'malformed' : 'unsupported', replyOf(refusal ?? REPLY.general));
+      if (refusal !== null || host === null)
+        return end(refusal === REPLY.general ? 'malformed' : 'unsupported', replyOf(refusal ?? REPLY.general));
       socket.off('data', heard);
       socket.off('end', leave);
       guests.admit(socket);
@@ -119,7 +139,11 @@ export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
     }
   }
 
-  return { servers: Array.from({ length: count }, () => createServer({ allowHalfOpen: true, noDelay: true }, greet)), counters, guests };
+  return {
+    servers: Array.from({ length: count }, () => createServer({ allowHalfOpen: true, noDelay: true }, greet)),
+    counters,
+    guests,
+  };
 }
 
 /** The reply to a request that is not dialled; null: it is. */

@@ -16,7 +16,7 @@ const AUTHORITY = /^(?:\[(?<ipv6>[^\]]*)\]|(?<name>[^:[\]]*))(?::(?<port>\d{1,5}
 /** A host as a client wrote it: a name or an address. Null: it is none. */
 export function hostOf(text: string): string | null {
   const host = text.toLowerCase();
-  return HOST.test(host) || isIPv6(host) && !host.includes('%') ? host : null;
+  return HOST.test(host) || (isIPv6(host) && !host.includes('%')) ? host : null;
 }
 
 /** `host:port` or `[IPv6]:port`. A port that is not there is `defaultPort`; null: it must be there. Null: no such thing, user names included. */

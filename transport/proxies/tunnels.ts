@@ -79,7 +79,13 @@ export function createDial({ ports, log, limits }: Serving, counters: ProxyCount
  * Opens a tunnel for an admitted client. `head` is what it sent already; what it sends until the stream is open goes first, too.
  * When it goes away meanwhile the dial is given up.
  */
-export function openTunnel(socket: Socket, request: DialRequest, head: Buffer | null, answers: Answers, { dial, joins, guests }: { readonly dial: Dial; readonly joins: Joins; readonly guests: Guests }): void {
+export function openTunnel(
+  socket: Socket,
+  request: DialRequest,
+  head: Buffer | null,
+  answers: Answers,
+  { dial, joins, guests }: { readonly dial: Dial; readonly joins: Joins; readonly guests: Guests },
+): void {
   const early = head === null || head.length === 0 ? [] : [head];
   let earlyBytes = head?.length ?? 0;
   socket.on('data', keep);
@@ -88,7 +94,7 @@ export function openTunnel(socket: Socket, request: DialRequest, head: Buffer | 
     socket.off('close', giveUp);
     if (!dialled.ok) return guests.dismiss(socket, answers.refused(dialled.failure, dialled.message));
     socket.write(answers.connected);
-    return joins.join(socket, dialled.stream, early.length > 1 ? Buffer.concat(early) : early[0] ?? null);
+    return joins.join(socket, dialled.stream, early.length > 1 ? Buffer.concat(early) : (early[0] ?? null));
   });
   socket.once('close', giveUp);
 

@@ -20,7 +20,9 @@ export interface AnswerWanted {
 }
 
 /** The body, or a sentence that says what is wrong with the answer. */
-export type Answered = { readonly ok: true; readonly type: string; readonly body: Buffer } | { readonly ok: false; readonly overloaded: boolean; readonly problem: string };
+export type Answered =
+  | { readonly ok: true; readonly type: string; readonly body: Buffer }
+  | { readonly ok: false; readonly overloaded: boolean; readonly problem: string };
 
 /** Answers that are being read, with the memory that they hold together. */
 export interface AnswerShelf {
@@ -70,9 +72,17 @@ const ROOM_BYTES = 65_536;
 const AROUND_BYTES_MAX = 65_536;
 
 /** One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the signal aborts. */
-export function readAnswer(stream: Duplex, wanted: AnswerWanted, shelf: AnswerShelf, signal: AbortSignal): Promise<Answered> {
+export function readAnswer(
+  stream: Duplex,
+  wanted: AnswerWanted,
+  shelf: AnswerShelf,
+  signal: AbortSignal,
+): Promise<Answered> {
   const { promise, resolve } = Promise.withResolvers<Answered>();
-  const reading: Reading = { bytes: 0, cut: () => settle(wrong('Too much is read from nodes at once: try again shortly.', true)) };
+  const reading: Reading = {
+    bytes: 0,
+    cut: () => settle(wrong('Too much is read from nodes at once: try again shortly.', true)),
+  };
   let isSettled = false;
 
   function settle(answered: Answered): void {
@@ -89,14 +99,20 @@ export function readAnswer(stream: Duplex, wanted: AnswerWanted, shelf: AnswerSh
   }
 
   const sent = request({
-    createConnection: () => stream, host: 'localhost', path: wanted.path, maxHeaderSize: AGENT_HEADER_BYTES_MAX, headers: { host: 'localhost', ...wanted.headers, connection: 'close' },
+    createConnection: () => stream,
+    host: 'localhost',
+    path: wanted.path,
+    maxHeaderSize: AGENT_HEADER_BYTES_MAX,
+    headers: { host: 'localhost', ...wanted.headers, connection: 'close' },
   });
   signal.addEventListener('abort', aborted, { once: true });
   let came = 0;
-  sent.on('socket', (socket) => socket.on('data', (bytes: Buffer) => {
-    came += bytes.length;
-    if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax))); // names of pieces and the like are in no body
-  }));
+  sent.on('socket', (socket) =>
+    socket.on('data', (bytes: Buffer) => {
+      came += bytes.length;
+      if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax))); // names of pieces and the like are in no body
+    }),
+  );
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
   sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
   sent.on('response', (response) => {
@@ -114,13 +130,18 @@ function wrong(problem: string, overloaded = false): Answered {
   return { ok: false, overloaded, problem };
 }
 
-function headProblem({ statusCode, headers, httpVersion }: IncomingMessage, { bytesMax, judge }: AnswerWanted): string | null {
+function headProblem(
+  { statusCode, headers, httpVersion }: IncomingMessage,
+  { bytesMax, judge }: AnswerWanted,
+): string | null {
   if (statusCode !== 200) return `The node answered with status ${statusCode}.`;
   if (httpVersion !== '1.1') return 'The node answered with another version of HTTP than 1.1.';
-  if (headers['content-encoding'] !== undefined) return 'The node answered with an encoded body, which it was not asked for.';
+  if (headers['content-encoding'] !== undefined)
+    return 'The node answered with an encoded body, which it was not asked for.';
   const length = headers['content-length'];
   // The end of one that says neither cannot be told from a cut.
-  if (length === undefined && headers['transfer-encoding'] !== 'chunked') return 'The node did not say how long its answer is.';
+  if (length === undefined && headers['transfer-encoding'] !== 'chunked')
+    return 'The node did not say how long its answer is.';
   if (length !== undefined && Number(length) > bytesMax) return tooLarge(bytesMax);
   return judge?.type(headers['content-type'] ?? '') ?? null;
 }
@@ -129,10 +150,19 @@ function tooLarge(bytesMax: number): string {
   return `The node answered with more than ${bytesMax} bytes.`;
 }
 
-interface Place { readonly reading: Reading; readonly shelf: AnswerShelf; readonly settle: (answered: Answered) => void; readonly isSettled: () => boolean }
+interface Place {
+  readonly reading: Reading;
+  readonly shelf: AnswerShelf;
+  readonly settle: (answered: Answered) => void;
+  readonly isSettled: () => boolean;
+}
 
 /** Copied together as it comes: a body in pieces of one byte would hold hundreds of times its size. */
-function readBody(response: IncomingMessage, { bytesMax, judge }: AnswerWanted, { reading, shelf, settle, isSettled }: Place): void {
+function readBody(
+  response: IncomingMessage,
+  { bytesMax, judge }: AnswerWanted,
+  { reading, shelf, settle, isSettled }: Place,
+): void {
   const declared = Number(response.headers['content-length'] ?? ROOM_BYTES);
   let room = Buffer.allocUnsafe(Math.min(Math.max(declared, 1), ROOM_BYTES));
   let bytes = 0;
@@ -157,7 +187,11 @@ function readBody(response: IncomingMessage, { bytesMax, judge }: AnswerWanted, 
     if (isSettled()) return;
     if (!response.complete) return settle(wrong('The answer of the node was cut.'));
     const problem = judge?.end() ?? null;
-    settle(problem === null ? { ok: true, type: response.headers['content-type'] ?? '', body: room.subarray(0, bytes) } : wrong(problem));
+    settle(
+      problem === null
+        ? { ok: true, type: response.headers['content-type'] ?? '', body: room.subarray(0, bytes) }
+        : wrong(problem),
+    );
   });
   response.on('error', () => settle(wrong('The answer of the node was cut.')));
 }

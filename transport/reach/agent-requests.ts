@@ -40,7 +40,9 @@ export interface AgentRequest {
 export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
 /** The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said. */
-export type AgentAnswer = { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] } | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
+export type AgentAnswer =
+  | { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] }
+  | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
 
 /** Asks agents. */
 export interface AgentRequests {
@@ -51,7 +53,11 @@ export interface AgentRequests {
 }
 
 /** Nobody is asked yet. */
-export function createAgentRequests({ tunnels, doorOf, nowMs = () => performance.now() }: AgentRequestPorts): AgentRequests {
+export function createAgentRequests({
+  tunnels,
+  doorOf,
+  nowMs = () => performance.now(),
+}: AgentRequestPorts): AgentRequests {
   const openOf = new Map<NodeId, number>();
   const shelf = createAnswerShelf();
   /** Under way with the time when each began, the oldest first; without those that made room. */
@@ -71,17 +77,29 @@ export function createAgentRequests({ tunnels, doorOf, nowMs = () => performance
     const door = await Promise.race([doorOf(node), limit.over]);
     if (door === 'over') return limit.failure();
     if (door === null) return failed('unknown_node', 'There is no such node.');
-    const dialled = await tunnels.reach(node, { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] }, limit.signal);
+    const dialled = await tunnels.reach(
+      node,
+      { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] },
+      limit.signal,
+    );
     if (limit.signal.aborted) {
       if (dialled.ok) dialled.stream.destroy();
       return limit.failure();
     }
     if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
-    const key: Readonly<Record<string, string>> = wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {};
+    const key: Readonly<Record<string, string>> =
+      wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {};
     const { path, bytesMax, judge, headers } = wanted;
-    const answered = await readAnswer(dialled.stream, { path, bytesMax, judge, headers: { ...headers, ...key } }, shelf, limit.signal);
+    const answered = await readAnswer(
+      dialled.stream,
+      { path, bytesMax, judge, headers: { ...headers, ...key } },
+      shelf,
+      limit.signal,
+    );
     if (limit.signal.aborted) return limit.failure();
-    return answered.ok ? { ok: true, type: answered.type, body: [answered.body] } : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
+    return answered.ok
+      ? { ok: true, type: answered.type, body: [answered.body] }
+      : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
   }
 
   return {
@@ -90,7 +108,11 @@ export function createAgentRequests({ tunnels, doorOf, nowMs = () => performance
     },
     async get(node, wanted) {
       const ofNode = openOf.get(node) ?? 0;
-      if (ofNode >= NODE_REQUESTS_MAX) return failed('overloaded', `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`);
+      if (ofNode >= NODE_REQUESTS_MAX)
+        return failed(
+          'overloaded',
+          `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`,
+        );
       if (!hasRoom()) return CROWDED;
       openOf.set(node, ofNode + 1);
       const limit = limitOf(wanted);
@@ -133,7 +155,8 @@ function limitOf({ msMax, signal }: AgentRequest): Limit {
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted === true) abort();
   return {
-    signal: controller.signal, over,
+    signal: controller.signal,
+    over,
     giveWay() {
       gaveWay = true;
       abort();
@@ -149,12 +172,24 @@ function limitOf({ msMax, signal }: AgentRequest): Limit {
   };
 }
 
-const PORT_OF = { api: 'http_port', host_metrics: 'host_metrics_port', wireguard_metrics: 'wireguard_metrics_port' } as const satisfies Record<AgentServer, keyof AgentPorts>;
+const PORT_OF = {
+  api: 'http_port',
+  host_metrics: 'host_metrics_port',
+  wireguard_metrics: 'wireguard_metrics_port',
+} as const satisfies Record<AgentServer, keyof AgentPorts>;
 
 /** What a failed dial is here. */
 const FAILURES: Readonly<Record<DialFailure, AgentFailure>> = {
-  timed_out: 'slow', overloaded: 'overloaded',
-  refused: 'unreachable', unreachable: 'unreachable', unresolved: 'unreachable', failed: 'unreachable', blocked: 'unreachable', loop: 'unreachable', unknown_node: 'unreachable', offline: 'unreachable',
+  timed_out: 'slow',
+  overloaded: 'overloaded',
+  refused: 'unreachable',
+  unreachable: 'unreachable',
+  unresolved: 'unreachable',
+  failed: 'unreachable',
+  blocked: 'unreachable',
+  loop: 'unreachable',
+  unknown_node: 'unreachable',
+  offline: 'unreachable',
 };
 
 /** And what is said of it: not the node's own words, which may hold anything. */

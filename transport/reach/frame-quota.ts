@@ -22,7 +22,7 @@ export function createFrameQuota(nowMs: number): FrameQuota {
   let seenMs = nowMs;
 
   return (chunk, atMs) => {
-    left = Math.min(FRAMES_BURST_MAX, left + Math.max(0, atMs - seenMs) * FRAMES_PER_SECOND_MAX / 1_000);
+    left = Math.min(FRAMES_BURST_MAX, left + (Math.max(0, atMs - seenMs) * FRAMES_PER_SECOND_MAX) / 1_000);
     seenMs = atMs;
     if (chunk.length < FRAME_HEADER_BYTES) left -= 1; // less than any frame: it is the messages that flood
     for (let at = 0; at < chunk.length;) {

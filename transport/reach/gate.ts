@@ -9,9 +9,15 @@ import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { createYoungCollector } from './young-garbage.ts';
 
 /** Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is right. */
-export function createTunnelGate(tunnels: Pick<Tunnels, 'redeem' | 'accept'>, way: TunnelWay): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+export function createTunnelGate(
+  tunnels: Pick<Tunnels, 'redeem' | 'accept'>,
+  way: TunnelWay,
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
-    noServer: true, maxPayload: TUNNEL_MESSAGE_BYTES_MAX, perMessageDeflate: false, clientTracking: false,
+    noServer: true,
+    maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
   });
   const passed = createYoungCollector();

@@ -39,7 +39,9 @@ export function createReach(ports: ReachPorts): Reach {
     counters,
     async dial({ username, host, port }, signal) {
       const mode = username === FORWARD_USERNAME ? 'forward' : 'chain';
-      const dialled = await (mode === 'forward' ? forward(ports, host, port, signal) : chain(ports, { username, host, port }, signal)).catch(() => UNKNOWN);
+      const dialled = await (
+        mode === 'forward' ? forward(ports, host, port, signal) : chain(ports, { username, host, port }, signal)
+      ).catch(() => UNKNOWN);
       counters[mode][dialled.ok ? 'connected' : dialled.failure] += 1;
       return dialled;
     },
@@ -49,19 +51,43 @@ export function createReach(ports: ReachPorts): Reach {
 const UNKNOWN = notDialled('overloaded', 'The database does not answer: try again shortly.');
 
 function zeros(): Record<'connected' | DialFailure, number> {
-  return { connected: 0, ...Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number> };
+  return {
+    connected: 0,
+    ...(Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>),
+  };
 }
 
-async function forward({ tunnels, domain, nodeByName }: ReachPorts, host: string, port: number, signal: AbortSignal): Promise<Dialled> {
+async function forward(
+  { tunnels, domain, nodeByName }: ReachPorts,
+  host: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<Dialled> {
   const names = nodeNames(host, domain);
-  if (names.length === 0) return notDialled('unknown_node', `With the username ${FORWARD_USERNAME} the destination must be a node or alias, such as web-1.prod.${domain}. To go through a node, give its host name as the username.`);
+  if (names.length === 0)
+    return notDialled(
+      'unknown_node',
+      `With the username ${FORWARD_USERNAME} the destination must be a node or alias, such as web-1.prod.${domain}. To go through a node, give its host name as the username.`,
+    );
   const node = await nodeByName(names);
-  return node === null ? notDialled('unknown_node', `No node or alias has the name ${host}.`) : tunnels.reach(node, { use: 'self', host: 'localhost', port }, signal);
+  return node === null
+    ? notDialled('unknown_node', `No node or alias has the name ${host}.`)
+    : tunnels.reach(node, { use: 'self', host: 'localhost', port }, signal);
 }
 
-async function chain({ tunnels, domain, nodeByName }: ReachPorts, { username, host, port }: DialRequest, signal: AbortSignal): Promise<Dialled> {
+async function chain(
+  { tunnels, domain, nodeByName }: ReachPorts,
+  { username, host, port }: DialRequest,
+  signal: AbortSignal,
+): Promise<Dialled> {
   const names = nodeNames(username, domain);
-  if (names.length === 0) return notDialled('unknown_node', `The username must be ${FORWARD_USERNAME} or the host name of a node or alias, such as web-1.prod.${domain}.`);
+  if (names.length === 0)
+    return notDialled(
+      'unknown_node',
+      `The username must be ${FORWARD_USERNAME} or the host name of a node or alias, such as web-1.prod.${domain}.`,
+    );
   const node = await nodeByName(names);
-  return node === null ? notDialled('unknown_node', 'No node or alias has the name that was given as the username.') : tunnels.reach(node, { use: 'chain', host, port }, signal);
+  return node === null
+    ? notDialled('unknown_node', 'No node or alias has the name that was given as the username.')
+    : tunnels.reach(node, { use: 'chain', host, port }, signal);
 }

@@ -2,7 +2,18 @@
 import { connect, constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { FAILURE_HEADER, MESSAGE_HEADER, STREAM_WINDOW_BYTES, TUNNEL_FRAME_BYTES, TUNNEL_MEMORY_MB_MAX, TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX, TUNNEL_STREAMS_MAX, TUNNEL_WINDOW_BYTES, USE_HEADER } from '../protocol/tunnel.ts';
+import {
+  FAILURE_HEADER,
+  MESSAGE_HEADER,
+  STREAM_WINDOW_BYTES,
+  TUNNEL_FRAME_BYTES,
+  TUNNEL_MEMORY_MB_MAX,
+  TUNNEL_PING_MS,
+  TUNNEL_SILENCE_MS_MAX,
+  TUNNEL_STREAMS_MAX,
+  TUNNEL_WINDOW_BYTES,
+  USE_HEADER,
+} from '../protocol/tunnel.ts';
 import type { TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../streams/dialled.ts';
 import type { Dialled } from '../streams/dialled.ts';
@@ -42,13 +53,17 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
   let beatMs = nowMs();
 
   const mayGoOn = createFrameQuota(nowMs());
-  bytes.on('data', (chunk: Buffer) => { if (!mayGoOn(chunk, nowMs())) cut(); });
+  bytes.on('data', (chunk: Buffer) => {
+    if (!mayGoOn(chunk, nowMs())) cut();
+  });
   const session: ClientHttp2Session = connect('http://tunnel', {
     createConnection: () => bytes,
     maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
   });
-  session.on('connect', () => { if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES); }); // it may be cut by what came with its first bytes
+  session.on('connect', () => {
+    if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
+  }); // it may be cut by what came with its first bytes
   session.on('error', () => {}); // `close` follows
   session.on('close', () => {
     bytes.destroy();
@@ -71,10 +86,23 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
   return {
     open(target, signal) {
       if (!isOpen()) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
-      if (streams >= TUNNEL_STREAMS_MAX) return Promise.resolve(notDialled('overloaded', `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`));
+      if (streams >= TUNNEL_STREAMS_MAX)
+        return Promise.resolve(
+          notDialled(
+            'overloaded',
+            `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`,
+          ),
+        );
       if (signal.aborted) return Promise.resolve(notDialled('timed_out', 'It took too long to connect.'));
       streams += 1;
-      const stream = session.request({ [constants.HTTP2_HEADER_METHOD]: 'CONNECT', [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target), [USE_HEADER]: target.use }, { endStream: false });
+      const stream = session.request(
+        {
+          [constants.HTTP2_HEADER_METHOD]: 'CONNECT',
+          [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target),
+          [USE_HEADER]: target.use,
+        },
+        { endStream: false },
+      );
       stream.once('close', ended);
       stream.once('headers', cut); // interim answers, which no agent sends
       return answered(stream, signal);
@@ -90,7 +118,9 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
       if (session.destroyed || now - beatMs < TUNNEL_PING_MS) return;
       if (now - heardMs > TUNNEL_SILENCE_MS_MAX) return cut();
       beatMs = now;
-      session.ping((error) => { if (error === null) heardMs = nowMs(); });
+      session.ping((error) => {
+        if (error === null) heardMs = nowMs();
+      });
     },
     close: () => session.close(),
     destroy: cut,
@@ -131,7 +161,11 @@ function failureOf(headers: IncomingHttpHeaders): Dialled {
 
 function sentenceOf(header: string | string[] | undefined): string {
   try {
-    return typeof header === 'string' ? decodeURIComponent(header).replaceAll(/[\p{C}\u2028\u2029]+/gu, ' ').slice(0, 512) : 'The machine did not say why.'; // it ends up in terminals
+    return typeof header === 'string'
+      ? decodeURIComponent(header)
+          .replaceAll(/[\p{C}\u2028\u2029]+/gu, ' ')
+          .slice(0, 512)
+      : 'The machine did not say why.'; // it ends up in terminals
   } catch {
     return 'The machine did not say why.'; // not percent-encoded: another version's words
   }

@@ -101,7 +101,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
    * comes while nothing goes through the mesh: a tunnel there may go on later, or is found to be dead.
    */
   function latest(node: NodeId): OpenTunnel | undefined {
-    const all = [...open.get(node) ?? []].filter(({ tunnel }) => tunnel.isOpen);
+    const all = [...(open.get(node) ?? [])].filter(({ tunnel }) => tunnel.isOpen);
     const inMesh = all.findLast(({ way }) => way === 'mesh');
     return inMesh !== undefined && ports.meshUrl(node) !== null ? inMesh : all.findLast(({ way }) => way === 'url');
   }
@@ -117,12 +117,16 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   /** Asks the agent, once for all who wait. */
   function opened(node: NodeId, signal: AbortSignal): Promise<Tunnel | Extract<Dialled, { ok: false }>> {
     const request = asked.get(node) ?? ask(node);
-    if (request.waiting.size >= WAITING_FOR_TUNNEL_MAX) return Promise.resolve(refusal('overloaded', 'Too many connections wait for this machine: try again shortly.'));
+    if (request.waiting.size >= WAITING_FOR_TUNNEL_MAX)
+      return Promise.resolve(refusal('overloaded', 'Too many connections wait for this machine: try again shortly.'));
     const { promise, resolve } = Promise.withResolvers<Tunnel | Extract<Dialled, { ok: false }>>();
     const done = (tunnel: Tunnel | null): void => {
       request.waiting.delete(done);
       signal.removeEventListener('abort', giveUp);
-      resolve(tunnel ?? refusal('offline', 'The machine is not connected, or does not answer: see its status, or try again shortly.'));
+      resolve(
+        tunnel ??
+          refusal('offline', 'The machine is not connected, or does not answer: see its status, or try again shortly.'),
+      );
     };
     const giveUp = (): void => done(null);
     request.waiting.add(done);
@@ -133,11 +137,16 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   function ask(node: NodeId): Asked {
     const token = randomBytes(32).toString('base64url');
     counters.asked += 1;
-    const request: Asked = { tokenKey: keyOf(token), waiting: new Set(), cancelTimer: clock.after(TUNNEL_OPEN_MS_MAX, () => settle(node, null)) };
+    const request: Asked = {
+      tokenKey: keyOf(token),
+      waiting: new Set(),
+      cancelTimer: clock.after(TUNNEL_OPEN_MS_MAX, () => settle(node, null)),
+    };
     tokens.set(request.tokenKey, node);
     asked.set(node, request);
     const meshUrl = ports.meshUrl(node);
-    if (!ports.send(node, { type: 'open-tunnel', token, ...(meshUrl !== null && { mesh_url: meshUrl }) })) void askOwner(node, token, request);
+    if (!ports.send(node, { type: 'open-tunnel', token, ...(meshUrl !== null && { mesh_url: meshUrl }) }))
+      void askOwner(node, token, request);
     return request;
   }
 
@@ -195,7 +204,10 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   }
 
   return {
-    reach, redeem, accept, counters,
+    reach,
+    redeem,
+    accept,
+    counters,
     refuse: (node) => settle(node, null),
     end(node) {
       settle(node, null);

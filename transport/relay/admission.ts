@@ -44,7 +44,9 @@ export function createClusterAdmission(clustersOf: (publicKey: string) => Promis
  * Asks, and remembers for some seconds who was admitted. That a key was not is asked again each time: a member connects while it is still being enrolled, and
  * strangers have a new key each time anyhow.
  */
-export function rememberingAdmission(ask: (publicKey: string, address: string) => Promise<Admitted | null>): RelayAdmission {
+export function rememberingAdmission(
+  ask: (publicKey: string, address: string) => Promise<Admitted | null>,
+): RelayAdmission {
   const remembered = new Map<string, { readonly answer: Promise<Admitted | null>; readonly atMs: number }>();
 
   return {
@@ -69,7 +71,10 @@ export function rememberingAdmission(ask: (publicKey: string, address: string) =
     return entry !== undefined && performance.now() - entry.atMs < REMEMBERED_MS ? entry : undefined;
   }
 
-  function remember(publicKey: string, answer: Promise<Admitted | null>): { readonly answer: Promise<Admitted | null>; readonly atMs: number } {
+  function remember(
+    publicKey: string,
+    answer: Promise<Admitted | null>,
+  ): { readonly answer: Promise<Admitted | null>; readonly atMs: number } {
     const entry = { answer, atMs: performance.now() };
     remembered.delete(publicKey);
     const [oldest] = remembered.keys();

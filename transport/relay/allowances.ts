@@ -17,7 +17,8 @@ export interface Allowances {
 /** All are whole at first. `perSecond` and `burst` in bytes. `nowMs` is monotonic. */
 export function createAllowances(perSecond: number, burst: number): Allowances {
   const spent = new Map<string, { left: number; atMs: number }>();
-  const filled = ({ left, atMs }: { readonly left: number; readonly atMs: number }, nowMs: number): number => Math.min(burst, left + (nowMs - atMs) * perSecond / 1_000);
+  const filled = ({ left, atMs }: { readonly left: number; readonly atMs: number }, nowMs: number): number =>
+    Math.min(burst, left + ((nowMs - atMs) * perSecond) / 1_000);
 
   return {
     of: (id) => ({
@@ -25,7 +26,7 @@ export function createAllowances(perSecond: number, burst: number): Allowances {
         const known = spent.get(id);
         const left = (known === undefined ? burst : filled(known, nowMs)) - bytes;
         spent.set(id, { left, atMs: nowMs });
-        return left >= 0 ? 0 : Math.ceil(-left * 1_000 / perSecond);
+        return left >= 0 ? 0 : Math.ceil((-left * 1_000) / perSecond);
       },
     }),
     sweep(nowMs) {

@@ -30,9 +30,16 @@ export interface CertificateOptions {
 }
 
 /** Reads it, or makes it. Rejects with a line for the operator. */
-export async function relayCertificate({ certificateFile, keyFile, dataDir, hostName, nowMs }: CertificateOptions): Promise<RelayCertificate> {
-  if (certificateFile !== undefined && keyFile !== undefined) return { certificate: await fileText(certificateFile), key: await fileText(keyFile), pin: null };
-  const own = await kept(dataDir, hostName, nowMs) ?? await made(dataDir, hostName, nowMs);
+export async function relayCertificate({
+  certificateFile,
+  keyFile,
+  dataDir,
+  hostName,
+  nowMs,
+}: CertificateOptions): Promise<RelayCertificate> {
+  if (certificateFile !== undefined && keyFile !== undefined)
+    return { certificate: await fileText(certificateFile), key: await fileText(keyFile), pin: null };
+  const own = (await kept(dataDir, hostName, nowMs)) ?? (await made(dataDir, hostName, nowMs));
   return { ...own, pin: certificateSha256(own.certificate) };
 }
 
@@ -40,18 +47,28 @@ async function fileText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new Error(`The relay's file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}.`, { cause: error });
+    throw new Error(
+      `The relay's file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}.`,
+      { cause: error },
+    );
   }
 }
 
 /** The one that was made before; null when there is none that still serves: made for another host, or nearly over. */
-async function kept(dataDir: string, hostName: string, nowMs: number): Promise<{ readonly certificate: string; readonly key: string } | null> {
+async function kept(
+  dataDir: string,
+  hostName: string,
+  nowMs: number,
+): Promise<{ readonly certificate: string; readonly key: string } | null> {
   try {
     const text = await readFile(join(dataDir, OWN_FILE), 'utf8');
     const at = text.indexOf('-----BEGIN CERTIFICATE-----');
     const [key, certificate] = [text.slice(0, at), text.slice(at)];
     const read = new X509Certificate(certificate);
-    const isFor = read.subjectAltName === selfSignedName(hostName) && read.checkPrivateKey(createPrivateKey(key)) && Date.parse(read.validTo) - nowMs > LEFT_MS_MIN;
+    const isFor =
+      read.subjectAltName === selfSignedName(hostName) &&
+      read.checkPrivateKey(createPrivateKey(key)) &&
+      Date.parse(read.validTo) - nowMs > LEFT_MS_MIN;
     return isFor ? { certificate, key } : null;
   } catch {
     return null;
@@ -59,7 +76,11 @@ async function kept(dataDir: string, hostName: string, nowMs: number): Promise<{
 }
 
 /** Two that make one at the same time show each its own until they start again. */
-async function made(dataDir: string, hostName: string, nowMs: number): Promise<{ readonly certificate: string; readonly key: string }> {
+async function made(
+  dataDir: string,
+  hostName: string,
+  nowMs: number,
+): Promise<{ readonly certificate: string; readonly key: string }> {
   const own = selfSigned(hostName, nowMs);
   await mkdir(dataDir, { recursive: true });
   const file = join(dataDir, OWN_FILE);

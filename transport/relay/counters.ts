@@ -21,5 +21,11 @@ export interface RelayCounters {
 
 /** All at zero. */
 export function createRelayCounters(): RelayCounters {
-  return { opened: 0, refused: { handshake: 0, crowded: 0, unknown: 0, unavailable: 0 }, packets: 0, bytes: 0, dropped: { absent: 0, foreign: 0, slow: 0 } };
+  return {
+    opened: 0,
+    refused: { handshake: 0, crowded: 0, unknown: 0, unavailable: 0 },
+    packets: 0,
+    bytes: 0,
+    dropped: { absent: 0, foreign: 0, slow: 0 },
+  };
 }

@@ -42,7 +42,10 @@ export interface EmbeddedRelayPorts {
 }
 
 /** Makes it. Nothing listens yet. */
-export function createEmbeddedRelay(settings: EmbeddedRelaySettings, { clustersOf, nowMs, log }: EmbeddedRelayPorts): EmbeddedRelay {
+export function createEmbeddedRelay(
+  settings: EmbeddedRelaySettings,
+  { clustersOf, nowMs, log }: EmbeddedRelayPorts,
+): EmbeddedRelay {
   let opened: OpenedRelay | null = null;
 
   return {
@@ -55,12 +58,27 @@ export function createEmbeddedRelay(settings: EmbeddedRelaySettings, { clustersO
       const { EMBEDDED_RELAY_HOST: host, EMBEDDED_RELAY_PORT: port } = settings;
       const hostName = (settings.EMBEDDED_RELAY_HOSTNAME ?? new URL(url).hostname).replace(/^\[(.*)\]$/u, '$1');
       opened = await openRelay({
-        host, port, hostName, region: REGION, admission: createClusterAdmission(clustersOf), log, dataDir: settings.DATA_DIR, nowMs: nowMs(),
-        certificateFile: settings.EMBEDDED_RELAY_TLS_CERT_FILE, keyFile: settings.EMBEDDED_RELAY_TLS_KEY_FILE,
-      }).catch((error: unknown) => { throw new Error(`The relay cannot listen (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`, { cause: error }); });
+        host,
+        port,
+        hostName,
+        region: REGION,
+        admission: createClusterAdmission(clustersOf),
+        log,
+        dataDir: settings.DATA_DIR,
+        nowMs: nowMs(),
+        certificateFile: settings.EMBEDDED_RELAY_TLS_CERT_FILE,
+        keyFile: settings.EMBEDDED_RELAY_TLS_KEY_FILE,
+      }).catch((error: unknown) => {
+        throw new Error(
+          `The relay cannot listen (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`,
+          { cause: error },
+        );
+      });
       log.info({ port: opened.port, host: hostName }, 'the relay listens');
       return true;
     },
-    close: async () => { await opened?.close(); },
+    close: async () => {
+      await opened?.close();
+    },
   };
 }

@@ -1,13 +1,32 @@
 /** One connection to a relay, from the side of the relay: first a stranger who has to prove a key, then a client whose packets are handed on. */
 import type { Duplex } from 'node:stream';
 import { openJson, sealJson, type BoxKeys } from '../derp/box.ts';
-import { createFrameReader, DERP_VERSION, encodeFrame, FRAME, KEY_BYTES, MAGIC, PACKET_FRAME_BYTES_MAX, PING_BYTES } from '../derp/frames.ts';
+import {
+  createFrameReader,
+  DERP_VERSION,
+  encodeFrame,
+  FRAME,
+  KEY_BYTES,
+  MAGIC,
+  PACKET_FRAME_BYTES_MAX,
+  PING_BYTES,
+} from '../derp/frames.ts';
 import { createOutbox, type Outbox } from '../derp/outbox.ts';
 import type { Admitted } from './admission.ts';
 import type { Allowance } from './allowances.ts';
 import type { RelayRefusal } from './counters.ts';
 import {
-  BYTES_BURST_MAX, CLIENT_INFO_BYTES_MAX, FRAME_COST_BYTES, FRAME_COST_BYTES_MIN, KEEP_ALIVE_JITTER_MS, KEEP_ALIVE_MS, SILENCE_MS_MAX, WAITING_BYTES_MAX, WAITING_PACKETS_MAX, WRITE_BYTES_MAX, WRITE_MS_MAX,
+  BYTES_BURST_MAX,
+  CLIENT_INFO_BYTES_MAX,
+  FRAME_COST_BYTES,
+  FRAME_COST_BYTES_MIN,
+  KEEP_ALIVE_JITTER_MS,
+  KEEP_ALIVE_MS,
+  SILENCE_MS_MAX,
+  WAITING_BYTES_MAX,
+  WAITING_PACKETS_MAX,
+  WRITE_BYTES_MAX,
+  WRITE_MS_MAX,
 } from './limits.ts';
 
 /** A client: who it is, and the way to it. */
@@ -48,7 +67,12 @@ export interface GuestOwner {
 }
 
 /** Takes a connection over, with what was read of it. Never throws. */
-export function welcome(stream: Duplex, head: Buffer, address: string, owner: GuestOwner): { end(reason: string): void } {
+export function welcome(
+  stream: Duplex,
+  head: Buffer,
+  address: string,
+  owner: GuestOwner,
+): { end(reason: string): void } {
   let guest: Guest | null = null;
   let info: { readonly key: Buffer; readonly answersPings: boolean } | null = null;
   let isOver = false;
@@ -56,16 +80,23 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
   let allowance: Allowance | null = null;
   let keepAlive: NodeJS.Timeout | undefined;
   const outbox = createOutbox(stream, {
-    bytesMax: WAITING_BYTES_MAX, framesMax: WAITING_PACKETS_MAX, writeBytesMax: WRITE_BYTES_MAX, drops: 'oldest', dropped: () => owner.dropped(),
+    bytesMax: WAITING_BYTES_MAX,
+    framesMax: WAITING_PACKETS_MAX,
+    writeBytesMax: WRITE_BYTES_MAX,
+    drops: 'oldest',
+    dropped: () => owner.dropped(),
   });
   let frames = 0;
-  const reader = createFrameReader(() => (info === null ? CLIENT_INFO_BYTES_MAX : PACKET_FRAME_BYTES_MAX), (type, payload) => {
-    frames += 1;
-    if (guest !== null) heard(guest, type, payload);
-    else if (info === null) introduced(type, payload);
-    else early.push({ type, payload });
-    return !isOver;
-  });
+  const reader = createFrameReader(
+    () => (info === null ? CLIENT_INFO_BYTES_MAX : PACKET_FRAME_BYTES_MAX),
+    (type, payload) => {
+      frames += 1;
+      if (guest !== null) heard(guest, type, payload);
+      else if (info === null) introduced(type, payload);
+      else early.push({ type, payload });
+      return !isOver;
+    },
+  );
   /** What came with its introduction, before it is known whether it may enter: at most one read, as nothing more is read then. */
   let early: { readonly type: number; readonly payload: Buffer }[] = [];
 
@@ -108,9 +139,28 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
     if (isOver) return;
     if (answer === null || answer === 'unavailable') return end(answer === null ? 'unknown' : 'unavailable');
     clearTimeout(late);
-    outbox.notice(encodeFrame(FRAME.serverInfo, sealJson({ version: DERP_VERSION, TokenBucketBytesPerSecond: owner.bytesPerSecondMax, TokenBucketBytesBurst: BYTES_BURST_MAX }, key, owner.keys.privateKey)));
+    outbox.notice(
+      encodeFrame(
+        FRAME.serverInfo,
+        sealJson(
+          {
+            version: DERP_VERSION,
+            TokenBucketBytesPerSecond: owner.bytesPerSecondMax,
+            TokenBucketBytesBurst: BYTES_BURST_MAX,
+          },
+          key,
+          owner.keys.privateKey,
+        ),
+      ),
+    );
     guest = {
-      key, id: idOf(key), publicKey, address, admitted: answer, admittedAtMs: performance.now(), outbox,
+      key,
+      id: idOf(key),
+      publicKey,
+      address,
+      admitted: answer,
+      admittedAtMs: performance.now(),
+      outbox,
       fault: (nowMs) => faultAt(nowMs, answersPings),
       warn: (problem) => outbox.notice(encodeFrame(FRAME.health, Buffer.from(problem))),
       end,
@@ -127,7 +177,8 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
     if (type === FRAME.sendPacket) {
       if (payload.length < KEY_BYTES) return end('broken');
       owner.packet(from, payload.toString('latin1', 0, KEY_BYTES), payload.subarray(KEY_BYTES));
-    } else if (type === FRAME.ping && payload.length >= PING_BYTES) outbox.notice(encodeFrame(FRAME.pong, payload.subarray(0, PING_BYTES)));
+    } else if (type === FRAME.ping && payload.length >= PING_BYTES)
+      outbox.notice(encodeFrame(FRAME.pong, payload.subarray(0, PING_BYTES)));
     // pongs, notes of a home, and frames of a mesh of relays ask for nothing
   }
 
@@ -136,15 +187,20 @@ export function welcome(stream: Duplex, head: Buffer, address: string, owner: Gu
     const waitMs = allowance?.spend(cost, heardAtMs) ?? 0;
     if (waitMs === 0 || isOver) return;
     stream.pause();
-    setTimeout(() => { stream.resume(); }, waitMs).unref();
+    setTimeout(() => {
+      stream.resume();
+    }, waitMs).unref();
   }
 
   function beKeptAlive(answersPings: boolean): void {
-    keepAlive = setTimeout(() => {
-      outbox.notice(encodeFrame(FRAME.keepAlive));
-      if (answersPings) outbox.notice(encodeFrame(FRAME.ping, Buffer.alloc(PING_BYTES)));
-      beKeptAlive(answersPings);
-    }, KEEP_ALIVE_MS + Math.random() * KEEP_ALIVE_JITTER_MS).unref();
+    keepAlive = setTimeout(
+      () => {
+        outbox.notice(encodeFrame(FRAME.keepAlive));
+        if (answersPings) outbox.notice(encodeFrame(FRAME.ping, Buffer.alloc(PING_BYTES)));
+        beKeptAlive(answersPings);
+      },
+      KEEP_ALIVE_MS + Math.random() * KEEP_ALIVE_JITTER_MS,
+    ).unref();
   }
 
   function faultAt(nowMs: number, answersPings: boolean): string | null {

@@ -18,8 +18,19 @@ export function ownRelayMap({ id, code, hostName, port, pin }: OwnRegion): unkno
     omitDefaultRegions: true,
     Regions: {
       [id]: {
-        RegionID: id, RegionCode: code, RegionName: code,
-        Nodes: [{ Name: `${id}a`, RegionID: id, HostName: bare, ...(pin !== null && { CertName: `sha256-raw:${pin}` }), DERPPort: port, STUNPort: -1 }],
+        RegionID: id,
+        RegionCode: code,
+        RegionName: code,
+        Nodes: [
+          {
+            Name: `${id}a`,
+            RegionID: id,
+            HostName: bare,
+            ...(pin !== null && { CertName: `sha256-raw:${pin}` }),
+            DERPPort: port,
+            STUNPort: -1,
+          },
+        ],
       },
     },
   };

@@ -26,14 +26,23 @@ export interface OpenedRelay {
 }
 
 /** Opens it. Rejects with what the system says of the port, or a line for the operator. */
-export async function openRelay({ host, port, region, admission, log, ...certificateOptions }: OpenRelayOptions): Promise<OpenedRelay> {
+export async function openRelay({
+  host,
+  port,
+  region,
+  admission,
+  log,
+  ...certificateOptions
+}: OpenRelayOptions): Promise<OpenedRelay> {
   const { certificate, key, pin } = await relayCertificate(certificateOptions);
   const relay = createRelay({ admission, log });
   let derpMap: unknown = null;
-  const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap }).catch((error: unknown) => {
-    relay.close();
-    throw error;
-  });
+  const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap }).catch(
+    (error: unknown) => {
+      relay.close();
+      throw error;
+    },
+  );
   derpMap = ownRelayMap({ ...region, hostName: certificateOptions.hostName, port: server.port, pin });
   return { relay, port: server.port, derpMap, close: () => server.close() };
 }

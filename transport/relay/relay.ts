@@ -8,7 +8,19 @@ import { createAllowances } from './allowances.ts';
 import { createRelayCounters, type RelayCounters } from './counters.ts';
 import { idOf, welcome, type Guest, type GuestOwner } from './guest.ts';
 import {
-  BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, CHANGED_MS, COME_BACK_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_OF_KEY_MAX, HANDSHAKE_MS_MAX, RECHECK_MS, RECHECKS_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, SWEEP_MS, TRY_FOR_MS,
+  BYTES_BURST_MAX,
+  BYTES_PER_SECOND_MAX,
+  CHANGED_MS,
+  COME_BACK_MS_MAX,
+  CONNECTIONS_MAX,
+  CONNECTIONS_OF_KEY_MAX,
+  HANDSHAKE_MS_MAX,
+  RECHECK_MS,
+  RECHECKS_MAX,
+  STRANGERS_MAX,
+  STRANGERS_OF_ADDRESS_MAX,
+  SWEEP_MS,
+  TRY_FOR_MS,
 } from './limits.ts';
 
 /** What a relay takes. */
@@ -51,7 +63,12 @@ interface Slot {
 
 /** Makes a relay. */
 export function createRelay({
-  admission, log, keys = newBoxKeys(), connectionsMax = CONNECTIONS_MAX, bytesPerSecondMax = BYTES_PER_SECOND_MAX, handshakeMsMax = HANDSHAKE_MS_MAX,
+  admission,
+  log,
+  keys = newBoxKeys(),
+  connectionsMax = CONNECTIONS_MAX,
+  bytesPerSecondMax = BYTES_PER_SECOND_MAX,
+  handshakeMsMax = HANDSHAKE_MS_MAX,
 }: RelayOptions): Relay {
   const counters = createRelayCounters();
   const allowances = createAllowances(bytesPerSecondMax, BYTES_BURST_MAX);
@@ -80,7 +97,8 @@ export function createRelay({
     close() {
       clearInterval(sweep);
       for (const slot of slots.values()) for (const { outbox } of slot.guests) outbox.notice(restarting());
-      setImmediate(() => { // after what the outboxes write in this turn
+      setImmediate(() => {
+        // after what the outboxes write in this turn
         for (const connection of connections) connection.end('the relay closes');
       });
     },
@@ -106,7 +124,9 @@ export function createRelay({
       else strangers.delete(address);
     };
     const owner: GuestOwner = {
-      keys, bytesPerSecondMax, handshakeMsMax,
+      keys,
+      bytesPerSecondMax,
+      handshakeMsMax,
       admit: (publicKey, from) => admission.admit(publicKey, from),
       allowanceOf: (id) => allowances.of(id),
       entered(guest) {
@@ -114,7 +134,9 @@ export function createRelay({
         entered(guest);
       },
       packet,
-      dropped: () => { counters.dropped.slow += 1; },
+      dropped: () => {
+        counters.dropped.slow += 1;
+      },
       left(guest, refusal) {
         known();
         connections.delete(connection);
@@ -189,7 +211,8 @@ export function createRelay({
     changedClusters = new Set();
     for (const slot of slots.values()) {
       for (const guest of slot.guests) {
-        if (!clusters.has(null) && (guest.admitted.clusters === null || !intersects(clusters, guest.admitted.clusters))) continue;
+        if (!clusters.has(null) && (guest.admitted.clusters === null || !intersects(clusters, guest.admitted.clusters)))
+          continue;
         admission.forget(guest.publicKey);
         void recheck(guest);
       }

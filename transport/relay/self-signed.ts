@@ -38,19 +38,35 @@ export function selfSigned(host: string, nowMs: number): KeyAndCertificate {
     SEQUENCE,
     der(0xa0, der(0x02, Buffer.from([2]))), // version 3
     der(0x02, serial),
-    algorithm, name,
+    algorithm,
+    name,
     der(SEQUENCE, time(nowMs - SKEW_MS), time(nowMs + VALID_DAYS * DAY_MS)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, der(
-      SEQUENCE,
-      extension(BASIC_CONSTRAINTS, true, der(SEQUENCE)),
-      extension(EXT_KEY_USAGE_SERVER, false, der(SEQUENCE, SERVER_AUTH)),
-      extension(SUBJECT_ALT_NAME, false, der(SEQUENCE, isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host)))),
-    )),
+    der(
+      0xa3,
+      der(
+        SEQUENCE,
+        extension(BASIC_CONSTRAINTS, true, der(SEQUENCE)),
+        extension(EXT_KEY_USAGE_SERVER, false, der(SEQUENCE, SERVER_AUTH)),
+        extension(
+          SUBJECT_ALT_NAME,
+          false,
+          der(SEQUENCE, isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host))),
+        ),
+      ),
+    ),
   );
-  const certificate = der(SEQUENCE, content, algorithm, der(0x03, Buffer.from([0]), sign('sha256', content, privateKey)));
-  return { certificate: new X509Certificate(certificate).toString(), key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+  const certificate = der(
+    SEQUENCE,
+    content,
+    algorithm,
+    der(0x03, Buffer.from([0]), sign('sha256', content, privateKey)),
+  );
+  return {
+    certificate: new X509Certificate(certificate).toString(),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
 }
 
 /** SHA-256 of a certificate as a whole (PEM; the first of several), hex: what a relay map pins. */

@@ -39,9 +39,34 @@ const PROBES = new Set(['/derp/probe', '/derp/latency-check']);
 const LATE_LOOK_MS = 1_000;
 
 /** Listens. Rejects with what the system says. */
-export async function listenForRelay({ relay, host, port, certificate, key, map, connectionsMax = CONNECTIONS_MAX }: RelayServerOptions): Promise<RelayServer> {
-  const server = createServer({ cert: certificate, key, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS_MAX, headersTimeout: HANDSHAKE_MS_MAX, requestTimeout: HANDSHAKE_MS_MAX, connectionsCheckingInterval: LATE_LOOK_MS, maxHeaderSize: HEADER_BYTES_MAX, noDelay: true, keepAlive: true });
-  const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: PACKET_FRAME_BYTES_MAX * 2, handleProtocols: (offered) => (offered.has(DERP_SUBPROTOCOL) ? DERP_SUBPROTOCOL : false) });
+export async function listenForRelay({
+  relay,
+  host,
+  port,
+  certificate,
+  key,
+  map,
+  connectionsMax = CONNECTIONS_MAX,
+}: RelayServerOptions): Promise<RelayServer> {
+  const server = createServer({
+    cert: certificate,
+    key,
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: HANDSHAKE_MS_MAX,
+    headersTimeout: HANDSHAKE_MS_MAX,
+    requestTimeout: HANDSHAKE_MS_MAX,
+    connectionsCheckingInterval: LATE_LOOK_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    noDelay: true,
+    keepAlive: true,
+  });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: PACKET_FRAME_BYTES_MAX * 2,
+    handleProtocols: (offered) => (offered.has(DERP_SUBPROTOCOL) ? DERP_SUBPROTOCOL : false),
+  });
   server.maxConnections = connectionsMax + STRANGERS_MAX; // those that did not ask for anything yet included
   server.on('request', (request, answer) => respond(request, answer, map));
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -50,10 +75,14 @@ export async function listenForRelay({ relay, host, port, certificate, key, map,
     const protocol = request.headers.upgrade?.toLowerCase();
     if (pathOf(request) !== DERP_PATH) refuse(socket, '404 Not Found');
     else if (protocol === 'derp') {
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: DERP\r\nConnection: Upgrade\r\nDerp-Version: ${DERP_VERSION}\r\nDerp-Public-Key: ${relay.publicKey}\r\n\r\n`);
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: DERP\r\nConnection: Upgrade\r\nDerp-Version: ${DERP_VERSION}\r\nDerp-Public-Key: ${relay.publicKey}\r\n\r\n`,
+      );
       relay.accept(socket, head, address);
     } else if (protocol === 'websocket' && offersDerp(request)) {
-      sockets.handleUpgrade(request, socket, head, (webSocket) => relay.accept(createWebSocketStream(webSocket), Buffer.alloc(0), address));
+      sockets.handleUpgrade(request, socket, head, (webSocket) =>
+        relay.accept(createWebSocketStream(webSocket), Buffer.alloc(0), address),
+      );
     } else refuse(socket, '426 Upgrade Required');
   });
   server.on('tlsClientError', (_error, socket) => socket.destroy());
@@ -65,14 +94,17 @@ export async function listenForRelay({ relay, host, port, certificate, key, map,
     async close() {
       relay.close();
       server.closeAllConnections();
-      await new Promise<void>((resolve) => { server.close(() => resolve()); });
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
     },
   };
 }
 
 function respond(request: IncomingMessage, answer: ServerResponse, map: RelayServerOptions['map']): void {
   const path = pathOf(request);
-  if (request.method !== 'GET' && request.method !== 'HEAD') return tell(answer, 405, 'Only GET and HEAD are answered here.\n');
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return tell(answer, 405, 'Only GET and HEAD are answered here.\n');
   if (PROBES.has(path)) {
     answer.setHeader('access-control-allow-origin', '*');
     return tell(answer, 200, '');
@@ -101,7 +133,9 @@ function refuse(socket: Duplex, status: string): void {
 }
 
 function offersDerp(request: IncomingMessage): boolean {
-  return (request.headers['sec-websocket-protocol'] ?? '').split(',').some((offered) => offered.trim() === DERP_SUBPROTOCOL);
+  return (request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .some((offered) => offered.trim() === DERP_SUBPROTOCOL);
 }
 
 function pathOf(request: IncomingMessage): string {

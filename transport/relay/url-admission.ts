@@ -10,15 +10,23 @@ const ANSWER_BYTES_MAX = 65_536;
 const CLUSTERS_MAX = 1_000;
 
 /** What is answered. Source: tailcfg.DERPAdmitClientResponse; `Clusters` is ours: opaque words, of which two keys must have one in common. Without it all may reach all. */
-const Answer = z.object({ Allow: z.boolean().optional(), Clusters: z.array(z.string().max(64)).max(CLUSTERS_MAX).optional() });
+const Answer = z.object({
+  Allow: z.boolean().optional(),
+  Clusters: z.array(z.string().max(64)).max(CLUSTERS_MAX).optional(),
+});
 
 /** Asks the URL with POST for each key. Whatever is not a clear answer is none: who is connected stays, and nobody new gets in. */
 export function createUrlAdmission(url: string): RelayAdmission {
   return rememberingAdmission(async (publicKey, address) => {
     const answer = await fetch(url, {
-      method: 'POST', redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      method: 'POST',
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ NodePublic: `nodekey:${Buffer.from(publicKey, 'base64').toString('hex')}`, Source: address }),
+      body: JSON.stringify({
+        NodePublic: `nodekey:${Buffer.from(publicKey, 'base64').toString('hex')}`,
+        Source: address,
+      }),
     });
     if (answer.status !== 200) {
       await answer.body?.cancel();

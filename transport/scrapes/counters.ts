@@ -8,15 +8,23 @@ const BOUNDS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Counts since the start. */
 export interface ScrapeCounters {
-  readonly by: Readonly<Record<MetricsSource, { readonly outcomes: Readonly<Record<string, number>>; readonly durations: Histogram }>>;
+  readonly by: Readonly<
+    Record<MetricsSource, { readonly outcomes: Readonly<Record<string, number>>; readonly durations: Histogram }>
+  >;
   /** Counts one. */
   scraped(source: MetricsSource, outcome: ScrapeOutcome, tookMs: number): void;
 }
 
 /** All at zero. */
 export function createScrapeCounters(): ScrapeCounters {
-  const none = (): { readonly outcomes: Record<string, number>; readonly durations: Observed } => ({ outcomes: { ok: 0 }, durations: createHistogram(BOUNDS_S) });
-  const by = Object.fromEntries(METRICS_SOURCES.map((source) => [source, none()])) as Record<MetricsSource, ReturnType<typeof none>>;
+  const none = (): { readonly outcomes: Record<string, number>; readonly durations: Observed } => ({
+    outcomes: { ok: 0 },
+    durations: createHistogram(BOUNDS_S),
+  });
+  const by = Object.fromEntries(METRICS_SOURCES.map((source) => [source, none()])) as Record<
+    MetricsSource,
+    ReturnType<typeof none>
+  >;
   return {
     by,
     scraped(source, outcome, tookMs) {

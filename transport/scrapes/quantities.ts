@@ -9,7 +9,9 @@ export type Wanted = Readonly<Record<string, string>>;
 
 /** The first sample of a metric with these labels; null: there is none, or it is no finite number. */
 export function numberOf(samples: Samples, name: string, wanted: Wanted = {}): number | null {
-  const value = samples.get(name)?.find(({ labels }) => Object.entries(wanted).every(([label, word]) => labels.get(label) === word))?.value;
+  const value = samples
+    .get(name)
+    ?.find(({ labels }) => Object.entries(wanted).every(([label, word]) => labels.get(label) === word))?.value;
   return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
@@ -47,7 +49,11 @@ export function rounded(value: number): number {
 /** Seconds for people: `3d 4h 5m`, `5m 6s`, `7s`. */
 export function humanDuration(seconds: number | null): string | null {
   if (seconds === null) return null;
-  const [days, hours, minutes] = [Math.floor(seconds / SECONDS.day), Math.floor(seconds % SECONDS.day / SECONDS.hour), Math.floor(seconds % SECONDS.hour / SECONDS.minute)];
+  const [days, hours, minutes] = [
+    Math.floor(seconds / SECONDS.day),
+    Math.floor((seconds % SECONDS.day) / SECONDS.hour),
+    Math.floor((seconds % SECONDS.hour) / SECONDS.minute),
+  ];
   if (days > 0) return `${days}d ${hours}h ${minutes}m`;
   if (hours > 0) return `${hours}h ${minutes}m`;
   return minutes > 0 ? `${minutes}m ${Math.floor(seconds % SECONDS.minute)}s` : `${Math.floor(seconds)}s`;

@@ -33,17 +33,33 @@ const SOURCES = {
 export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMetrics {
   async function raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Buffer[]>> {
     const beganMs = performance.now();
-    const answer = await requests.get(node, { ...SOURCES[source], bytesMax: EXPOSITION_BYTES_MAX, msMax, signal, judge: expositionJudge() });
+    const answer = await requests.get(node, {
+      ...SOURCES[source],
+      bytesMax: EXPOSITION_BYTES_MAX,
+      msMax,
+      signal,
+      judge: expositionJudge(),
+    });
     scraped?.(source, answer.ok ? 'ok' : answer.failure, performance.now() - beganMs);
     if (answer.ok) return ok(answer.body);
     if (answer.failure === 'unknown_node') return refuse('not_found', 'Resource not found');
     const { refusal } = refuse('service_unavailable', answer.message);
-    return { ok: false, refusal: answer.failure === 'overloaded' ? { ...refusal, retryAfterSeconds: RETRY_SECONDS } : refusal };
+    return {
+      ok: false,
+      refusal: answer.failure === 'overloaded' ? { ...refusal, retryAfterSeconds: RETRY_SECONDS } : refusal,
+    };
   }
 
-  async function read<Record>(node: NodeId, source: MetricsSource, families: ReadonlySet<string>, record: (samples: Samples) => Record): Promise<Result<Record>> {
+  async function read<Record>(
+    node: NodeId,
+    source: MetricsSource,
+    families: ReadonlySet<string>,
+    record: (samples: Samples) => Record,
+  ): Promise<Result<Record>> {
     const scrape = await raw(node, source);
-    return scrape.ok ? ok(record(await samplesInTurns(Buffer.concat(scrape.value).toString('utf8'), families))) : scrape;
+    return scrape.ok
+      ? ok(record(await samplesInTurns(Buffer.concat(scrape.value).toString('utf8'), families)))
+      : scrape;
   }
 
   return {
@@ -58,9 +74,10 @@ const TYPE = /^text\/plain(?:[ \t]*;[ \t]*(?:version="?0\.0\.4"?|charset="?utf-8
 
 function expositionJudge(): AnswerJudge {
   const check = createSyntaxCheck();
-  const sentence = (problem: string | null): string | null => problem === null ? null : `The node answered with something that is no exposition: line ${problem}.`;
+  const sentence = (problem: string | null): string | null =>
+    problem === null ? null : `The node answered with something that is no exposition: line ${problem}.`;
   return {
-    type: (type) => TYPE.test(type) ? null : 'The node answered with another type than text/plain; version=0.0.4.',
+    type: (type) => (TYPE.test(type) ? null : 'The node answered with another type than text/plain; version=0.0.4.'),
     take: (piece) => sentence(check.take(piece)),
     end: () => sentence(check.end()),
   };

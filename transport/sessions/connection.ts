@@ -10,7 +10,9 @@ import type { NodeQuota } from './node-quotas.ts';
 import { textFrame } from './text-frame.ts';
 
 /** What a message from an agent turned out to be. A null frame: it was said before the hello that is waited for, and is said again after it. */
-export type Received = { readonly ok: true; readonly frame: AgentFrame | null } | { readonly ok: false; readonly problem: string };
+export type Received =
+  | { readonly ok: true; readonly frame: AgentFrame | null }
+  | { readonly ok: false; readonly problem: string };
 
 /** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
 export type Hold = 'unstored' | 'rate';
@@ -72,7 +74,8 @@ export class Connection {
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
   receive(text: string, nowMs: number): Received {
     this.heardMs = nowMs;
-    if (!this.#quota.takeFrame(nowMs)) return { ok: false, problem: `more than ${FRAMES_PER_SECOND_MAX} frames a second` };
+    if (!this.#quota.takeFrame(nowMs))
+      return { ok: false, problem: `more than ${FRAMES_PER_SECOND_MAX} frames a second` };
     const decoded = decodeAgentFrame(text);
     if (!decoded.ok) return decoded;
     const { frame } = decoded;

@@ -74,7 +74,11 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     const known = await ports.nodeByToken(hash);
     if (known === null) {
       tokens.wrong(key, address);
-      return refuse(socket, '401 Unauthorized', `www-authenticate: Bearer\r\n${await ports.deletedByToken(hash) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`);
+      return refuse(
+        socket,
+        '401 Unauthorized',
+        `www-authenticate: Bearer\r\n${(await ports.deletedByToken(hash)) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`,
+      );
     }
     tokens.right(key);
     const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
@@ -105,7 +109,9 @@ function bearerOf(request: IncomingMessage): string | null {
 }
 
 function offersProtocol(request: IncomingMessage): boolean {
-  return (request.headers['sec-websocket-protocol'] ?? '').split(',').some((offered) => offered.trim() === SESSION_SUBPROTOCOL);
+  return (request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .some((offered) => offered.trim() === SESSION_SUBPROTOCOL);
 }
 
 function refuse(socket: Duplex, status: string, headers = ''): void {

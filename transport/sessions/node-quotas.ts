@@ -1,6 +1,14 @@
 /** What a node may cost over all of its sessions: one that is cut, or hangs up, and comes again does not begin anew (L1). */
 import type { NodeId } from '../protocol/ids.ts';
-import { BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX, QUOTA_KEPT_MS, SESSIONS_BURST_MAX, SESSIONS_PER_SECOND_MAX } from './limits.ts';
+import {
+  BYTES_BURST_MAX,
+  BYTES_PER_SECOND_MAX,
+  FRAMES_BURST_MAX,
+  FRAMES_PER_SECOND_MAX,
+  QUOTA_KEPT_MS,
+  SESSIONS_BURST_MAX,
+  SESSIONS_PER_SECOND_MAX,
+} from './limits.ts';
 
 /** A share that refills. */
 class Share {
@@ -18,7 +26,8 @@ class Share {
 
   /** Takes so much and answers what is left; below zero: it was used up. A clock that was set back refills nothing. */
   take(amount: number, nowMs: number): number {
-    this.#left = Math.min(this.#burst, this.#left + (Math.max(0, nowMs - this.#atMs) * this.#perSecond) / 1_000) - amount;
+    this.#left =
+      Math.min(this.#burst, this.#left + (Math.max(0, nowMs - this.#atMs) * this.#perSecond) / 1_000) - amount;
     this.#atMs = nowMs;
     return this.#left;
   }

@@ -9,7 +9,15 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_MIN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_RECALLS, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
+import {
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSION_GREET,
+  PROTOCOL_VERSION_MESH,
+  PROTOCOL_VERSION_MIN,
+  PROTOCOL_VERSION_REACH,
+  PROTOCOL_VERSION_RECALLS,
+  PROTOCOL_VERSION_TRACES,
+} from '../protocol/version.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID, type FrameCounters } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
@@ -100,7 +108,8 @@ export function createSessions(ports: SessionPorts): Sessions {
   /** Nothing of it is read. Told now and then: a line for each would be a flood of its own. */
   function tooMany(socket: WebSocket, node: NodeId, quota: NodeQuota, nowMs: number): void {
     counters.cut += 1;
-    if (quota.isToBeTold(nowMs, TOO_MANY_TOLD_MS)) log.warn({ node, problem: TOO_MANY }, 'a session broke the contract and was cut');
+    if (quota.isToBeTold(nowMs, TOO_MANY_TOLD_MS))
+      log.warn({ node, problem: TOO_MANY }, 'a session broke the contract and was cut');
     socket.on('error', () => {}); // whatever it sends
     socket.close(CLOSE.policy, TOO_MANY);
     clock.after(CLOSE_GRACE_MS, () => socket.terminate());
@@ -118,7 +127,8 @@ export function createSessions(ports: SessionPorts): Sessions {
     if (waitMs > 0) holdBack(connection, waitMs);
     try {
       heardFrame(connection, received.frame, data.length);
-    } catch (error) { // a fault of ours, which costs this session and no other
+    } catch (error) {
+      // a fault of ours, which costs this session and no other
       log.error({ node: connection.node, error }, 'a frame could not be handled');
       cut(connection, 'a frame that could not be handled');
     }
@@ -167,9 +177,21 @@ export function createSessions(ports: SessionPorts): Sessions {
         return tell(connection, { type: 'results-arrived', session, results: frame.results });
       case 'output-part':
         unstored.came(connection, frame.execution, bytes);
-        return tell(connection, { type: 'output-part-arrived', session, execution: frame.execution, part: frame.part, text: frame.text });
+        return tell(connection, {
+          type: 'output-part-arrived',
+          session,
+          execution: frame.execution,
+          part: frame.part,
+          text: frame.text,
+        });
       case 'verify-ssh':
-        return tell(connection, { type: 'ssh-attempted', session, attempt: frame.attempt, username: frame.username, credential: frame.credential });
+        return tell(connection, {
+          type: 'ssh-attempted',
+          session,
+          attempt: frame.attempt,
+          username: frame.username,
+          credential: frame.credential,
+        });
       case 'ssh-grants':
         return tell(connection, { type: 'ssh-grants-reported', session, grants: frame.grants });
       case 'ssh-unanswered':
@@ -177,7 +199,12 @@ export function createSessions(ports: SessionPorts): Sessions {
       case 'tail-output':
         return tails.arrived(connection.node, frame);
       case 'mesh-advertise':
-        return tell(connection, { type: 'mesh-advertised', session, advertisement: frame.advertisement, from: connection.remoteAddress });
+        return tell(connection, {
+          type: 'mesh-advertised',
+          session,
+          advertisement: frame.advertisement,
+          from: connection.remoteAddress,
+        });
       case 'mesh-try':
         return tell(connection, { type: 'direct-wanted', session, publicKey: frame.public_key });
       case 'mesh-report':
@@ -190,16 +217,30 @@ export function createSessions(ports: SessionPorts): Sessions {
   }
 
   function greeted(connection: Connection, hello: Extract<AgentFrame, { type: 'hello' }>): void {
-    if (hello.protocol < PROTOCOL_VERSION_MIN) return cut(connection, `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`);
+    if (hello.protocol < PROTOCOL_VERSION_MIN)
+      return cut(
+        connection,
+        `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`,
+      );
     if (hello.node !== connection.node) return cut(connection, 'the token belongs to another node');
     connection.greeted = true;
     connection.protocol = hello.protocol;
     ofNode.set(connection.node, connection);
-    tell(connection, { type: 'agent-connected', session: connection.id, hello: { registration: hello.registration, report: hello.report, holding: hello.holding, recalls: hello.protocol >= PROTOCOL_VERSION_RECALLS } });
+    tell(connection, {
+      type: 'agent-connected',
+      session: connection.id,
+      hello: {
+        registration: hello.registration,
+        report: hello.report,
+        holding: hello.holding,
+        recalls: hello.protocol >= PROTOCOL_VERSION_RECALLS,
+      },
+    });
   }
 
   function tell(connection: Connection, message: NodeMessage): void {
-    if (!ports.tell({ to: { kind: 'node', id: connection.node }, message })) cut(connection, 'too many frames wait to be handled');
+    if (!ports.tell({ to: { kind: 'node', id: connection.node }, message }))
+      cut(connection, 'too many frames wait to be handled');
   }
 
   function transmit(connection: Connection, frame: AdminFrameBody): boolean {
@@ -208,7 +249,8 @@ export function createSessions(ports: SessionPorts): Sessions {
     counters.frames.out[frame.type] += 1;
     if (frame.type === 'welcome') connection.welcomed = true;
     if (frame.type === 'part-stored') unstored.stored(connection, frame.execution);
-    else if (frame.type === 'confirm' || frame.type === 'settle') for (const execution of frame.executions) unstored.stored(connection, execution);
+    else if (frame.type === 'confirm' || frame.type === 'settle')
+      for (const execution of frame.executions) unstored.stored(connection, execution);
     if (!connection.send(asKnownTo(connection.protocol, frame))) {
       cut(connection, 'the agent does not read');
       return false;
@@ -231,7 +273,16 @@ export function createSessions(ports: SessionPorts): Sessions {
     unstored.ended(connection);
     if (ofNode.get(connection.node) === connection) ofNode.delete(connection.node);
     if (connection.greeted) left.set(connection.node, connection.heardMs);
-    if (connection.greeted) ports.tell({ to: { kind: 'node', id: connection.node }, message: { type: 'agent-disconnected', session: connection.id, lastHeardMs: connection.heardMs, isOurs: connection.heardMs < standstill.endedMs() } });
+    if (connection.greeted)
+      ports.tell({
+        to: { kind: 'node', id: connection.node },
+        message: {
+          type: 'agent-disconnected',
+          session: connection.id,
+          lastHeardMs: connection.heardMs,
+          isOurs: connection.heardMs < standstill.endedMs(),
+        },
+      });
   }
 
   function sweep(): void {
@@ -264,7 +315,8 @@ export function createSessions(ports: SessionPorts): Sessions {
   function renew(session: SessionId, cluster: ClusterId): void {
     const connection = connections.get(session);
     if (connection === undefined) return;
-    if (connection.protocol < PROTOCOL_VERSION_GREET || !connection.greeted || !transmit(connection, { type: 'greet' })) return hangUp(connection, CLOSE.elsewhere, '');
+    if (connection.protocol < PROTOCOL_VERSION_GREET || !connection.greeted || !transmit(connection, { type: 'greet' }))
+      return hangUp(connection, CLOSE.elsewhere, '');
     gone(connection);
     last += 1;
     const next = connection.renewed(last as SessionId, cluster, clock.nowMs());
@@ -299,7 +351,8 @@ export function createSessions(ports: SessionPorts): Sessions {
       heardSinceMs = clock.nowMs();
       const heard = new Map(left);
       left.clear();
-      for (const connection of ofNode.values()) if (connection.heardMs >= since) heard.set(connection.node, connection.heardMs);
+      for (const connection of ofNode.values())
+        if (connection.heardMs >= since) heard.set(connection.node, connection.heardMs);
       return [...heard].map(([node, atMs]) => ({ node, atMs }));
     },
     close() {
@@ -328,5 +381,12 @@ const TOO_MANY = 'it begins sessions faster than any agent';
 const PONG: AdminFrameBody = { type: 'pong' };
 
 /** Frames that an agent of an older version would take for a broken peer. */
-const MESH: ReadonlySet<AdminFrameBody['type']> = new Set(['mesh-network', 'mesh-changed', 'mesh-refused', 'mesh-observed', 'mesh-try', 'netmaker-join']);
+const MESH: ReadonlySet<AdminFrameBody['type']> = new Set([
+  'mesh-network',
+  'mesh-changed',
+  'mesh-refused',
+  'mesh-observed',
+  'mesh-try',
+  'netmaker-join',
+]);
 const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-verdict', 'end-ssh']);

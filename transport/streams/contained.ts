@@ -7,7 +7,10 @@ import type { Duplex } from 'node:stream';
  * there into an uncaught exception, which ends the program with everybody's connections. Whoever uses it cuts that one connection and says so in
  * the log: it is a fault all the same. `failed` must not throw.
  */
-export function contained<Args extends readonly unknown[]>(handle: (...args: Args) => void, failed: (error: unknown, ...args: Args) => void): (...args: Args) => void {
+export function contained<Args extends readonly unknown[]>(
+  handle: (...args: Args) => void,
+  failed: (error: unknown, ...args: Args) => void,
+): (...args: Args) => void {
   return (...args) => {
     try {
       handle(...args);

@@ -6,7 +6,18 @@ import type { Duplex } from 'node:stream';
  * else). From policy: `blocked` (must not be reached), `loop` (it would come back here). From the fleet: `unknown_node` (no such
  * name), `offline` (its agent has no session here), `overloaded` (a limit is reached; later may do).
  */
-export const DIAL_FAILURES = ['refused', 'unreachable', 'unresolved', 'timed_out', 'failed', 'blocked', 'loop', 'unknown_node', 'offline', 'overloaded'] as const;
+export const DIAL_FAILURES = [
+  'refused',
+  'unreachable',
+  'unresolved',
+  'timed_out',
+  'failed',
+  'blocked',
+  'loop',
+  'unknown_node',
+  'offline',
+  'overloaded',
+] as const;
 /** One of them. */
 export type DialFailure = (typeof DIAL_FAILURES)[number];
 

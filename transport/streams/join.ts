@@ -69,7 +69,11 @@ interface Open {
 }
 
 /** Makes an empty set. */
-export function createJoins({ idleMsMax = IDLE_MS_MAX, lifeMsMax = LIFE_MS_MAX, clock = joinClock }: JoinsOptions = {}): Joins {
+export function createJoins({
+  idleMsMax = IDLE_MS_MAX,
+  lifeMsMax = LIFE_MS_MAX,
+  clock = joinClock,
+}: JoinsOptions = {}): Joins {
   const sweepMs = Math.min(SWEEP_MS, idleMsMax / 4, lifeMsMax / 4);
   const open = new Set<Open>();
   const ends: Record<JoinEnd, number> = { normal: 0, reset: 0, idle: 0, deadline: 0, drain: 0 };
@@ -150,7 +154,8 @@ export function createJoins({ idleMsMax = IDLE_MS_MAX, lifeMsMax = LIFE_MS_MAX, 
   }
 
   return {
-    join, ends,
+    join,
+    ends,
     get open() {
       return open.size;
     },
@@ -190,7 +195,9 @@ function meter(source: Duplex, sink: Duplex): () => number {
     return () => sink.bytesWritten - before;
   }
   let bytes = 0;
-  source.on('data', (chunk: Buffer) => { bytes += chunk.length; });
+  source.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
   return () => bytes;
 }
 

@@ -15,7 +15,9 @@ export interface Place {
 }
 
 /** The port that it listens on; or why it does not, as the end of a sentence without the address (addresses of the VPN are shown to nobody, R3), and the system's code. */
-export type Listened = { readonly ok: true; readonly port: number } | { readonly ok: false; readonly reason: string; readonly code: string };
+export type Listened =
+  | { readonly ok: true; readonly port: number }
+  | { readonly ok: false; readonly reason: string; readonly code: string };
 
 /** Starts listening. Never rejects; the server can be tried again after a failure. */
 export async function listenAt(server: Server, { host, port, orAnother = false }: Place): Promise<Listened> {
@@ -26,7 +28,9 @@ export async function listenAt(server: Server, { host, port, orAnother = false }
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has it', EACCES: 'this program may not take it', EADDRNOTAVAIL: 'this machine does not have the address',
+  EADDRINUSE: 'another program has it',
+  EACCES: 'this program may not take it',
+  EADDRNOTAVAIL: 'this machine does not have the address',
 };
 
 /** Null: it listens. Else the code of what went wrong. */

@@ -19,14 +19,15 @@ export function reset(stream: Duplex): void {
   }
   try {
     stream.resetAndDestroy();
-  } catch { // TLS and pipes know no reset
+  } catch {
+    // TLS and pipes know no reset
     stream.destroy();
   }
 }
 
 /** Whether an end that was read, or a close, is a cut: HTTP/2 in Node ends a stream that its peer has reset like one that is complete. */
 export function wasCut(stream: Duplex): boolean {
-  return stream.errored !== null || 'aborted' in stream && stream.aborted === true;
+  return stream.errored !== null || ('aborted' in stream && stream.aborted === true);
 }
 
 function ignore(): void {}

@@ -4,12 +4,17 @@
 export const TIMER_MS_MAX = 2_147_483_647;
 
 /** Runs it once after so many ms, however many they are. `isHolding`: the process lives until then. The returned function cancels. */
-export function startTimer(ms: number, run: () => void, { isHolding = false }: { readonly isHolding?: boolean } = {}): () => void {
+export function startTimer(
+  ms: number,
+  run: () => void,
+  { isHolding = false }: { readonly isHolding?: boolean } = {},
+): () => void {
   let timer: NodeJS.Timeout;
   arm(ms);
 
   function arm(leftMs: number): void {
-    timer = leftMs > TIMER_MS_MAX ? setTimeout(() => arm(leftMs - TIMER_MS_MAX), TIMER_MS_MAX) : setTimeout(run, leftMs);
+    timer =
+      leftMs > TIMER_MS_MAX ? setTimeout(() => arm(leftMs - TIMER_MS_MAX), TIMER_MS_MAX) : setTimeout(run, leftMs);
     if (!isHolding) timer.unref();
   }
 

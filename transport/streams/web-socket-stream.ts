@@ -16,7 +16,11 @@ const UNSENT_BYTES_MAX = 131_072;
  * the connection: Node reads nothing while a write of its own is under way, so two ends that write and hold less than that wait
  * for each other for ever (measured: 200 streams both ways stood still within a second). `passed` is told of all bytes, either way.
  */
-export function webSocketStream(socket: WebSocket, unreadBytesMax: number, passed: (bytes: number) => void = ignore): Duplex {
+export function webSocketStream(
+  socket: WebSocket,
+  unreadBytesMax: number,
+  passed: (bytes: number) => void = ignore,
+): Duplex {
   return new WebSocketStream(socket, unreadBytesMax, passed);
 }
 
@@ -78,7 +82,8 @@ class WebSocketStream extends Duplex {
   }
 
   #arrived(data: Buffer, isBinary: boolean): void {
-    if (!isBinary || data.length === 0) return void this.destroy(new Error('a message without bytes in a stream of bytes')); // nobody counts those
+    if (!isBinary || data.length === 0)
+      return void this.destroy(new Error('a message without bytes in a stream of bytes')); // nobody counts those
     this.#passed(data.length);
     if (!this.push(data)) this.#socket.pause();
   }

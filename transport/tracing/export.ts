@@ -2,11 +2,26 @@
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { createNoopMeter, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, type HrTime, type MeterProvider } from '@opentelemetry/api';
+import {
+  createNoopMeter,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type HrTime,
+  type MeterProvider,
+} from '@opentelemetry/api';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
-import { BatchSpanProcessor, ConsoleSpanExporter, SamplingDecision, TraceIdRatioBasedSampler, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import {
+  BatchSpanProcessor,
+  ConsoleSpanExporter,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace';
 import type { Log } from '../../actors/kit/ports.ts';
 import type { EndedSpan, SpanSink } from '../../actors/kit/tracer.ts';
 import type { OtlpSettings, TracingSettings } from './settings.ts';
@@ -44,11 +59,17 @@ export function createSpanExport(settings: TracingSettings, version: string, ins
   const agent = agentOf(settings.otlp, log);
   const spans = spanMaker(settings, version, instance);
   const sampler = new TraceIdRatioBasedSampler(settings.sampler.ratio);
-  const processors = settings.exporters.map((kind) => new BatchSpanProcessor({
-    exporter: kind === 'console' ? new ConsoleSpanExporter() : watched(otlpExporter(settings.otlp, agent), log),
-    maxQueueSize: settings.batch.queueMax, maxExportBatchSize: settings.batch.batchMax, scheduledDelayMillis: settings.batch.delayMs, exportTimeoutMillis: settings.batch.exportMsMax,
-    selfObsMeterProvider: meterInto(counters),
-  }));
+  const processors = settings.exporters.map(
+    (kind) =>
+      new BatchSpanProcessor({
+        exporter: kind === 'console' ? new ConsoleSpanExporter() : watched(otlpExporter(settings.otlp, agent), log),
+        maxQueueSize: settings.batch.queueMax,
+        maxExportBatchSize: settings.batch.batchMax,
+        scheduledDelayMillis: settings.batch.delayMs,
+        exportTimeoutMillis: settings.batch.exportMsMax,
+        selfObsMeterProvider: meterInto(counters),
+      }),
+  );
 
   return {
     counters,
@@ -62,10 +83,15 @@ export function createSpanExport(settings: TracingSettings, version: string, ins
       for (const processor of processors) processor.onEnd(readable);
     },
     async close() {
-      const late = new Promise<void>((resolve) => { setTimeout(resolve, STOP_MS_MAX).unref(); });
+      const late = new Promise<void>((resolve) => {
+        setTimeout(resolve, STOP_MS_MAX).unref();
+      });
       await Promise.race([Promise.allSettled(processors.map((processor) => processor.shutdown())), late]);
       agent.destroy();
-      log.info({ exported: counters.exported, dropped: counters.taken - counters.exported }, 'the export of traces ended');
+      log.info(
+        { exported: counters.exported, dropped: counters.taken - counters.exported },
+        'the export of traces ended',
+      );
     },
   };
 }
@@ -74,7 +100,12 @@ function otlpExporter(otlp: OtlpSettings, agent: HttpAgent): SpanExporter {
   const Exporter = otlp.protocol === 'http/json' ? JsonExporter : ProtobufExporter;
   // Everything is given: what is not, the library would read from the environment with its own words for what is wrong.
   return new Exporter({
-    url: otlp.url, headers: { ...otlp.headers }, timeoutMillis: otlp.timeoutMs, concurrencyLimit: EXPORTS_MAX, compression: otlp.compression as never, httpAgentOptions: () => agent,
+    url: otlp.url,
+    headers: { ...otlp.headers },
+    timeoutMillis: otlp.timeoutMs,
+    concurrencyLimit: EXPORTS_MAX,
+    compression: otlp.compression as never,
+    httpAgentOptions: () => agent,
   });
 }
 
@@ -83,7 +114,10 @@ function agentOf({ url, certificate, clientKey, clientCertificate }: OtlpSetting
   const options = { keepAlive: true, maxSockets: EXPORTS_MAX };
   if (!url.startsWith('https:')) return new HttpAgent(options);
   const files = { ca: pemOf(certificate, log), key: pemOf(clientKey, log), cert: pemOf(clientCertificate, log) };
-  return new HttpsAgent({ ...options, ...Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined)) });
+  return new HttpsAgent({
+    ...options,
+    ...Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined)),
+  });
 }
 
 function pemOf(path: string | null, log: Log): Buffer | undefined {
@@ -91,7 +125,10 @@ function pemOf(path: string | null, log: Log): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch (error) {
-    log.warn({ path, problem: (error as NodeJS.ErrnoException).code }, 'a certificate for the trace collector cannot be read: it is done without');
+    log.warn(
+      { path, problem: (error as NodeJS.ErrnoException).code },
+      'a certificate for the trace collector cannot be read: it is done without',
+    );
     return undefined;
   }
 }
@@ -103,7 +140,11 @@ function watched(exporter: SpanExporter, log: Log): SpanExporter {
     export(spans, done) {
       exporter.export(spans, (result) => {
         const failed = result.error !== undefined;
-        if (failed && !fails) log.warn({ problem: problemOf(result.error) }, 'the trace collector does not take spans: they are dropped until it does');
+        if (failed && !fails)
+          log.warn(
+            { problem: problemOf(result.error) },
+            'the trace collector does not take spans: they are dropped until it does',
+          );
         if (!failed && fails) log.info({}, 'the trace collector takes spans again');
         fails = failed;
         done(result);
@@ -131,25 +172,56 @@ function meterInto(counters: { exported: number; dropped: number }): MeterProvid
   return { getMeter: () => Object.assign(Object.create(meter) as typeof meter, { createCounter: () => counter }) };
 }
 
-const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const satisfies Record<EndedSpan['kind'], SpanKind>;
+const KINDS = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+  internal: SpanKind.INTERNAL,
+} as const satisfies Record<EndedSpan['kind'], SpanKind>;
 
 /** Our spans as the library's. Those of machines have a resource of their own: another service, an instance a machine. */
 function spanMaker(settings: TracingSettings, version: string, instance: string): (span: EndedSpan) => ReadableSpan {
-  const admin = resourceFromAttributes({ 'service.version': version, 'service.instance.id': instance, ...settings.resource });
+  const admin = resourceFromAttributes({
+    'service.version': version,
+    'service.instance.id': instance,
+    ...settings.resource,
+  });
   const scope = { name: SCOPE, version };
-  const resourceOf = ({ machine }: EndedSpan): Resource => (machine === undefined ? admin : resourceFromAttributes({ ...settings.resource, 'service.name': MACHINE_SERVICE, 'service.instance.id': machine }));
+  const resourceOf = ({ machine }: EndedSpan): Resource =>
+    machine === undefined
+      ? admin
+      : resourceFromAttributes({
+          ...settings.resource,
+          'service.name': MACHINE_SERVICE,
+          'service.instance.id': machine,
+        });
 
   return (span) => {
     const { traceId, spanId } = span.context;
     const startTime = hrTime(span.startMs);
     const endTime = hrTime(span.endMs);
     return {
-      name: span.name, kind: KINDS[span.kind], spanContext: () => ({ traceId, spanId, traceFlags: TraceFlags.SAMPLED }),
-      ...(span.parentSpanId !== null && { parentSpanContext: { traceId, spanId: span.parentSpanId, traceFlags: TraceFlags.SAMPLED } }),
-      startTime, endTime, duration: hrTime(span.endMs - span.startMs), ended: true,
-      status: span.failure === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: span.failure },
-      attributes: span.attributes, links: [], events: (span.events ?? []).map(({ name, atMs }) => ({ name, time: hrTime(atMs) })),
-      resource: resourceOf(span), instrumentationScope: scope, droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0,
+      name: span.name,
+      kind: KINDS[span.kind],
+      spanContext: () => ({ traceId, spanId, traceFlags: TraceFlags.SAMPLED }),
+      ...(span.parentSpanId !== null && {
+        parentSpanContext: { traceId, spanId: span.parentSpanId, traceFlags: TraceFlags.SAMPLED },
+      }),
+      startTime,
+      endTime,
+      duration: hrTime(span.endMs - span.startMs),
+      ended: true,
+      status:
+        span.failure === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: span.failure },
+      attributes: span.attributes,
+      links: [],
+      events: (span.events ?? []).map(({ name, atMs }) => ({ name, time: hrTime(atMs) })),
+      resource: resourceOf(span),
+      instrumentationScope: scope,
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
     };
   };
 }

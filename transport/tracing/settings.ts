@@ -74,15 +74,25 @@ export function readTracingSettings(env: Environment): TracingChoice {
     settings: {
       exporters: usable,
       otlp: {
-        url: url ?? DEFAULT_ENDPOINT, protocol: protocol ?? 'http/protobuf',
-        headers: { ...reader.pairs('OTEL_EXPORTER_OTLP_HEADERS', isHeader), ...reader.pairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS', isHeader) },
+        url: url ?? DEFAULT_ENDPOINT,
+        protocol: protocol ?? 'http/protobuf',
+        headers: {
+          ...reader.pairs('OTEL_EXPORTER_OTLP_HEADERS', isHeader),
+          ...reader.pairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS', isHeader),
+        },
         timeoutMs: reader.integer(either(env, 'TIMEOUT'), OTLP_TIMEOUT_MS, 1, WAIT_MS_MAX),
         compression: reader.choice(either(env, 'COMPRESSION'), ['none', 'gzip'], 'none'),
-        certificate: reader.text(either(env, 'CERTIFICATE')), clientKey: reader.text(either(env, 'CLIENT_KEY')), clientCertificate: reader.text(either(env, 'CLIENT_CERTIFICATE')),
+        certificate: reader.text(either(env, 'CERTIFICATE')),
+        clientKey: reader.text(either(env, 'CLIENT_KEY')),
+        clientCertificate: reader.text(either(env, 'CLIENT_CERTIFICATE')),
       },
       sampler: samplerOf(reader),
       batch: batchOf(reader),
-      resource: { 'service.name': SERVICE_NAME, ...reader.pairs('OTEL_RESOURCE_ATTRIBUTES', isAttribute), ...serviceName(reader) },
+      resource: {
+        'service.name': SERVICE_NAME,
+        ...reader.pairs('OTEL_RESOURCE_ATTRIBUTES', isAttribute),
+        ...serviceName(reader),
+      },
     },
     warnings: reader.warnings,
   };
@@ -96,10 +106,14 @@ function createReader(env: Environment) {
     const value = env[name]?.trim() ?? '';
     return value === '' ? null : value;
   };
-  const warn = (name: string, expected: string): void => { warnings.push(`${name} is wrong: it should be ${expected}`); };
+  const warn = (name: string, expected: string): void => {
+    warnings.push(`${name} is wrong: it should be ${expected}`);
+  };
 
   return {
-    warnings, text, warn,
+    warnings,
+    text,
+    warn,
     integer(name: string, fallback: number, min: number, max: number): number {
       const value = text(name);
       if (value === null) return fallback;
@@ -116,9 +130,13 @@ function createReader(env: Environment) {
     },
     /** `name=value` pairs with commas between them, percent-encoded. Source: W3C Baggage, as OpenTelemetry uses it. */
     pairs(name: string, isGood: (name: string, value: string) => boolean): Record<string, string> {
-      const parts = (text(name) ?? '').split(',').map((part) => part.trim()).filter((part) => part !== '');
+      const parts = (text(name) ?? '')
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '');
       const pairs = parts.map(pairOf).filter((pair) => pair !== null && isGood(...pair)) as [string, string][];
-      if (pairs.length < parts.length || parts.length > PAIRS_MAX) warn(name, 'pairs like name=value with commas between them, percent-encoded; those that are not are left out');
+      if (pairs.length < parts.length || parts.length > PAIRS_MAX)
+        warn(name, 'pairs like name=value with commas between them, percent-encoded; those that are not are left out');
       return Object.fromEntries(pairs.slice(0, PAIRS_MAX));
     },
   };
@@ -140,7 +158,11 @@ function isAttribute(name: string, value: string): boolean {
 
 /** A name of a header is a token, and its value has no control characters. Source: RFC 9110, 5.1 and 5.5. */
 function isHeader(name: string, value: string): boolean {
-  return /^[!#$%&'*+.^_`|~\w-]+$/u.test(name) && value.length <= VALUE_CHARACTERS_MAX && /^[\t\x20-\x7e\x80-\xff]*$/u.test(value);
+  return (
+    /^[!#$%&'*+.^_`|~\w-]+$/u.test(name) &&
+    value.length <= VALUE_CHARACTERS_MAX &&
+    /^[\t\x20-\x7e\x80-\xff]*$/u.test(value)
+  );
 }
 
 /** The variable of this signal, where it is set, else the one of all. */
@@ -153,17 +175,28 @@ function either(env: Environment, name: string): string {
 function exportersOf(reader: Reader): readonly ('otlp' | 'console')[] {
   if (reader.choice('OTEL_SDK_DISABLED', ['true', 'false'], 'false') === 'true') return [];
   const named = reader.text('OTEL_TRACES_EXPORTER');
-  if (named === null) return reader.text('OTEL_EXPORTER_OTLP_ENDPOINT') === null && reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === null ? [] : ['otlp'];
+  if (named === null)
+    return reader.text('OTEL_EXPORTER_OTLP_ENDPOINT') === null &&
+      reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === null
+      ? []
+      : ['otlp'];
   const names = named.split(',').map((name) => name.trim().toLowerCase());
   const known = (['otlp', 'console'] as const).filter((name) => names.includes(name));
-  if (names.some((name) => name !== 'otlp' && name !== 'console' && name !== 'none')) reader.warn('OTEL_TRACES_EXPORTER', 'otlp, console, both with a comma between them, or none');
+  if (names.some((name) => name !== 'otlp' && name !== 'console' && name !== 'none'))
+    reader.warn('OTEL_TRACES_EXPORTER', 'otlp, console, both with a comma between them, or none');
   return names.includes('none') ? [] : known;
 }
 
 function protocolOf(reader: Reader): OtlpSettings['protocol'] | null {
-  const name = reader.text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') === null ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL';
+  const name =
+    reader.text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') === null
+      ? 'OTEL_EXPORTER_OTLP_PROTOCOL'
+      : 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL';
   if (reader.text(name)?.toLowerCase() === 'grpc') {
-    reader.warn(name, 'http/protobuf or http/json: gRPC is not spoken here, so nothing is exported. Collectors take HTTP on port 4318');
+    reader.warn(
+      name,
+      'http/protobuf or http/json: gRPC is not spoken here, so nothing is exported. Collectors take HTTP on port 4318',
+    );
     return null;
   }
   return reader.choice<OtlpSettings['protocol']>(name, ['http/protobuf', 'http/json'], 'http/protobuf');
@@ -180,7 +213,14 @@ function urlOf(reader: Reader): string | null {
   return null;
 }
 
-const SAMPLERS = ['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio', 'always_on', 'always_off', 'traceidratio'] as const;
+const SAMPLERS = [
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+  'always_on',
+  'always_off',
+  'traceidratio',
+] as const;
 
 function samplerOf(reader: Reader): SamplerSettings {
   const sampler = reader.choice('OTEL_TRACES_SAMPLER', SAMPLERS, 'parentbased_always_on');
@@ -195,10 +235,16 @@ function samplerOf(reader: Reader): SamplerSettings {
 
 function batchOf(reader: Reader): BatchSettings {
   const queueMax = reader.integer('OTEL_BSP_MAX_QUEUE_SIZE', BATCH_DEFAULTS.queueMax, 1, QUEUE_SPANS_MAX);
-  const batchMax = reader.integer('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', Math.min(BATCH_DEFAULTS.batchMax, queueMax), 1, QUEUE_SPANS_MAX);
+  const batchMax = reader.integer(
+    'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
+    Math.min(BATCH_DEFAULTS.batchMax, queueMax),
+    1,
+    QUEUE_SPANS_MAX,
+  );
   if (batchMax > queueMax) reader.warn('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 'at most OTEL_BSP_MAX_QUEUE_SIZE');
   return {
-    queueMax, batchMax: Math.min(batchMax, queueMax),
+    queueMax,
+    batchMax: Math.min(batchMax, queueMax),
     delayMs: reader.integer('OTEL_BSP_SCHEDULE_DELAY', BATCH_DEFAULTS.delayMs, 1, WAIT_MS_MAX),
     exportMsMax: reader.integer('OTEL_BSP_EXPORT_TIMEOUT', BATCH_DEFAULTS.exportMsMax, 1, WAIT_MS_MAX),
   };

@@ -15,11 +15,19 @@ export function tracedRequests(requests: AgentRequests, tracer: Tracer): AgentRe
       const span = tracer.begin(parent);
       const startMs = Date.now();
       const beganMs = performance.now();
-      const answer = await requests.get(node, { ...wanted, headers: { ...wanted.headers, traceparent: traceparentOf(span.context) } });
+      const answer = await requests.get(node, {
+        ...wanted,
+        headers: { ...wanted.headers, traceparent: traceparentOf(span.context) },
+      });
       if (tracer.isOn && span.context.sampled) {
         tracer.ended({
-          ...span, name: `agent ${wanted.server}`, kind: 'client', startMs, endMs: startMs + (performance.now() - beganMs),
-          attributes: { 'edge.node': node, 'http.request.method': 'GET' }, failure: answer.ok ? null : answer.failure,
+          ...span,
+          name: `agent ${wanted.server}`,
+          kind: 'client',
+          startMs,
+          endMs: startMs + (performance.now() - beganMs),
+          attributes: { 'edge.node': node, 'http.request.method': 'GET' },
+          failure: answer.ok ? null : answer.failure,
         });
       }
       return answer;

@@ -15,15 +15,23 @@ export function createEmbeddedVpn(rows: EmbeddedVpnRows): VpnManager {
 
   return {
     kind: 'embedded',
-    status: (signal) => Promise.race([rows.ping().then(() => null, () => 'The database does not answer.'), aborted(signal)]),
+    status: (signal) =>
+      Promise.race([
+        rows.ping().then(
+          () => null,
+          () => 'The database does not answer.',
+        ),
+        aborted(signal),
+      ]),
     survey: () => rows.survey(),
     networks: async () => (await rows.survey()).networks,
     async ensureNetwork({ name, ipv4Range, ipv6Range }: VpnNetwork) {
       const [network] = (await surveyOf(name)).networks;
-      if (network?.ipv4Range !== ipv4Range || network.ipv6Range !== ipv6Range) throw new VpnRefused('The network has the ranges of its cluster, which cannot be changed.');
+      if (network?.ipv4Range !== ipv4Range || network.ipv6Range !== ipv6Range)
+        throw new VpnRefused('The network has the ranges of its cluster, which cannot be changed.');
     },
     async removeNetwork(name) {
-      if (await rows.surveyOf(name) !== null) throw new VpnRefused('The network goes when its cluster is deleted.');
+      if ((await rows.surveyOf(name)) !== null) throw new VpnRefused('The network goes when its cluster is deleted.');
     },
     hosts: async () => (await rows.survey()).hosts,
     removeHost: (node) => rows.removeHost(node),
@@ -38,7 +46,8 @@ export function createEmbeddedVpn(rows: EmbeddedVpnRows): VpnManager {
       const members = new Set(hosts.map((host) => host.node));
       const wanted = names.filter(({ node }) => members.has(node));
       const nodeOf = new Map(stored.map(({ name, node }) => [name, node]));
-      if (wanted.length !== nodeOf.size || wanted.some(({ name, node }) => nodeOf.get(name) !== node)) throw new VpnRefused('The names of a network are the aliases of its nodes.');
+      if (wanted.length !== nodeOf.size || wanted.some(({ name, node }) => nodeOf.get(name) !== node))
+        throw new VpnRefused('The names of a network are the aliases of its nodes.');
     },
     peers: (network) => rows.peers(network),
     close: () => Promise.resolve(),
@@ -46,5 +55,7 @@ export function createEmbeddedVpn(rows: EmbeddedVpnRows): VpnManager {
 }
 
 function aborted(signal: AbortSignal): Promise<string> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve('The database did not answer in time.'), { once: true }));
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => resolve('The database did not answer in time.'), { once: true }),
+  );
 }

@@ -18,6 +18,11 @@ export interface VpnStorage {
 }
 
 /** Netmaker where its URL is set, else the service itself. Opens nothing before the first call. */
-export function openVpn({ EDGE_VPN_API_URL: url, EDGE_VPN_MASTER_KEY: masterKey = '', EDGE_VPN_DEFAULT_DOMAIN: domain }: VpnSettings, { hosts, embedded }: VpnStorage): VpnManager {
-  return url === undefined ? createEmbeddedVpn(embedded) : createNetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
+export function openVpn(
+  { EDGE_VPN_API_URL: url, EDGE_VPN_MASTER_KEY: masterKey = '', EDGE_VPN_DEFAULT_DOMAIN: domain }: VpnSettings,
+  { hosts, embedded }: VpnStorage,
+): VpnManager {
+  return url === undefined
+    ? createEmbeddedVpn(embedded)
+    : createNetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
 }

@@ -26,7 +26,10 @@ export function answerText(chunks: readonly Buffer[]): string {
   const [first] = chunks;
   if (first === undefined) return '';
   const bytes = chunks.length === 1 ? first : Buffer.concat(chunks);
-  const text = bytes.byteLength > ANSWER_BYTES_MAX ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, ANSWER_BYTES_MAX), { stream: true }) : bytes.toString();
+  const text =
+    bytes.byteLength > ANSWER_BYTES_MAX
+      ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, ANSWER_BYTES_MAX), { stream: true })
+      : bytes.toString();
   const clean = text.includes('\0') ? text.replaceAll('\0', '') : text;
   if (clean.length * UTF8_BYTES_MAX <= ANSWER_BYTES_MAX) return clean;
   const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(ANSWER_BYTES_MAX)); // a byte that was replaced takes three

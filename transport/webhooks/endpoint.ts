@@ -36,7 +36,10 @@ export interface EndpointOptions {
 }
 
 /** Opens a webhook. Throws when its secret or headers do not open under this key, or its URL is none. */
-export function createEndpoint(webhook: WebhookRecord, { vault, connect, connectionsMax, userAgent }: EndpointOptions): Endpoint {
+export function createEndpoint(
+  webhook: WebhookRecord,
+  { vault, connect, connectionsMax, userAgent }: EndpointOptions,
+): Endpoint {
   const url = new URL(webhook.url);
   const sign = createSign(vault.open(webhook.sealedSecret, webhookSecret(webhook.id)));
   const own = JSON.parse(vault.open(webhook.sealedHeaders, webhookHeaders(webhook.id))) as Record<string, string>;
@@ -60,12 +63,18 @@ function requestOf(path: string, sign: Sign, userAgent: string, own: readonly st
       path,
       body,
       headers: [
-        'content-type', CONTENT_TYPE,
-        'user-agent', userAgent,
-        'x-edge-signature', signatures.edge,
-        'webhook-id', eventId,
-        'webhook-timestamp', String(timestamp),
-        'webhook-signature', signatures.standard,
+        'content-type',
+        CONTENT_TYPE,
+        'user-agent',
+        userAgent,
+        'x-edge-signature',
+        signatures.edge,
+        'webhook-id',
+        eventId,
+        'webhook-timestamp',
+        String(timestamp),
+        'webhook-signature',
+        signatures.standard,
         ...own,
       ],
     };

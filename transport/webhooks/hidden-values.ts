@@ -8,7 +8,9 @@ const HIDDEN_CHARS_MIN = 6;
 
 /** Blanks the values in a text, whole or by their words (`Bearer …`), and the beginning of one where the text was cut in it. */
 export function hideValues(values: readonly string[]): (text: string) => string {
-  const secrets = [...new Set(values.flatMap((value) => [value, ...value.split(' ')]))].filter((value) => value.length >= HIDDEN_CHARS_MIN).toSorted((a, b) => b.length - a.length);
+  const secrets = [...new Set(values.flatMap((value) => [value, ...value.split(' ')]))]
+    .filter((value) => value.length >= HIDDEN_CHARS_MIN)
+    .toSorted((a, b) => b.length - a.length);
   return (text) => secrets.reduce((rest, secret) => withoutCut(rest.replaceAll(secret, HIDDEN), secret), text);
 }
 

@@ -52,7 +52,9 @@ export function createLanes(origin: string, connect: buildConnector.connector, c
       allowH2: false,
     });
     const lane: Lane = { client, carried: 0 };
-    client.on('connect', () => { lane.carried = 0; });
+    client.on('connect', () => {
+      lane.carried = 0;
+    });
     all.add(lane);
     return lane;
   }

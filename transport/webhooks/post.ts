@@ -8,7 +8,13 @@ import { ANSWER_BODY_MS_MAX, DRAINED_BYTES_MAX, STALE_MS_MAX } from './limits.ts
 
 /** What came of a request. `ms` is the time to the answer's headers, or to the failure. Null: it was cut, or may not be sent any more. */
 export type Outcome =
-  | { readonly type: 'answered'; readonly ms: number; readonly statusCode: number; readonly retryAfter: string | readonly string[] | undefined; readonly answer: string }
+  | {
+      readonly type: 'answered';
+      readonly ms: number;
+      readonly statusCode: number;
+      readonly retryAfter: string | readonly string[] | undefined;
+      readonly answer: string;
+    }
   | { readonly type: 'failed'; readonly ms: number; readonly failure: Failure }
   | null;
 
@@ -68,7 +74,7 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   ride(lane: Lane): void {
     this.#lane = lane;
     this.#sentMs = null;
-    lane.client.dispatch(this.#request ??= this.#begun(), this);
+    lane.client.dispatch((this.#request ??= this.#begun()), this);
   }
 
   #begun(): Dispatcher.DispatchOptions {
@@ -100,7 +106,11 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     this.#hasBytes = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    statusCode: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
     if (statusCode < 200 || this.#isSettled) return; // 102 and 103 come before the answer
     this.#statusCode = statusCode;
     this.#retryAfter = headers['retry-after'];
@@ -138,11 +148,26 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
    * then see it twice, with one id; else each restart of a receiver would cost tries. Go's HTTP client does the same for requests with an Idempotency-Key.
    */
   #isStale(failure: Failure, lane: Lane): boolean {
-    return isClosed(failure) && !this.#hasBytes && lane.carried > 0 && this.#sentMs !== null && this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX;
+    return (
+      isClosed(failure) &&
+      !this.#hasBytes &&
+      lane.carried > 0 &&
+      this.#sentMs !== null &&
+      this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX
+    );
   }
 
   #answered(isWhole: boolean): void {
-    this.#settle({ type: 'answered', ms: this.#answeredMs, statusCode: this.#statusCode, retryAfter: this.#retryAfter, answer: answerText(this.#chunks) }, isWhole);
+    this.#settle(
+      {
+        type: 'answered',
+        ms: this.#answeredMs,
+        statusCode: this.#statusCode,
+        retryAfter: this.#retryAfter,
+        answer: answerText(this.#chunks),
+      },
+      isWhole,
+    );
   }
 
   #fail(failure: Failure): void {

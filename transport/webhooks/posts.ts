@@ -39,7 +39,10 @@ export interface OpenWebhookPosts extends WebhookPosts {
 }
 
 const EVENT_GONE: Failure = { kind: 'event-gone', sentence: 'The event is older than events are kept.' };
-const UNSENDABLE: Failure = { kind: 'unsendable', sentence: 'The webhook could not be opened: its secret was stored under another key.' };
+const UNSENDABLE: Failure = {
+  kind: 'unsendable',
+  sentence: 'The webhook could not be opened: its secret was stored under another key.',
+};
 
 /**
  * Makes the port. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is followed.
@@ -78,7 +81,9 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
       } catch (error) {
         log.warn({ error }, 'an event could not be read for its webhooks');
       }
-      await new Promise((resolve) => { setTimeout(resolve, BODY_RETRY_MS).unref(); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, BODY_RETRY_MS).unref();
+      });
     }
     return null;
   }
@@ -117,7 +122,14 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     if (outcome.type === 'failed') return failed(atMs, outcome.ms, outcome.failure);
     const { statusCode, retryAfter, answer, ms } = outcome;
     counters.answers[answerClass(statusCode)] += 1;
-    return { type: 'answered', atMs, durationMs: Math.round(ms), statusCode, retryAfterMs: retryAfterMs(retryAfter, nowMs()), answer: hide(answer) };
+    return {
+      type: 'answered',
+      atMs,
+      durationMs: Math.round(ms),
+      statusCode,
+      retryAfterMs: retryAfterMs(retryAfter, nowMs()),
+      answer: hide(answer),
+    };
   }
 
   function failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {

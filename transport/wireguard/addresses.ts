@@ -33,31 +33,55 @@ export interface Reach {
 }
 
 /** The parts of iproute2's answer that are used. */
-const ANSWER = z.array(z.object({
-  ifname: z.string().optional(),
-  flags: z.array(z.string()).default([]),
-  mtu: z.number().default(0),
-  linkinfo: z.object({ info_kind: z.string().optional() }).optional(),
-  addr_info: z.array(z.object({ local: z.string().optional(), address: z.string().optional(), prefixlen: z.number().optional(), secondary: z.boolean().default(false) })).default([]),
-}));
+const ANSWER = z.array(
+  z.object({
+    ifname: z.string().optional(),
+    flags: z.array(z.string()).default([]),
+    mtu: z.number().default(0),
+    linkinfo: z.object({ info_kind: z.string().optional() }).optional(),
+    addr_info: z
+      .array(
+        z.object({
+          local: z.string().optional(),
+          address: z.string().optional(),
+          prefixlen: z.number().optional(),
+          secondary: z.boolean().default(false),
+        }),
+      )
+      .default([]),
+  }),
+);
 
 /** What `ip` says of an interface that is not there. */
 const ABSENT = /does not exist|Cannot find device|No such device/u;
 
 /** The interface of this name in the network namespace of this process; null: there is none. Rejects with a `DeviceProblem`. */
 export async function readLink(name: string, { machine, limits }: Reach): Promise<Link | null> {
-  const output = await run(machine.ip, ['-json', '-details', 'address', 'show', 'dev', name], limits).catch((error: unknown) => {
-    if (error instanceof ProgramFailure && ABSENT.test(error.said)) return null;
-    throw error;
-  });
+  const output = await run(machine.ip, ['-json', '-details', 'address', 'show', 'dev', name], limits).catch(
+    (error: unknown) => {
+      if (error instanceof ProgramFailure && ABSENT.test(error.said)) return null;
+      throw error;
+    },
+  );
   if (output === null) return null;
   const answer = ANSWER.safeParse(jsonOf(output)).data?.find(({ ifname }) => ifname === name);
-  if (answer === undefined) throw new DeviceProblem(`the program ${machine.ip} does not answer as that of iproute2 does: install iproute2`);
+  if (answer === undefined)
+    throw new DeviceProblem(`the program ${machine.ip} does not answer as that of iproute2 does: install iproute2`);
   return {
-    kind: answer.linkinfo?.info_kind ?? null, isUp: answer.flags.includes('UP'), mtu: answer.mtu,
-    addresses: answer.addr_info.flatMap(({ local, address, prefixlen, secondary }) => (local === undefined || prefixlen === undefined ? [] : [{
-      cidr: `${local}/${prefixlen}`, words: address === undefined ? `${local}/${prefixlen}` : `${local} peer ${address}/${prefixlen}`, isSecondary: secondary,
-    }])),
+    kind: answer.linkinfo?.info_kind ?? null,
+    isUp: answer.flags.includes('UP'),
+    mtu: answer.mtu,
+    addresses: answer.addr_info.flatMap(({ local, address, prefixlen, secondary }) =>
+      local === undefined || prefixlen === undefined
+        ? []
+        : [
+            {
+              cidr: `${local}/${prefixlen}`,
+              words: address === undefined ? `${local}/${prefixlen}` : `${local} peer ${address}/${prefixlen}`,
+              isSecondary: secondary,
+            },
+          ],
+    ),
   };
 }
 
@@ -87,12 +111,17 @@ export async function deleteLink(name: string, { machine, limits }: Reach): Prom
  * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it switched off. What goes is removed before the
  * rest comes, as the second address of a range may go with the first. What comes back are those that are refused, each with why: the others stand (R4).
  */
-export async function setAddresses(name: string, cidrs: readonly string[], reach: Reach): Promise<ReadonlyMap<string, string>> {
+export async function setAddresses(
+  name: string,
+  cidrs: readonly string[],
+  reach: Reach,
+): Promise<ReadonlyMap<string, string>> {
   const { addressesMax } = reach.limits;
   const refused = new Map<string, string>();
   for (const cidr of cidrs) if (!isRange(cidr)) refused.set(cidr, 'it is no address with a prefix length');
   const sound = [...new Set(cidrs)].filter((cidr) => !refused.has(cidr));
-  for (const cidr of sound.slice(addressesMax)) refused.set(cidr, `an interface has at most ${addressesMax} addresses here`);
+  for (const cidr of sound.slice(addressesMax))
+    refused.set(cidr, `an interface has at most ${addressesMax} addresses here`);
   const wanted = new Set(sound.slice(0, addressesMax).filter((cidr) => !cidr.includes(':') || hasIpv6(name)));
   const missing = await changeAddresses(name, wanted, reach);
   for (const cidr of missing) refused.set(cidr, 'the system refused it');
@@ -103,12 +132,16 @@ export async function setAddresses(name: string, cidrs: readonly string[], reach
 async function changeAddresses(name: string, wanted: ReadonlySet<string>, reach: Reach): Promise<readonly string[]> {
   const link = await linkOf(name, reach);
   const isStrange = ({ cidr }: LinkAddress): boolean => !wanted.has(cidr);
-  const going = link.addresses.filter((address, _, all) => isStrange(address) || address.isSecondary && all.some(isStrange));
+  const going = link.addresses.filter(
+    (address, _, all) => isStrange(address) || (address.isSecondary && all.some(isStrange)),
+  );
   const staying = new Set(link.addresses.filter((address) => !going.includes(address)).map(({ cidr }) => cidr));
   const commands = [
     ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`), // they are listed before their secondary ones
-    ...link.isUp ? [] : [`link set dev ${name} up`],
-    ...[...wanted].filter((cidr) => !staying.has(cidr)).map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
+    ...(link.isUp ? [] : [`link set dev ${name} up`]),
+    ...[...wanted]
+      .filter((cidr) => !staying.has(cidr))
+      .map((cidr) => `address add ${cidr} dev ${name}${cidr.includes(':') ? ' nodad' : ''}`),
   ];
   if (commands.length === 0) return [];
   try {

@@ -15,14 +15,21 @@ export interface Outcomes<T> {
 
 /** Pieces of a size that one request may have, in order. */
 export function inPieces<T>(all: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(all.length / ITEMS_PER_REQUEST_MAX) }, (_, index) => all.slice(index * ITEMS_PER_REQUEST_MAX, (index + 1) * ITEMS_PER_REQUEST_MAX));
+  return Array.from({ length: Math.ceil(all.length / ITEMS_PER_REQUEST_MAX) }, (_, index) =>
+    all.slice(index * ITEMS_PER_REQUEST_MAX, (index + 1) * ITEMS_PER_REQUEST_MAX),
+  );
 }
 
 /**
  * Does `change` with all of which `check` throws nothing; where a `DeviceRefusal` comes of several, with each half of them, in order. What was asked is asked again then, so
  * a change must come to the same twice. Rejects with any other problem: then it is not known what was done.
  */
-export async function perItem<T>(all: readonly T[], check: (item: T) => void, change: (items: readonly T[]) => Promise<void>, { taken, refused }: Outcomes<T>): Promise<void> {
+export async function perItem<T>(
+  all: readonly T[],
+  check: (item: T) => void,
+  change: (items: readonly T[]) => Promise<void>,
+  { taken, refused }: Outcomes<T>,
+): Promise<void> {
   const sound = all.filter((item) => {
     const why = problemOf(() => check(item));
     if (why !== null) refused(item, why);

@@ -66,7 +66,9 @@ export interface WireguardDevice {
    * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that begins a handshake instead, at
    * most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A peer that is not there is left out, as is one that is refused.
    */
-  setEndpoints(endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[]): Promise<void>;
+  setEndpoints(
+    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[],
+  ): Promise<void>;
   read(): Promise<readonly PeerReading[]>;
   /** What is left out now. Peers that were removed or set since, and addresses of an earlier call, are not in it. */
   refusals(): DeviceRefusals;
@@ -79,4 +81,6 @@ export interface WireguardDevice {
 }
 
 /** A device, or why there can be none, in one sentence: no root, no TUN, no program. */
-export type OpenedDevice = { readonly ok: true; readonly device: WireguardDevice } | { readonly ok: false; readonly problem: string };
+export type OpenedDevice =
+  | { readonly ok: true; readonly device: WireguardDevice }
+  | { readonly ok: false; readonly problem: string };

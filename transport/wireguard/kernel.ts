@@ -32,11 +32,15 @@ export class KernelControls implements Controls {
 
   /** The key and the port. */
   async begin(privateKey: string, listenPort: number): Promise<void> {
-    await this.#wg(['set', this.#name, 'listen-port', String(listenPort), 'private-key', '/dev/stdin'], `${privateKey}\n`);
+    await this.#wg(
+      ['set', this.#name, 'listen-port', String(listenPort), 'private-key', '/dev/stdin'],
+      `${privateKey}\n`,
+    );
   }
 
   async apply(set: readonly DevicePeer[], removed: readonly string[]): Promise<void> {
-    for (const some of piecesOf(removed)) await this.#wg(['set', this.#name, ...some.flatMap((publicKey) => ['peer', publicKey, 'remove'])]);
+    for (const some of piecesOf(removed))
+      await this.#wg(['set', this.#name, ...some.flatMap((publicKey) => ['peer', publicKey, 'remove'])]);
     if (set.length > 0) await this.#wg(['addconf', this.#name, '/dev/stdin'], set.map(configurationOf).join('\n'));
   }
 
@@ -45,10 +49,18 @@ export class KernelControls implements Controls {
   }
 
   async read(): Promise<InterfaceState> {
-    const [own, ...peers] = (await this.#wg(['show', this.#name, 'dump'])).split('\n').filter((line) => line !== '').map((line) => line.split('\t'));
-    if (peers.length > this.#reach.limits.peersMax) throw new DeviceProblem(`the interface ${this.#name} has more than ${this.#reach.limits.peersMax} peers`);
+    const [own, ...peers] = (await this.#wg(['show', this.#name, 'dump']))
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => line.split('\t'));
+    if (peers.length > this.#reach.limits.peersMax)
+      throw new DeviceProblem(`the interface ${this.#name} has more than ${this.#reach.limits.peersMax} peers`);
     const [privateKey = '', , listenPort = ''] = own ?? [];
-    return { privateKey: isWireguardKey(privateKey) ? privateKey : null, listenPort: Number(listenPort) || null, peers: peers.map(peerOf) };
+    return {
+      privateKey: isWireguardKey(privateKey) ? privateKey : null,
+      listenPort: Number(listenPort) || null,
+      peers: peers.map(peerOf),
+    };
   }
 
   /** The kernel tells nobody who does not ask: the next call sees it. */
@@ -75,7 +87,12 @@ export class KernelControls implements Controls {
 /** A peer as `wg addconf` takes it, which leaves an endpoint that is not given. Its ranges replace those that it had, also when there are none. */
 function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: DevicePeer): string {
   return [
-    '[Peer]', `PublicKey = ${publicKey}`, ...allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`], ...endpoint === null ? [] : [`Endpoint = ${endpoint}`], `PersistentKeepalive = ${keepaliveSeconds}`, '',
+    '[Peer]',
+    `PublicKey = ${publicKey}`,
+    ...(allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`]),
+    ...(endpoint === null ? [] : [`Endpoint = ${endpoint}`]),
+    `PersistentKeepalive = ${keepaliveSeconds}`,
+    '',
   ].join('\n');
 }
 
@@ -83,20 +100,42 @@ function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: 
 function wordsOf({ publicKey, endpoint, isKicked, keepaliveSeconds }: EndpointChange): string[] {
   const keepalive = (seconds: number): string[] => ['peer', publicKey, 'persistent-keepalive', String(seconds)];
   const endings = keepaliveSeconds > 0 ? [keepaliveSeconds] : [1, 0];
-  return ['peer', publicKey, 'endpoint', endpoint, ...isKicked ? ['persistent-keepalive', '0', ...endings.flatMap(keepalive)] : []];
+  return [
+    'peer',
+    publicKey,
+    'endpoint',
+    endpoint,
+    ...(isKicked ? ['persistent-keepalive', '0', ...endings.flatMap(keepalive)] : []),
+  ];
 }
 
-function peerOf([publicKey = '', , endpoint = '', ranges = '', handshake = '', received = '', sent = '', keepalive = '']: readonly string[]): PeerState {
-  if (!isWireguardKey(publicKey) || ![handshake, received, sent].every((number) => /^\d{1,20}$/u.test(number))) throw new DeviceProblem('the answer of wg is no such answer');
+function peerOf([
+  publicKey = '',
+  ,
+  endpoint = '',
+  ranges = '',
+  handshake = '',
+  received = '',
+  sent = '',
+  keepalive = '',
+]: readonly string[]): PeerState {
+  if (!isWireguardKey(publicKey) || ![handshake, received, sent].every((number) => /^\d{1,20}$/u.test(number)))
+    throw new DeviceProblem('the answer of wg is no such answer');
   return {
     reading: {
-      publicKey, endpoint: endpoint === '(none)' ? null : endpoint, allowedIps: ranges === '(none)' ? [] : ranges.split(','),
-      handshakeAtMs: handshake === '0' ? null : Number(handshake) * MS_PER_SECOND, receivedBytes: Number(received), sentBytes: Number(sent),
+      publicKey,
+      endpoint: endpoint === '(none)' ? null : endpoint,
+      allowedIps: ranges === '(none)' ? [] : ranges.split(','),
+      handshakeAtMs: handshake === '0' ? null : Number(handshake) * MS_PER_SECOND,
+      receivedBytes: Number(received),
+      sentBytes: Number(sent),
     },
     keepaliveSeconds: Number(keepalive) || 0,
   };
 }
 
 function piecesOf<T>(all: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(all.length / PEERS_OF_COMMAND_MAX) }, (_, index) => all.slice(index * PEERS_OF_COMMAND_MAX, (index + 1) * PEERS_OF_COMMAND_MAX));
+  return Array.from({ length: Math.ceil(all.length / PEERS_OF_COMMAND_MAX) }, (_, index) =>
+    all.slice(index * PEERS_OF_COMMAND_MAX, (index + 1) * PEERS_OF_COMMAND_MAX),
+  );
 }

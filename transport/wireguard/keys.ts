@@ -19,12 +19,19 @@ const PUBLIC_PREFIX_BYTES = 12;
 /** A new pair. */
 export function makeKeyPair(): KeyPair {
   const { d = '', x = '' } = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
-  return { privateKey: Buffer.from(d, 'base64url').toString('base64'), publicKey: Buffer.from(x, 'base64url').toString('base64') };
+  return {
+    privateKey: Buffer.from(d, 'base64url').toString('base64'),
+    publicKey: Buffer.from(x, 'base64url').toString('base64'),
+  };
 }
 
 /** The public key of a private one, both base64. Throws for what is no key, without naming it. */
 export function publicKeyOf(privateKey: string): string {
-  const key = createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, bytesOf(privateKey)]), format: 'der', type: 'pkcs8' });
+  const key = createPrivateKey({
+    key: Buffer.concat([PRIVATE_PREFIX, bytesOf(privateKey)]),
+    format: 'der',
+    type: 'pkcs8',
+  });
   return createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(PUBLIC_PREFIX_BYTES).toString('base64');
 }
 

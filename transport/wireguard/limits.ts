@@ -40,10 +40,19 @@ export interface DeviceLimits extends AnswerLimits {
  * answers 20 to 50 ms after its start on two busy cores (measured), so that the waits are far above what anything takes.
  */
 export const DEVICE_LIMITS: DeviceLimits = {
-  peersMax: WIREGUARD_PEERS_MAX, allowedIpsMax: 16, addressesMax: 2_048, waitingCallsMax: 256,
-  answerBytesMax: 33_554_432, lineBytesMax: 1_024, answerMsMax: 10_000,
-  programMsMax: 10_000, programBytesMax: 33_554_432,
-  startMsMax: 15_000, endMsMax: 10_000, goneMsMax: 3_000, lookMs: 10,
+  peersMax: WIREGUARD_PEERS_MAX,
+  allowedIpsMax: 16,
+  addressesMax: 2_048,
+  waitingCallsMax: 256,
+  answerBytesMax: 33_554_432,
+  lineBytesMax: 1_024,
+  answerMsMax: 10_000,
+  programMsMax: 10_000,
+  programBytesMax: 33_554_432,
+  startMsMax: 15_000,
+  endMsMax: 10_000,
+  goneMsMax: 3_000,
+  lookMs: 10,
 };
 
 /** Characters of an interface's name. Source: IFNAMSIZ of Linux, 16 with its end. */

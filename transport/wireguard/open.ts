@@ -39,7 +39,7 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
     checkRights();
     const link = await settledLink(options.name, reach);
     const adopted = link === null ? null : await adopt(options, link, reach);
-    return { ok: true, device: adopted ?? await make(options, reach) };
+    return { ok: true, device: adopted ?? (await make(options, reach)) };
   } catch (error) {
     return { ok: false, problem: problemOf(error) };
   }
@@ -50,7 +50,7 @@ export async function removeDevice(name: string, place: Place = {}): Promise<voi
   const reach = reachOf(place);
   checkName(name);
   const link = await settledLink(name, reach);
-  if (link === null && !await isRunning(name, reach)) await sweepSocket(name, reach);
+  if (link === null && !(await isRunning(name, reach))) await sweepSocket(name, reach);
   if (link === null) return;
   checkRights();
   const controls = await controlsOf(name, link, reach);
@@ -67,7 +67,7 @@ async function settledLink(name: string, reach: Reach): Promise<Link | null> {
   const deadline = performance.now() + reach.limits.goneMsMax;
   for (;;) {
     const link = await readLink(name, reach);
-    if (link?.kind !== 'tun' || performance.now() > deadline || await isRunning(name, reach)) return link;
+    if (link?.kind !== 'tun' || performance.now() > deadline || (await isRunning(name, reach))) return link;
     await delay(reach.limits.lookMs);
   }
 }
@@ -75,7 +75,7 @@ async function settledLink(name: string, reach: Reach): Promise<Link | null> {
 /** What can program this interface; null: it is none of WireGuard's. */
 async function controlsOf(name: string, { kind }: Link, reach: Reach): Promise<Controls | null> {
   if (kind === 'wireguard') return new KernelControls(name, reach);
-  return kind === 'tun' && await isRunning(name, reach) ? new UserSpaceControls(name, reach) : null;
+  return kind === 'tun' && (await isRunning(name, reach)) ? new UserSpaceControls(name, reach) : null;
 }
 
 /** The interface that is there as a device; null when it was another's or an older one's, and is gone now. */
@@ -103,7 +103,10 @@ async function make(options: DeviceOptions, reach: Reach): Promise<WireguardDevi
 }
 
 /** Null: the kernel has it now. Else why it has not, as half a sentence; anything but the lack of WireGuard is a `DeviceProblem`. */
-async function madeInKernel({ name, privateKey, listenPort, mtu }: DeviceOptions, reach: Reach): Promise<string | null> {
+async function madeInKernel(
+  { name, privateKey, listenPort, mtu }: DeviceOptions,
+  reach: Reach,
+): Promise<string | null> {
   try {
     await run(reach.machine.ip, ['link', 'add', 'dev', name, 'type', 'wireguard'], reach.limits);
   } catch (error) {
@@ -121,8 +124,15 @@ async function madeInKernel({ name, privateKey, listenPort, mtu }: DeviceOptions
   }
 }
 
-async function makeInUserSpace({ name, privateKey, listenPort, mtu }: DeviceOptions, noKernel: string, reach: Reach): Promise<Controls> {
-  if (!await sweepSocket(name, reach)) throw new DeviceProblem(`another network namespace of this machine has a WireGuard interface ${name}, and their sockets are in one directory`);
+async function makeInUserSpace(
+  { name, privateKey, listenPort, mtu }: DeviceOptions,
+  noKernel: string,
+  reach: Reach,
+): Promise<Controls> {
+  if (!(await sweepSocket(name, reach)))
+    throw new DeviceProblem(
+      `another network namespace of this machine has a WireGuard interface ${name}, and their sockets are in one directory`,
+    );
   try {
     const controls = await startUserSpace(name, reach);
     await bringUp(name, mtu, reach);
@@ -131,7 +141,11 @@ async function makeInUserSpace({ name, privateKey, listenPort, mtu }: DeviceOpti
     return controls;
   } catch (error) {
     await endInterface(name, reach).catch(() => {}); // the first problem is the one to tell
-    if (error instanceof ProgramFailure && error.isAbsent) throw new DeviceProblem(`${noKernel}, and ${error.message}, or a kernel with WireGuard (Linux 5.6 or newer) and wireguard-tools`, { cause: error });
+    if (error instanceof ProgramFailure && error.isAbsent)
+      throw new DeviceProblem(
+        `${noKernel}, and ${error.message}, or a kernel with WireGuard (Linux 5.6 or newer) and wireguard-tools`,
+        { cause: error },
+      );
     throw error;
   }
 }
@@ -140,17 +154,29 @@ async function makeInUserSpace({ name, privateKey, listenPort, mtu }: DeviceOpti
 function checkRights(): void {
   if (process.platform !== 'linux') throw new DeviceProblem('WireGuard interfaces are made on Linux only');
   const [, hex = '0'] = /^CapEff:\s*([\da-f]+)$/mu.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
-  if ((BigInt(`0x${hex}`) >> CAP_NET_ADMIN_BIT & 1n) === 0n) throw new DeviceProblem('a WireGuard interface needs root or the capability CAP_NET_ADMIN: run it as root, or give it the capability');
+  if (((BigInt(`0x${hex}`) >> CAP_NET_ADMIN_BIT) & 1n) === 0n)
+    throw new DeviceProblem(
+      'a WireGuard interface needs root or the capability CAP_NET_ADMIN: run it as root, or give it the capability',
+    );
 }
 
 /** Throws a `DeviceProblem` where wireguard-go could not work. It is started with its output closed, so it could not tell. */
 function checkUserSpace({ tun, sockets }: Machine, noKernel: string): void {
   const tunCode = accessCode(tun);
-  if (tunCode === 'ENOENT') throw new DeviceProblem(`${noKernel}, and there is no ${tun} for wireguard-go: load the module tun, or give the container the device (--device ${tun})`);
-  if (tunCode !== null) throw new DeviceProblem(`${noKernel}, and ${tun} may not be opened for wireguard-go (${tunCode}): let the user of this program read and write it`);
+  if (tunCode === 'ENOENT')
+    throw new DeviceProblem(
+      `${noKernel}, and there is no ${tun} for wireguard-go: load the module tun, or give the container the device (--device ${tun})`,
+    );
+  if (tunCode !== null)
+    throw new DeviceProblem(
+      `${noKernel}, and ${tun} may not be opened for wireguard-go (${tunCode}): let the user of this program read and write it`,
+    );
   const code = accessCode(sockets);
   const socketsCode = code === 'ENOENT' ? accessCode(dirname(sockets)) : code;
-  if (socketsCode !== null) throw new DeviceProblem(`${noKernel}, and wireguard-go could make no socket in ${sockets} (${socketsCode}): make the directory, and give it to the user of this program`);
+  if (socketsCode !== null)
+    throw new DeviceProblem(
+      `${noKernel}, and wireguard-go could make no socket in ${sockets} (${socketsCode}): make the directory, and give it to the user of this program`,
+    );
 }
 
 /** Why it may not be read and written; null: it may. */
@@ -168,5 +194,7 @@ function taken(name: string): DeviceProblem {
 }
 
 function problemOf(error: unknown): string {
-  return error instanceof DeviceProblem ? error.message : `the WireGuard interface could not be opened (${(error as NodeJS.ErrnoException).code ?? 'no reason given'})`;
+  return error instanceof DeviceProblem
+    ? error.message
+    : `the WireGuard interface could not be opened (${(error as NodeJS.ErrnoException).code ?? 'no reason given'})`;
 }

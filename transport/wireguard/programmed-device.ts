@@ -2,7 +2,14 @@
 import { setAddresses, setMtu } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import { inPieces, perItem } from './containment.ts';
-import type { DeviceBackend, DeviceOptions, DevicePeer, DeviceRefusals, PeerReading, WireguardDevice } from './device.ts';
+import type {
+  DeviceBackend,
+  DeviceOptions,
+  DevicePeer,
+  DeviceRefusals,
+  PeerReading,
+  WireguardDevice,
+} from './device.ts';
 import { isWireguardKey } from '../protocol/wireguard.ts';
 import { hexOfKey } from './keys.ts';
 import { DeviceGone, DeviceProblem } from './problem.ts';
@@ -85,7 +92,9 @@ export class ProgrammedDevice implements WireguardDevice {
   }
 
   setAddresses(cidrs: readonly string[]): Promise<void> {
-    return this.#call(async () => { this.#refusedAddresses = await setAddresses(this.name, cidrs, this.#reach); });
+    return this.#call(async () => {
+      this.#refusedAddresses = await setAddresses(this.name, cidrs, this.#reach);
+    });
   }
 
   setMtu(mtu: number): Promise<void> {
@@ -102,16 +111,23 @@ export class ProgrammedDevice implements WireguardDevice {
     });
   }
 
-  setEndpoints(endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[]): Promise<void> {
+  setEndpoints(
+    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[],
+  ): Promise<void> {
     return this.#call(async () => {
       const changes = endpoints.flatMap((change) => {
         const keepaliveSeconds = this.#keepalives.get(change.publicKey);
         return keepaliveSeconds === undefined ? [] : [{ ...change, keepaliveSeconds }];
       });
-      await perItem(changes, ({ endpoint }) => checkEndpoint(endpoint), (some) => this.#controls.setEndpoints(some), {
-        taken: () => {},
-        refused: ({ publicKey }, why) => this.#refused.set(publicKey, why),
-      });
+      await perItem(
+        changes,
+        ({ endpoint }) => checkEndpoint(endpoint),
+        (some) => this.#controls.setEndpoints(some),
+        {
+          taken: () => {},
+          refused: ({ publicKey }, why) => this.#refused.set(publicKey, why),
+        },
+      );
     });
   }
 
@@ -178,7 +194,8 @@ export class ProgrammedDevice implements WireguardDevice {
 
   #call<T>(work: () => Promise<T>): Promise<T> {
     if (this.#end !== null) return Promise.reject(new DeviceGone(this.#end));
-    if (this.#waiting === this.#reach.limits.waitingCallsMax) return Promise.reject(new DeviceProblem(`more than ${this.#waiting} calls wait for the interface ${this.name}`));
+    if (this.#waiting === this.#reach.limits.waitingCallsMax)
+      return Promise.reject(new DeviceProblem(`more than ${this.#waiting} calls wait for the interface ${this.name}`));
     this.#waiting += 1;
     const done = this.#last.then(async () => {
       try {

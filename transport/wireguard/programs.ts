@@ -16,7 +16,13 @@ export interface Machine {
 }
 
 /** As on every Linux machine. */
-export const LINUX: Machine = { ip: 'ip', wg: 'wg', wireguardGo: 'wireguard-go', sockets: '/var/run/wireguard', tun: '/dev/net/tun' };
+export const LINUX: Machine = {
+  ip: 'ip',
+  wg: 'wg',
+  wireguardGo: 'wireguard-go',
+  sockets: '/var/run/wireguard',
+  tun: '/dev/net/tun',
+};
 
 /** Directories of administrators' programs: often not on the PATH of a service. */
 const MORE_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
@@ -24,11 +30,17 @@ const MORE_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '
 /** All that a program here sees of the environment (E4). */
 export function programEnvironment(): { PATH: string } {
   const own = (process.env['PATH'] ?? '').split(':');
-  return { PATH: [...own, ...MORE_PATHS.filter((path) => !own.includes(path))].filter((path) => path !== '').join(':') };
+  return {
+    PATH: [...own, ...MORE_PATHS.filter((path) => !own.includes(path))].filter((path) => path !== '').join(':'),
+  };
 }
 
 /** Packages that have these programs, under the names that most distributions give them. */
-const PACKAGES: Readonly<Record<string, string>> = { ip: 'iproute2', wg: 'wireguard-tools', 'wireguard-go': 'wireguard-go' };
+const PACKAGES: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  wg: 'wireguard-tools',
+  'wireguard-go': 'wireguard-go',
+};
 
 /** What one run may cost. */
 export interface RunLimits {
@@ -56,8 +68,21 @@ export class ProgramFailure extends DeviceProblem {
 
 /** Words of the system that may be repeated, as they name nothing but the cause. */
 const CAUSES = [
-  'Operation not permitted', 'Permission denied', 'Address already in use', 'Operation not supported', 'Protocol not supported', 'Unknown device type', 'File exists', 'No such device',
-  'Cannot find device', 'does not exist', 'Device or resource busy', 'Read-only file system', 'No buffer space available', 'Cannot allocate memory', 'Invalid argument',
+  'Operation not permitted',
+  'Permission denied',
+  'Address already in use',
+  'Operation not supported',
+  'Protocol not supported',
+  'Unknown device type',
+  'File exists',
+  'No such device',
+  'Cannot find device',
+  'does not exist',
+  'Device or resource busy',
+  'Read-only file system',
+  'No buffer space available',
+  'Cannot allocate memory',
+  'Invalid argument',
 ];
 
 /** Exit status of a shell whose command is not there. Source: POSIX, XCU 2.8.2. */
@@ -66,8 +91,16 @@ const NOT_FOUND_STATUS = 127;
 /** What a program writes, given `input` on its standard input. Rejects with a `ProgramFailure`. */
 export function run(program: string, words: readonly string[], limits: RunLimits, input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: limits.programMsMax, killSignal: 'SIGKILL', maxBuffer: limits.programBytesMax, encoding: 'latin1', env: programEnvironment() } as const;
-    const child = execFile(program, words, options, (error, output, said) => (error === null ? resolve(output) : reject(failureOf(program, error, said))));
+    const options = {
+      timeout: limits.programMsMax,
+      killSignal: 'SIGKILL',
+      maxBuffer: limits.programBytesMax,
+      encoding: 'latin1',
+      env: programEnvironment(),
+    } as const;
+    const child = execFile(program, words, options, (error, output, said) =>
+      error === null ? resolve(output) : reject(failureOf(program, error, said)),
+    );
     child.stdin?.on('error', () => {}).end(input, 'latin1'); // one that reads nothing, or is not there, closes it first
   });
 }
@@ -76,7 +109,12 @@ export function run(program: string, words: readonly string[], limits: RunLimits
  * As `run`, for a program that reads its input as the file /dev/stdin. Node gives its children a socket, which cannot be opened as a file, so a
  * shell puts a pipe between: neither a file nor a command line holds what is given.
  */
-export async function runFed(program: string, words: readonly string[], limits: RunLimits, input: string): Promise<string> {
+export async function runFed(
+  program: string,
+  words: readonly string[],
+  limits: RunLimits,
+  input: string,
+): Promise<string> {
   try {
     return await run('sh', ['-c', 'cat | "$@"', 'sh', program, ...words], limits, input);
   } catch (error) {
@@ -88,11 +126,17 @@ export async function runFed(program: string, words: readonly string[], limits: 
 
 /** It is not on this machine: said with the package that has it. */
 export function absentProgram(program: string): ProgramFailure {
-  return new ProgramFailure(`the program ${program} is not on this machine: install ${PACKAGES[program] ?? 'it'}`, true, '', null);
+  return new ProgramFailure(
+    `the program ${program} is not on this machine: install ${PACKAGES[program] ?? 'it'}`,
+    true,
+    '',
+    null,
+  );
 }
 
 function failureOf(program: string, error: ExecFileException, said: string): ProgramFailure {
   if (error.code === 'ENOENT') return absentProgram(program);
-  const cause = error.killed === true ? 'it took too long' : CAUSES.find((words) => said.includes(words)) ?? 'it failed';
+  const cause =
+    error.killed === true ? 'it took too long' : (CAUSES.find((words) => said.includes(words)) ?? 'it failed');
   return new ProgramFailure(`${program}: ${cause}`, false, said, typeof error.code === 'number' ? error.code : null);
 }

@@ -16,8 +16,14 @@ interface Draft {
 }
 
 /** Lines with a number, and what it is. */
-const NUMBERS: Readonly<Record<string, 'handshakeSeconds' | 'handshakeNanoseconds' | 'receivedBytes' | 'sentBytes' | 'keepaliveSeconds'>> = {
-  last_handshake_time_sec: 'handshakeSeconds', last_handshake_time_nsec: 'handshakeNanoseconds', rx_bytes: 'receivedBytes', tx_bytes: 'sentBytes', persistent_keepalive_interval: 'keepaliveSeconds',
+const NUMBERS: Readonly<
+  Record<string, 'handshakeSeconds' | 'handshakeNanoseconds' | 'receivedBytes' | 'sentBytes' | 'keepaliveSeconds'>
+> = {
+  last_handshake_time_sec: 'handshakeSeconds',
+  last_handshake_time_nsec: 'handshakeNanoseconds',
+  rx_bytes: 'receivedBytes',
+  tx_bytes: 'sentBytes',
+  persistent_keepalive_interval: 'keepaliveSeconds',
 };
 
 const MS_PER_SECOND = 1_000;
@@ -37,7 +43,10 @@ export class StateReader {
   /** Takes a line; what is returned is why it is none. */
   readonly take: TakeLine = (name, value) => {
     const number = NUMBERS[name];
-    if (number !== undefined) return this.#withPeer(/^\d{1,20}$/u.test(value), (peer) => { peer[number] = Number(value); });
+    if (number !== undefined)
+      return this.#withPeer(/^\d{1,20}$/u.test(value), (peer) => {
+        peer[number] = Number(value);
+      });
     switch (name) {
       case 'private_key': {
         this.#privateKey = keyOfHex(value);
@@ -47,17 +56,26 @@ export class StateReader {
         this.#listenPort = Number(value) || null;
         return null;
       }
-      case 'public_key': return this.#begin(keyOfHex(value));
-      case 'endpoint': return this.#withPeer(true, (peer) => { peer.endpoint = value; });
-      case 'allowed_ip': return this.#withPeer(true, (peer) => { peer.allowedIps.push(value); });
-      default: return null;
+      case 'public_key':
+        return this.#begin(keyOfHex(value));
+      case 'endpoint':
+        return this.#withPeer(true, (peer) => {
+          peer.endpoint = value;
+        });
+      case 'allowed_ip':
+        return this.#withPeer(true, (peer) => {
+          peer.allowedIps.push(value);
+        });
+      default:
+        return null;
     }
   };
 
   /** What was read; whole once the answer is. */
   state(): InterfaceState {
     return {
-      privateKey: this.#privateKey, listenPort: this.#listenPort,
+      privateKey: this.#privateKey,
+      listenPort: this.#listenPort,
       peers: this.#peers.map(({ handshakeSeconds, handshakeNanoseconds, keepaliveSeconds, ...peer }) => {
         const handshakeAtMs = handshakeSeconds * MS_PER_SECOND + Math.floor(handshakeNanoseconds / NANOSECONDS_PER_MS);
         return { reading: { ...peer, handshakeAtMs: handshakeAtMs === 0 ? null : handshakeAtMs }, keepaliveSeconds };
@@ -68,7 +86,16 @@ export class StateReader {
   #begin(publicKey: string | null): string | null {
     if (publicKey === null) return 'its answer has a key that is none';
     if (this.#peers.length === this.#peersMax) return `it has more than ${this.#peersMax} peers`;
-    this.#peers.push({ publicKey, allowedIps: [], endpoint: null, handshakeSeconds: 0, handshakeNanoseconds: 0, receivedBytes: 0, sentBytes: 0, keepaliveSeconds: 0 });
+    this.#peers.push({
+      publicKey,
+      allowedIps: [],
+      endpoint: null,
+      handshakeSeconds: 0,
+      handshakeNanoseconds: 0,
+      receivedBytes: 0,
+      sentBytes: 0,
+      keepaliveSeconds: 0,
+    });
     return null;
   }
 

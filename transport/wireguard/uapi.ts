@@ -17,8 +17,14 @@ const GONE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT']);
 
 /** What refusals mean, by their numbers. Sources: errno(3) of Linux; -55 stands for anything else in wireguard-go. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  '-1': 'it may not do that', '-2': 'there is no such thing', '-5': 'its network failed', '-22': 'it was told something that it does not take', '-55': 'it failed',
-  '-71': 'it was told something that it does not understand', '-97': 'the address is of a kind that it cannot use', '-98': 'its UDP port is in use',
+  '-1': 'it may not do that',
+  '-2': 'there is no such thing',
+  '-5': 'its network failed',
+  '-22': 'it was told something that it does not take',
+  '-55': 'it failed',
+  '-71': 'it was told something that it does not understand',
+  '-97': 'the address is of a kind that it cannot use',
+  '-98': 'its UDP port is in use',
 };
 
 /**
@@ -29,7 +35,10 @@ export function ask(socketPath: string, request: string, take: TakeLine, limits:
   return new Promise((resolve) => {
     const lines = new AnswerLines(take, limits);
     const socket = connect(socketPath);
-    const timer = setTimeout(() => settle(failed(`it did not answer within ${limits.answerMsMax} ms`)), limits.answerMsMax);
+    const timer = setTimeout(
+      () => settle(failed(`it did not answer within ${limits.answerMsMax} ms`)),
+      limits.answerMsMax,
+    );
     const settle = (outcome: UapiOutcome): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -41,7 +50,9 @@ export function ask(socketPath: string, request: string, take: TakeLine, limits:
       const outcome = lines.take(text);
       if (outcome !== null) settle(outcome);
     });
-    socket.on('error', (error: NodeJS.ErrnoException) => settle(GONE.has(error.code ?? '') ? { kind: 'gone' } : failed(error.code ?? 'its socket failed')));
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      settle(GONE.has(error.code ?? '') ? { kind: 'gone' } : failed(error.code ?? 'its socket failed')),
+    );
     socket.on('end', () => settle(failed('its answer ended too early')));
   });
 }
@@ -65,7 +76,8 @@ class AnswerLines {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
-      const outcome = line.length > this.#limits.lineBytesMax ? failed('its answer has a line that is too long') : this.#line(line);
+      const outcome =
+        line.length > this.#limits.lineBytesMax ? failed('its answer has a line that is too long') : this.#line(line);
       if (outcome !== null) return outcome;
     }
     return this.#rest.length > this.#limits.lineBytesMax ? failed('its answer has a line that is too long') : null;
@@ -75,7 +87,8 @@ class AnswerLines {
     const at = line.indexOf('=');
     const [name, value] = [line.slice(0, at), line.slice(at + 1)];
     if (at < 1) return failed('its answer is no such answer');
-    if (name === 'errno') return value === '0' ? { kind: 'answered' } : { kind: 'refused', reason: REFUSALS[value] ?? 'it refused' };
+    if (name === 'errno')
+      return value === '0' ? { kind: 'answered' } : { kind: 'refused', reason: REFUSALS[value] ?? 'it refused' };
     const problem = this.#take(name, value);
     return problem === null ? null : failed(problem);
   }

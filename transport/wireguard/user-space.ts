@@ -44,17 +44,22 @@ export class UserSpaceControls implements Controls {
     await this.#set([
       ...removed.flatMap((publicKey) => [`public_key=${hexOfKey(publicKey)}`, 'remove=true']),
       ...set.flatMap(({ publicKey, allowedIps, endpoint, keepaliveSeconds }) => [
-        `public_key=${hexOfKey(publicKey)}`, 'replace_allowed_ips=true', ...allowedIps.map((range) => `allowed_ip=${range}`),
-        ...endpoint === null ? [] : [`endpoint=${endpoint}`], `persistent_keepalive_interval=${keepaliveSeconds}`,
+        `public_key=${hexOfKey(publicKey)}`,
+        'replace_allowed_ips=true',
+        ...allowedIps.map((range) => `allowed_ip=${range}`),
+        ...(endpoint === null ? [] : [`endpoint=${endpoint}`]),
+        `persistent_keepalive_interval=${keepaliveSeconds}`,
       ]),
     ]);
   }
 
   async setEndpoints(changes: readonly EndpointChange[]): Promise<void> {
-    await this.#set(changes.flatMap(({ publicKey, endpoint, isKicked, keepaliveSeconds }) => {
-      const peer = [`public_key=${hexOfKey(publicKey)}`, 'update_only=true'];
-      return [...peer, `endpoint=${endpoint}`, ...isKicked ? kick(peer, keepaliveSeconds) : []];
-    }));
+    await this.#set(
+      changes.flatMap(({ publicKey, endpoint, isKicked, keepaliveSeconds }) => {
+        const peer = [`public_key=${hexOfKey(publicKey)}`, 'update_only=true'];
+        return [...peer, `endpoint=${endpoint}`, ...(isKicked ? kick(peer, keepaliveSeconds) : [])];
+      }),
+    );
   }
 
   async read(): Promise<InterfaceState> {
@@ -81,26 +86,45 @@ export class UserSpaceControls implements Controls {
 
   async #ask(request: string, take: TakeLine): Promise<void> {
     const outcome = await ask(this.#path, request, take, this.#reach.limits);
-    if (outcome.kind === 'gone') throw new DeviceGone(`the interface ${this.#name} is gone: its program wireguard-go ended`);
-    if (outcome.kind === 'refused') throw new DeviceRefusal(`wireguard-go refused for the interface ${this.#name}: ${outcome.reason}`);
-    if (outcome.kind === 'failed') throw new DeviceProblem(`wireguard-go failed for the interface ${this.#name}: ${outcome.reason}`);
+    if (outcome.kind === 'gone')
+      throw new DeviceGone(`the interface ${this.#name} is gone: its program wireguard-go ended`);
+    if (outcome.kind === 'refused')
+      throw new DeviceRefusal(`wireguard-go refused for the interface ${this.#name}: ${outcome.reason}`);
+    if (outcome.kind === 'failed')
+      throw new DeviceProblem(`wireguard-go failed for the interface ${this.#name}: ${outcome.reason}`);
   }
 }
 
 /** Starts wireguard-go for a new interface, and waits until it answers. Rejects with a `DeviceProblem`, and leaves nothing then. */
 export async function startUserSpace(name: string, reach: Reach): Promise<UserSpaceControls> {
   const { machine, limits } = reach;
-  const child = spawn(machine.wireguardGo, ['-f', name], { detached: true, stdio: 'ignore', cwd: '/', env: { ...programEnvironment(), LOG_LEVEL: 'silent' } });
+  const child = spawn(machine.wireguardGo, ['-f', name], {
+    detached: true,
+    stdio: 'ignore',
+    cwd: '/',
+    env: { ...programEnvironment(), LOG_LEVEL: 'silent' },
+  });
   child.unref();
   const end: { problem: DeviceProblem | null } = { problem: null };
   child.once('error', (error: NodeJS.ErrnoException) => {
-    end.problem = error.code === 'ENOENT' ? absentProgram(machine.wireguardGo) : new DeviceProblem(`wireguard-go could not be started (${error.code ?? 'no reason given'})`);
+    end.problem =
+      error.code === 'ENOENT'
+        ? absentProgram(machine.wireguardGo)
+        : new DeviceProblem(`wireguard-go could not be started (${error.code ?? 'no reason given'})`);
   });
-  child.once('exit', (status, signal) => { end.problem ??= new DeviceProblem(`wireguard-go did not start: it ended with ${signal ?? `status ${status}`}`); });
+  child.once('exit', (status, signal) => {
+    end.problem ??= new DeviceProblem(`wireguard-go did not start: it ended with ${signal ?? `status ${status}`}`);
+  });
   const controls = new UserSpaceControls(name, reach);
   const deadline = performance.now() + limits.startMsMax;
   for (;;) {
-    if (await controls.read().then(() => true, () => false)) return controls;
+    if (
+      await controls.read().then(
+        () => true,
+        () => false,
+      )
+    )
+      return controls;
     if (end.problem !== null) throw end.problem;
     if (performance.now() > deadline) {
       child.kill('SIGKILL');
@@ -115,7 +139,8 @@ export async function startUserSpace(name: string, reach: Reach): Promise<UserSp
 export async function opened(controls: UserSpaceControls, { limits }: Reach): Promise<void> {
   const deadline = performance.now() + limits.startMsMax;
   while ((await controls.read()).listenPort === null) {
-    if (performance.now() > deadline) throw new DeviceProblem(`wireguard-go opened no UDP port within ${limits.startMsMax} ms`);
+    if (performance.now() > deadline)
+      throw new DeviceProblem(`wireguard-go opened no UDP port within ${limits.startMsMax} ms`);
     await delay(limits.lookMs);
   }
 }
@@ -128,7 +153,9 @@ export function isRunning(name: string, reach: Reach): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'),
+    );
   });
 }
 
@@ -164,5 +191,7 @@ function socketPath(name: string, { machine }: Reach): string {
 /** A keepalive is sent at once when they are switched on: so they are switched off before. One who has none is asked twice, as the last word counts. */
 function kick(peer: readonly string[], keepaliveSeconds: number): string[] {
   const off = 'persistent_keepalive_interval=0';
-  return keepaliveSeconds > 0 ? [off, `persistent_keepalive_interval=${keepaliveSeconds}`] : [off, 'persistent_keepalive_interval=1', ...peer, off];
+  return keepaliveSeconds > 0
+    ? [off, `persistent_keepalive_interval=${keepaliveSeconds}`]
+    : [off, 'persistent_keepalive_interval=1', ...peer, off];
 }

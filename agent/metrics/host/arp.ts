@@ -10,6 +10,15 @@ export const arp: Collector = {
       const device = line.trim().split(/ +/u)[5];
       if (device !== undefined) counts.set(device, (counts.get(device) ?? 0) + 1);
     }
-    addTable(out, [{ name: 'node_arp_entries', help: 'ARP entries by device', of: (count) => count }], rowsOf(host, counts, ([device]) => ({ device }), ([, count]) => count));
+    addTable(
+      out,
+      [{ name: 'node_arp_entries', help: 'ARP entries by device', of: (count) => count }],
+      rowsOf(
+        host,
+        counts,
+        ([device]) => ({ device }),
+        ([, count]) => count,
+      ),
+    );
   },
 };

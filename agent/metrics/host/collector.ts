@@ -31,7 +31,12 @@ export interface Column<Row> {
 export type Rows<Row> = ReadonlyMap<string, Row>;
 
 /** Reads a row for each device; null: it is left out. Of two with the same labels the first counts, and those beyond DEVICES_MAX are counted in `leftOut`. */
-export function rowsOf<Device, Row>(host: HostFiles, devices: Iterable<Device>, labels: (device: Device) => Labels, read: (device: Device) => Row | null): Rows<Row> {
+export function rowsOf<Device, Row>(
+  host: HostFiles,
+  devices: Iterable<Device>,
+  labels: (device: Device) => Labels,
+  read: (device: Device) => Row | null,
+): Rows<Row> {
   const rows = new Map<string, Row>();
   for (const device of devices) {
     const key = boundLabels(labels(device));

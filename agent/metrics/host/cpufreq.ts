@@ -15,16 +15,31 @@ const ATTRIBUTES = {
   node_cpu_scaling_frequency_max_hertz: ['scaling_max_freq', 'Maximum scaled CPU thread frequency in hertz.'],
 } as const;
 
-const COLUMNS = Object.entries(ATTRIBUTES).map(([name, [, help]], index): Column<readonly (number | null)[]> => ({ name, help, of: (kiloHertz) => kiloHertz[index] === null || kiloHertz[index] === undefined ? null : kiloHertz[index] * KILO }));
+const COLUMNS = Object.entries(ATTRIBUTES).map(([name, [, help]], index): Column<readonly (number | null)[]> => ({
+  name,
+  help,
+  of: (kiloHertz) => (kiloHertz[index] === null || kiloHertz[index] === undefined ? null : kiloHertz[index] * KILO),
+}));
 
 /** Of /sys/devices/system/cpu, where the frequency is the kernel's to choose; in most virtual machines it is not. */
 export const cpufreq: Collector = {
   name: 'cpufreq',
   collect(out, host) {
     const cpus = host.sysNames(CPUS).flatMap((name) => /^cpu(?<cpu>\d+)$/u.exec(name)?.groups?.['cpu'] ?? []);
-    addTable(out, COLUMNS, rowsOf(host, cpus, (cpu) => ({ cpu }), (cpu) => {
-      if (host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/scaling_driver`) === null) return null; // instead of looking for six files in vain
-      return Object.values(ATTRIBUTES).map(([file]) => numberOrNull(host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/${file}`)));
-    }));
+    addTable(
+      out,
+      COLUMNS,
+      rowsOf(
+        host,
+        cpus,
+        (cpu) => ({ cpu }),
+        (cpu) => {
+          if (host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/scaling_driver`) === null) return null; // instead of looking for six files in vain
+          return Object.values(ATTRIBUTES).map(([file]) =>
+            numberOrNull(host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/${file}`)),
+          );
+        },
+      ),
+    );
   },
 };

@@ -33,8 +33,10 @@ const FIELDS: readonly (readonly [name: string, help: string, scale?: (value: nu
 ];
 
 const COLUMNS: readonly Column<readonly number[]>[] = FIELDS.map(([name, help, scale = same], index) => ({
-  name: `node_disk_${name}`, type: name === 'io_now' ? 'gauge' : 'counter', help,
-  of: (numbers) => numbers[index] === undefined ? null : scale(numbers[index]),
+  name: `node_disk_${name}`,
+  type: name === 'io_now' ? 'gauge' : 'counter',
+  help,
+  of: (numbers) => (numbers[index] === undefined ? null : scale(numbers[index])),
 }));
 
 interface Disk {
@@ -48,8 +50,21 @@ interface Disk {
 export const diskstats: Collector = {
   name: 'diskstats',
   collect(out, host) {
-    const disks = host.proc('diskstats').split('\n').map(diskOf).filter((disk) => disk !== null);
-    addTable(out, COLUMNS, rowsOf(host, disks, ({ device }) => ({ device }), ({ numbers }) => numbers));
+    const disks = host
+      .proc('diskstats')
+      .split('\n')
+      .map(diskOf)
+      .filter((disk) => disk !== null);
+    addTable(
+      out,
+      COLUMNS,
+      rowsOf(
+        host,
+        disks,
+        ({ device }) => ({ device }),
+        ({ numbers }) => numbers,
+      ),
+    );
     addDescriptions(out, host, disks.slice(0, DEVICES_MAX));
   },
 };
@@ -62,22 +77,65 @@ function diskOf(line: string): Disk | null {
 
 /** Without udev, as in containers, the disks are named all the same. */
 function addDescriptions(out: Exposition, host: HostFiles, disks: readonly Disk[]): void {
-  const known = disks.map((disk) => ({ disk, of: properties(host.rootOrNull(`run/udev/data/b${disk.major}:${disk.minor}`)) }));
-  addInfo(out, 'node_disk_info', 'Info of /sys/block/<block_device>.', known.map(({ disk: { device, major, minor }, of }) => ({
-    device, major, minor, path: of('ID_PATH'), wwn: of('ID_WWN'), model: of('ID_MODEL'), serial: of('SCSI_IDENT_SERIAL') || of('ID_SERIAL_SHORT') || of('ID_SERIAL'), revision: of('ID_REVISION'),
-  })));
-  addInfo(out, 'node_disk_filesystem_info', 'Info about disk filesystem.', known.filter(({ of }) => of('ID_FS_TYPE') !== '').map(({ disk: { device }, of }) => ({
-    device, type: of('ID_FS_TYPE'), usage: of('ID_FS_USAGE'), uuid: of('ID_FS_UUID'), version: of('ID_FS_VERSION'),
-  })));
-  addInfo(out, 'node_disk_device_mapper_info', 'Info about disk device mapper.', known.filter(({ of }) => of('DM_NAME') !== '').map(({ disk: { device }, of }) => ({
-    device, name: of('DM_NAME'), uuid: of('DM_UUID'), vg_name: of('DM_VG_NAME'), lv_name: of('DM_LV_NAME'), lv_layer: of('DM_LV_LAYER'),
-  })));
+  const known = disks.map((disk) => ({
+    disk,
+    of: properties(host.rootOrNull(`run/udev/data/b${disk.major}:${disk.minor}`)),
+  }));
+  addInfo(
+    out,
+    'node_disk_info',
+    'Info of /sys/block/<block_device>.',
+    known.map(({ disk: { device, major, minor }, of }) => ({
+      device,
+      major,
+      minor,
+      path: of('ID_PATH'),
+      wwn: of('ID_WWN'),
+      model: of('ID_MODEL'),
+      serial: of('SCSI_IDENT_SERIAL') || of('ID_SERIAL_SHORT') || of('ID_SERIAL'),
+      revision: of('ID_REVISION'),
+    })),
+  );
+  addInfo(
+    out,
+    'node_disk_filesystem_info',
+    'Info about disk filesystem.',
+    known
+      .filter(({ of }) => of('ID_FS_TYPE') !== '')
+      .map(({ disk: { device }, of }) => ({
+        device,
+        type: of('ID_FS_TYPE'),
+        usage: of('ID_FS_USAGE'),
+        uuid: of('ID_FS_UUID'),
+        version: of('ID_FS_VERSION'),
+      })),
+  );
+  addInfo(
+    out,
+    'node_disk_device_mapper_info',
+    'Info about disk device mapper.',
+    known
+      .filter(({ of }) => of('DM_NAME') !== '')
+      .map(({ disk: { device }, of }) => ({
+        device,
+        name: of('DM_NAME'),
+        uuid: of('DM_UUID'),
+        vg_name: of('DM_VG_NAME'),
+        lv_name: of('DM_LV_NAME'),
+        lv_layer: of('DM_LV_LAYER'),
+      })),
+  );
 }
 
 /** The lines `E:NAME=value` of what udev keeps of a device. */
 function properties(text: string | null): (name: string) => string {
   if (text === null) return () => '';
-  const all = new Map([...text.matchAll(/^E:(?<name>[^=\n]+)=(?<value>.*)$/gmu)].map(({ groups }) => [groups?.['name'] ?? '', groups?.['value'] ?? '']));
+  const all = new Map(
+    [...text.matchAll(/^E:(?<name>[^=\n]+)=(?<value>.*)$/gmu)].map(({ groups }) => [
+      groups?.['name'] ?? '',
+      groups?.['value'] ?? '',
+    ]),
+  );
   return (name) => all.get(name) ?? '';
 }
 

@@ -34,7 +34,11 @@ interface Outcome {
  * Makes the exporter: each call is a scrape, and nothing but mounts that hang is remembered from one to the next. Never rejects:
  * a collector that cannot read what it needs has `node_scrape_collector_success` 0 and no sample, never a zero.
  */
-export function createExporter({ version, roots = HOST_ROOTS, collectors = createCollectors() }: ExporterOptions): () => Promise<string> {
+export function createExporter({
+  version,
+  roots = HOST_ROOTS,
+  collectors = createCollectors(),
+}: ExporterOptions): () => Promise<string> {
   return async () => {
     const host = new HostFiles(roots);
     const outcomes: Outcome[] = [];
@@ -50,7 +54,12 @@ export function createExporter({ version, roots = HOST_ROOTS, collectors = creat
         texts.push(text);
         bytesLeft -= bytes;
       }
-      outcomes.push({ name, seconds: (performance.now() - began) / MS_PER_SECOND, isGood, leftOut: host.leftOut - leftOutBefore });
+      outcomes.push({
+        name,
+        seconds: (performance.now() - began) / MS_PER_SECOND,
+        isGood,
+        leftOut: host.leftOut - leftOutBefore,
+      });
     }
     return texts.join('') + ownText(version, outcomes);
   };
@@ -70,14 +79,38 @@ async function textOf(collect: Collector['collect'], host: HostFiles): Promise<s
 /** What is told of the scrape itself. */
 function ownText(version: string, outcomes: readonly Outcome[]): string {
   const out = new Exposition();
-  out.family('node_exporter_build_info', 'gauge', 'A metric with a constant \'1\' value labeled by the version of the agent, which is the exporter.')
-    .sample('node_exporter_build_info', 1, boundLabels({ branch: 'edge-agent', goarch: GO_ARCHITECTURES[arch] ?? arch, goos: 'linux', goversion: '', revision: '', version }));
+  out
+    .family(
+      'node_exporter_build_info',
+      'gauge',
+      "A metric with a constant '1' value labeled by the version of the agent, which is the exporter.",
+    )
+    .sample(
+      'node_exporter_build_info',
+      1,
+      boundLabels({
+        branch: 'edge-agent',
+        goarch: GO_ARCHITECTURES[arch] ?? arch,
+        goos: 'linux',
+        goversion: '',
+        revision: '',
+        version,
+      }),
+    );
   out.family('node_scrape_collector_duration_seconds', 'gauge', 'node_exporter: Duration of a collector scrape.');
-  for (const { name, seconds } of outcomes) out.sample('node_scrape_collector_duration_seconds', seconds, `{collector="${name}"}`);
+  for (const { name, seconds } of outcomes)
+    out.sample('node_scrape_collector_duration_seconds', seconds, `{collector="${name}"}`);
   out.family('node_scrape_collector_success', 'gauge', 'node_exporter: Whether a collector succeeded.');
-  for (const { name, isGood } of outcomes) out.sample('node_scrape_collector_success', Number(isGood), `{collector="${name}"}`);
+  for (const { name, isGood } of outcomes)
+    out.sample('node_scrape_collector_success', Number(isGood), `{collector="${name}"}`);
   const leaving = outcomes.filter(({ leftOut }) => leftOut > 0);
-  if (leaving.length > 0) out.family('edge_agent_host_devices_left_out', 'gauge', 'Devices beyond the limit of 512 a kind, which are not served.');
-  for (const { name, leftOut } of leaving) out.sample('edge_agent_host_devices_left_out', leftOut, `{collector="${name}"}`);
+  if (leaving.length > 0)
+    out.family(
+      'edge_agent_host_devices_left_out',
+      'gauge',
+      'Devices beyond the limit of 512 a kind, which are not served.',
+    );
+  for (const { name, leftOut } of leaving)
+    out.sample('edge_agent_host_devices_left_out', leftOut, `{collector="${name}"}`);
   return out.toString();
 }

@@ -97,7 +97,8 @@ export class HostFiles {
     const file = openSync(path, 'r');
     try {
       const first = readSync(file, this.#chunk, 0, CHUNK_BYTES, null);
-      return first <= bytesAtOnce || first < CHUNK_BYTES && readSync(file, this.#chunk, first, CHUNK_BYTES - first, null) === 0
+      return first <= bytesAtOnce ||
+        (first < CHUNK_BYTES && readSync(file, this.#chunk, first, CHUNK_BYTES - first, null) === 0)
         ? this.#chunk.toString(encoding, 0, first)
         : this.#readOn(file, path).toString(encoding);
     } finally {

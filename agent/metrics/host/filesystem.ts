@@ -21,13 +21,33 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: 'node_filesystem_size_bytes', help: 'Filesystem size in bytes.', of: ({ stats }) => stats && stats.blocks * stats.bsize },
-  { name: 'node_filesystem_free_bytes', help: 'Filesystem free space in bytes.', of: ({ stats }) => stats && stats.bfree * stats.bsize },
-  { name: 'node_filesystem_avail_bytes', help: 'Filesystem space available to non-root users in bytes.', of: ({ stats }) => stats && stats.bavail * stats.bsize },
+  {
+    name: 'node_filesystem_size_bytes',
+    help: 'Filesystem size in bytes.',
+    of: ({ stats }) => stats && stats.blocks * stats.bsize,
+  },
+  {
+    name: 'node_filesystem_free_bytes',
+    help: 'Filesystem free space in bytes.',
+    of: ({ stats }) => stats && stats.bfree * stats.bsize,
+  },
+  {
+    name: 'node_filesystem_avail_bytes',
+    help: 'Filesystem space available to non-root users in bytes.',
+    of: ({ stats }) => stats && stats.bavail * stats.bsize,
+  },
   { name: 'node_filesystem_files', help: 'Filesystem total file nodes.', of: ({ stats }) => stats?.files },
   { name: 'node_filesystem_files_free', help: 'Filesystem total free file nodes.', of: ({ stats }) => stats?.ffree },
-  { name: 'node_filesystem_readonly', help: 'Filesystem read-only status.', of: ({ mount, stats }) => stats && Number(mount.isReadOnly) },
-  { name: 'node_filesystem_device_error', help: 'Whether an error occurred while getting statistics for the given device.', of: ({ stats }) => Number(stats === null) },
+  {
+    name: 'node_filesystem_readonly',
+    help: 'Filesystem read-only status.',
+    of: ({ mount, stats }) => stats && Number(mount.isReadOnly),
+  },
+  {
+    name: 'node_filesystem_device_error',
+    help: 'Whether an error occurred while getting statistics for the given device.',
+    of: ({ stats }) => Number(stats === null),
+  },
 ];
 
 /** What is asked of a file system. Another one in tests. */
@@ -42,10 +62,14 @@ export function createFilesystemCollector(ask: Statfs = statfs, msMax: number = 
 
   async function statsOf({ path, isRemote }: Mount): Promise<StatsFs | null> {
     const key = path.toString('latin1');
-    if (stuck.has(key) || stuck.size >= STUCK_MAX || isRemote && remoteOf(stuck) >= STUCK_REMOTE_MAX) return null;
-    const answer = ask(path).catch(() => null).finally(() => stuck.delete(key));
+    if (stuck.has(key) || stuck.size >= STUCK_MAX || (isRemote && remoteOf(stuck) >= STUCK_REMOTE_MAX)) return null;
+    const answer = ask(path)
+      .catch(() => null)
+      .finally(() => stuck.delete(key));
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => { timer = setTimeout(resolve, msMax, 'late'); });
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, msMax, 'late');
+    });
     const first = await Promise.race([answer, late]);
     clearTimeout(timer);
     if (first !== 'late') return first;
@@ -57,8 +81,15 @@ export function createFilesystemCollector(ask: Statfs = statfs, msMax: number = 
     name: 'filesystem',
     async collect(out, host) {
       const mounts = mountsOf(host);
-      const rows = rowsOf<Mount, { mount: Mount; stats: StatsFs | null }>(host, mounts, ({ device, mountPoint, type }) => ({ device, fstype: type, mountpoint: mountPoint }), (mount) => ({ mount, stats: null }));
-      const asked = [...rows.values()].toSorted((a, b) => Number(a.mount.isRemote) - Number(b.mount.isRemote)).slice(0, DEVICES_MAX);
+      const rows = rowsOf<Mount, { mount: Mount; stats: StatsFs | null }>(
+        host,
+        mounts,
+        ({ device, mountPoint, type }) => ({ device, fstype: type, mountpoint: mountPoint }),
+        (mount) => ({ mount, stats: null }),
+      );
+      const asked = [...rows.values()]
+        .toSorted((a, b) => Number(a.mount.isRemote) - Number(b.mount.isRemote))
+        .slice(0, DEVICES_MAX);
       for (const row of asked) row.stats = await statsOf(row.mount);
       addTable(out, COLUMNS, rows);
     },

@@ -8,7 +8,8 @@ import { numberOrNull, type HostFiles } from './files.ts';
 const CLASS = 'class/hwmon';
 
 /** Attributes of sensors: kind, number, and property. Source: the kernel's Documentation/hwmon/sysfs-interface.rst. */
-const ATTRIBUTE = /^(?<kind>in|cpu|fan|pwm|temp|curr|power|energy|humidity|intrusion)(?<number>\d{1,4})(?:_(?<property>\w{1,64}))?$/u;
+const ATTRIBUTE =
+  /^(?<kind>in|cpu|fan|pwm|temp|curr|power|energy|humidity|intrusion)(?<number>\d{1,4})(?:_(?<property>\w{1,64}))?$/u;
 
 /** Values of one scrape by the name of their family. */
 interface Reading {
@@ -25,25 +26,55 @@ export const hwmon: Collector = {
   collect(out, host) {
     const chips = host.sysNames(CLASS).map((directory) => ({ directory, chip: chipOf(host, directory) }));
     const labels: { chip: string; sensor: string; label: string }[] = [];
-    const readings = chips.flatMap(({ directory, chip }) => ['', '/device'].flatMap((place) => {
-      const path = `${CLASS}/${directory}${place}`;
-      return host.sysNamesOrNone(path).flatMap((file) => readingOf(host, `${path}/${file}`, chip, file, labels) ?? []);
-    }));
+    const readings = chips.flatMap(({ directory, chip }) =>
+      ['', '/device'].flatMap((place) => {
+        const path = `${CLASS}/${directory}${place}`;
+        return host
+          .sysNamesOrNone(path)
+          .flatMap((file) => readingOf(host, `${path}/${file}`, chip, file, labels) ?? []);
+      }),
+    );
     for (const [family, all] of Map.groupBy(readings, (reading) => reading.family)) addReadings(out, host, family, all);
     addInfo(out, 'node_hwmon_sensor_label', 'Label for given chip and sensor', labels);
-    addInfo(out, 'node_hwmon_chip_names', 'Annotation metric for human-readable chip names', chips.flatMap(({ directory, chip }) => {
-      const name = clean(host.sysOrNull(`${CLASS}/${directory}/name`) ?? '');
-      return name === '' ? [] : [{ chip, chip_name: name }];
-    }));
+    addInfo(
+      out,
+      'node_hwmon_chip_names',
+      'Annotation metric for human-readable chip names',
+      chips.flatMap(({ directory, chip }) => {
+        const name = clean(host.sysOrNull(`${CLASS}/${directory}/name`) ?? '');
+        return name === '' ? [] : [{ chip, chip_name: name }];
+      }),
+    );
   },
 };
 
 function addReadings(out: Exposition, host: HostFiles, family: string, readings: readonly Reading[]): void {
-  addTable(out, [{ name: family, type: readings[0]?.isCounter === true ? 'counter' : 'gauge', help: `Hardware monitor ${family.slice('node_hwmon_'.length)}`, of: (value) => value }],
-    rowsOf(host, readings, ({ chip, sensor }) => ({ chip, sensor }), ({ value }) => value));
+  addTable(
+    out,
+    [
+      {
+        name: family,
+        type: readings[0]?.isCounter === true ? 'counter' : 'gauge',
+        help: `Hardware monitor ${family.slice('node_hwmon_'.length)}`,
+        of: (value) => value,
+      },
+    ],
+    rowsOf(
+      host,
+      readings,
+      ({ chip, sensor }) => ({ chip, sensor }),
+      ({ value }) => value,
+    ),
+  );
 }
 
-function readingOf(host: HostFiles, path: string, chip: string, file: string, labels: { chip: string; sensor: string; label: string }[]): Reading | null {
+function readingOf(
+  host: HostFiles,
+  path: string,
+  chip: string,
+  file: string,
+  labels: { chip: string; sensor: string; label: string }[],
+): Reading | null {
   const { kind, number, property = '' } = ATTRIBUTE.exec(file)?.groups ?? {};
   if (kind === undefined) return null;
   const text = host.sysOrNull(path);
@@ -55,7 +86,13 @@ function readingOf(host: HostFiles, path: string, chip: string, file: string, la
   const value = numberOrNull(text);
   if (value === null) return null;
   const { suffix, divisor } = unitOf(kind, property);
-  return { family: `node_hwmon_${kind}${property === 'input' || property === '' ? '' : `_${clean(property)}`}${suffix}`, isCounter: kind === 'energy', chip, sensor, value: value / divisor };
+  return {
+    family: `node_hwmon_${kind}${property === 'input' || property === '' ? '' : `_${clean(property)}`}${suffix}`,
+    isCounter: kind === 'energy',
+    chip,
+    sensor,
+    value: value / divisor,
+  };
 }
 
 /** What follows the name, and what the number is divided by. */
@@ -63,16 +100,26 @@ function unitOf(kind: string, property: string): { suffix: string; divisor: numb
   if (property === 'fault' || property === 'alarm') return { suffix: '', divisor: 1 };
   if (property === 'beep') return { suffix: '_enabled', divisor: 1 };
   switch (kind) {
-    case 'in': case 'cpu': return { suffix: '_volts', divisor: 1_000 };
-    case 'temp': return property === 'type' ? { suffix: '', divisor: 1 } : { suffix: '_celsius', divisor: 1_000 };
-    case 'curr': return { suffix: '_amps', divisor: 1_000 };
-    case 'energy': return { suffix: '_joule_total', divisor: 1e6 };
+    case 'in':
+    case 'cpu':
+      return { suffix: '_volts', divisor: 1_000 };
+    case 'temp':
+      return property === 'type' ? { suffix: '', divisor: 1 } : { suffix: '_celsius', divisor: 1_000 };
+    case 'curr':
+      return { suffix: '_amps', divisor: 1_000 };
+    case 'energy':
+      return { suffix: '_joule_total', divisor: 1e6 };
     case 'power':
       if (property === 'accuracy') return { suffix: '', divisor: 1e6 };
-      return property.startsWith('average_interval') ? { suffix: '_seconds', divisor: 1_000 } : { suffix: '_watt', divisor: 1e6 };
-    case 'humidity': return { suffix: '', divisor: 1e6 };
-    case 'fan': return { suffix: ['input', 'min', 'max', 'target'].includes(property) ? '_rpm' : '', divisor: 1 };
-    default: return { suffix: '', divisor: 1 };
+      return property.startsWith('average_interval')
+        ? { suffix: '_seconds', divisor: 1_000 }
+        : { suffix: '_watt', divisor: 1e6 };
+    case 'humidity':
+      return { suffix: '', divisor: 1e6 };
+    case 'fan':
+      return { suffix: ['input', 'min', 'max', 'target'].includes(property) ? '_rpm' : '', divisor: 1 };
+    default:
+      return { suffix: '', divisor: 1 };
   }
 }
 
@@ -89,5 +136,8 @@ function chipOf(host: HostFiles, directory: string): string {
 }
 
 function clean(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9:_]/gu, '_').replaceAll(/^_+|_+$/gu, '');
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9:_]/gu, '_')
+    .replaceAll(/^_+|_+$/gu, '');
 }

@@ -14,7 +14,12 @@ export const meminfo: Collector = {
       const field = unit === undefined ? word : `${word}_bytes`;
       if (seen.has(field)) continue;
       seen.add(field);
-      out.single(`node_memory_${field}`, 'gauge', `Memory information field ${field}.`, Number(number) * (unit === undefined ? 1 : 1_024));
+      out.single(
+        `node_memory_${field}`,
+        'gauge',
+        `Memory information field ${field}.`,
+        Number(number) * (unit === undefined ? 1 : 1_024),
+      );
     }
     if (seen.size === 0) throw new Error('/proc/meminfo says nothing');
   },

@@ -15,17 +15,48 @@ export interface Mount {
 }
 
 /** Places of mounts that are no disks of their own, and kinds that hold nothing. Source: the flags of node_exporter's filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12. */
-const EXCLUDED_PLACES = /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
-const EXCLUDED_TYPES = new Set(['autofs', 'binfmt_misc', 'bpf', 'cgroup', 'cgroup2', 'configfs', 'debugfs', 'devpts', 'devtmpfs', 'fusectl', 'hugetlbfs', 'iso9660', 'mqueue', 'nsfs', 'overlay', 'proc', 'procfs', 'pstore', 'rpc_pipefs', 'securityfs', 'selinuxfs', 'squashfs', 'sysfs', 'tracefs']);
+const EXCLUDED_PLACES =
+  /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
+const EXCLUDED_TYPES = new Set([
+  'autofs',
+  'binfmt_misc',
+  'bpf',
+  'cgroup',
+  'cgroup2',
+  'configfs',
+  'debugfs',
+  'devpts',
+  'devtmpfs',
+  'fusectl',
+  'hugetlbfs',
+  'iso9660',
+  'mqueue',
+  'nsfs',
+  'overlay',
+  'proc',
+  'procfs',
+  'pstore',
+  'rpc_pipefs',
+  'securityfs',
+  'selinuxfs',
+  'squashfs',
+  'sysfs',
+  'tracefs',
+]);
 
-const REMOTE_TYPES = /^(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|gfs2|ocfs2|beegfs|orangefs|virtiofs|fuse\b.*|fuse\w*)$/u;
+const REMOTE_TYPES =
+  /^(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|gfs2|ocfs2|beegfs|orangefs|virtiofs|fuse\b.*|fuse\w*)$/u;
 
 /** Addresses of servers, in all ways in which devices name them: `10.0.0.1:/x`, `[fd00::1]:/x`, `//10.0.0.1/x`, `user@fd00::1:`. */
-const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[\da-f:.]+(?:%\w+)?\]|(?<=^|\/\/|@|,)[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/giu;
+const ADDRESSES =
+  /\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[\da-f:.]+(?:%\w+)?\]|(?<=^|\/\/|@|,)[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/giu;
 
 /** Those of /proc/1/mounts, or of this process where that may not be read; the excluded ones left out. */
 export function mountsOf(host: HostFiles): Mount[] {
-  return text(host).split('\n').map(mountOf).filter((mount) => mount !== null);
+  return text(host)
+    .split('\n')
+    .map(mountOf)
+    .filter((mount) => mount !== null);
 }
 
 function text(host: HostFiles): string {
@@ -44,10 +75,21 @@ function mountOf(line: string): Mount | null {
   if (EXCLUDED_PLACES.test(mountPoint)) return null;
   const isRemote = REMOTE_TYPES.test(type);
   const name = Buffer.from(plain(device), 'latin1').toString('utf8');
-  return { device: isRemote ? name.replaceAll(ADDRESSES, 'address') : name, mountPoint, path, type, isReadOnly: options.split(',').includes('ro'), isRemote };
+  return {
+    device: isRemote ? name.replaceAll(ADDRESSES, 'address') : name,
+    mountPoint,
+    path,
+    type,
+    isReadOnly: options.split(',').includes('ro'),
+    isRemote,
+  };
 }
 
 /** The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits. Source: proc(5), getmntent(3). */
 function plain(field: string): string {
-  return field.includes('\\') ? field.replaceAll(/\\(?<octal>[0-7]{3})/gu, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8) % 256)) : field;
+  return field.includes('\\')
+    ? field.replaceAll(/\\(?<octal>[0-7]{3})/gu, (_, octal: string) =>
+        String.fromCodePoint(Number.parseInt(octal, 8) % 256),
+      )
+    : field;
 }

@@ -4,9 +4,20 @@ import { numberOrNull, type HostFiles } from './files.ts';
 
 /** Attributes that can be read at any time, and what the family is called. Source: the kernel's Documentation/ABI/testing/sysfs-class-net. */
 const ATTRIBUTES = {
-  address_assign_type: 'addr_assign_type', carrier_changes_total: 'carrier_changes', carrier_up_changes_total: 'carrier_up_count', carrier_down_changes_total: 'carrier_down_count',
-  device_id: 'dev_id', flags: 'flags', iface_id: 'ifindex', iface_link: 'iflink', iface_link_mode: 'link_mode', mtu_bytes: 'mtu', name_assign_type: 'name_assign_type', net_dev_group: 'netdev_group',
-  transmit_queue_length: 'tx_queue_len', protocol_type: 'type',
+  address_assign_type: 'addr_assign_type',
+  carrier_changes_total: 'carrier_changes',
+  carrier_up_changes_total: 'carrier_up_count',
+  carrier_down_changes_total: 'carrier_down_count',
+  device_id: 'dev_id',
+  flags: 'flags',
+  iface_id: 'ifindex',
+  iface_link: 'iflink',
+  iface_link_mode: 'link_mode',
+  mtu_bytes: 'mtu',
+  name_assign_type: 'name_assign_type',
+  net_dev_group: 'netdev_group',
+  transmit_queue_length: 'tx_queue_len',
+  protocol_type: 'type',
 } as const;
 
 /** Attributes that the kernel refuses while an interface is down. */
@@ -26,9 +37,16 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: 'node_network_up', help: "Value is 1 if operstate is 'up', 0 otherwise.", of: ({ state }) => state === null ? null : Number(state === 'up') },
+  {
+    name: 'node_network_up',
+    help: "Value is 1 if operstate is 'up', 0 otherwise.",
+    of: ({ state }) => (state === null ? null : Number(state === 'up')),
+  },
   ...[...Object.keys(ATTRIBUTES), ...Object.keys(WHILE_UP), 'speed_bytes'].toSorted().map((name): Column<Row> => ({
-    name: `node_network_${name}`, type: name.endsWith('_total') ? 'counter' : 'gauge', help: `Network device property: ${name}`, of: ({ values }) => values.get(name),
+    name: `node_network_${name}`,
+    type: name.endsWith('_total') ? 'counter' : 'gauge',
+    help: `Network device property: ${name}`,
+    of: ({ values }) => values.get(name),
   })),
 ];
 
@@ -36,12 +54,29 @@ const COLUMNS: readonly Column<Row>[] = [
 export const netclass: Collector = {
   name: 'netclass',
   collect(out, host) {
-    const rows = rowsOf(host, host.sysNames('class/net'), (device) => ({ device }), (device) => rowOf(host, device));
+    const rows = rowsOf(
+      host,
+      host.sysNames('class/net'),
+      (device) => ({ device }),
+      (device) => rowOf(host, device),
+    );
     addTable(out, COLUMNS, rows);
-    addInfo(out, 'node_network_info', 'Non-numeric data from /sys/class/net/<iface>, value is always 1.', [...rows.values()].slice(0, DEVICES_MAX).map(({ name, state, duplex }) => {
-      const text = (attribute: string): string => host.sysOrNull(`class/net/${name}/${attribute}`) ?? '';
-      return { device: name, address: text('address'), broadcast: text('broadcast'), duplex: duplex ?? '', ifalias: text('ifalias'), operstate: state ?? '' };
-    }));
+    addInfo(
+      out,
+      'node_network_info',
+      'Non-numeric data from /sys/class/net/<iface>, value is always 1.',
+      [...rows.values()].slice(0, DEVICES_MAX).map(({ name, state, duplex }) => {
+        const text = (attribute: string): string => host.sysOrNull(`class/net/${name}/${attribute}`) ?? '';
+        return {
+          device: name,
+          address: text('address'),
+          broadcast: text('broadcast'),
+          duplex: duplex ?? '',
+          ifalias: text('ifalias'),
+          operstate: state ?? '',
+        };
+      }),
+    );
   },
 };
 
@@ -50,9 +85,16 @@ function rowOf(host: HostFiles, name: string): Row | null {
   const flags = attribute('flags');
   if (flags === null) return null; // it is gone, or is a file beside the interfaces, such as bonding_masters
   const isUp = (flags & IFF_UP) !== 0;
-  const values = new Map<string, number | null>(Object.entries(ATTRIBUTES).map(([family, file]) => [family, file === 'flags' ? flags : attribute(file)]));
+  const values = new Map<string, number | null>(
+    Object.entries(ATTRIBUTES).map(([family, file]) => [family, file === 'flags' ? flags : attribute(file)]),
+  );
   if (isUp) for (const [family, file] of Object.entries(WHILE_UP)) values.set(family, attribute(file));
   const speed = isUp ? attribute('speed') : null;
-  if (speed !== null) values.set('speed_bytes', speed * MEGA / BITS_PER_BYTE);
-  return { name, state: host.sysOrNull(`class/net/${name}/operstate`), duplex: isUp ? host.sysOrNull(`class/net/${name}/duplex`) : null, values };
+  if (speed !== null) values.set('speed_bytes', (speed * MEGA) / BITS_PER_BYTE);
+  return {
+    name,
+    state: host.sysOrNull(`class/net/${name}/operstate`),
+    duplex: isUp ? host.sysOrNull(`class/net/${name}/duplex`) : null,
+    values,
+  };
 }

@@ -21,10 +21,30 @@ const COLUMNS: readonly Column<Row>[] = [
 export const netdev: Collector = {
   name: 'netdev',
   collect(out, host) {
-    const lines = host.proc('net/dev').split('\n').slice(2).map((line) => ({ device: line.slice(0, line.lastIndexOf(':')).trim(), numbers: line.slice(line.lastIndexOf(':') + 1).trim().split(/ +/u) }));
-    addTable(out, COLUMNS, rowsOf(host, lines.filter(({ device }) => device !== ''), ({ device }) => ({ device }), ({ device, numbers }) => ({
-      numbers: numbers.map(Number), withoutHandler: numberOrNull(host.sysOrNull(`class/net/${device}/statistics/rx_nohandler`)),
-    })));
+    const lines = host
+      .proc('net/dev')
+      .split('\n')
+      .slice(2)
+      .map((line) => ({
+        device: line.slice(0, line.lastIndexOf(':')).trim(),
+        numbers: line
+          .slice(line.lastIndexOf(':') + 1)
+          .trim()
+          .split(/ +/u),
+      }));
+    addTable(
+      out,
+      COLUMNS,
+      rowsOf(
+        host,
+        lines.filter(({ device }) => device !== ''),
+        ({ device }) => ({ device }),
+        ({ device, numbers }) => ({
+          numbers: numbers.map(Number),
+          withoutHandler: numberOrNull(host.sysOrNull(`class/net/${device}/statistics/rx_nohandler`)),
+        }),
+      ),
+    );
   },
 };
 

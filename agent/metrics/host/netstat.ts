@@ -12,7 +12,17 @@ const SERVED: Readonly<Record<string, readonly string[]>> = {
   Icmp: ['InMsgs', 'OutMsgs'],
   Icmp6: ['InMsgs', 'OutMsgs'],
   Tcp: ['ActiveOpens', 'PassiveOpens', 'CurrEstab', 'InSegs', 'OutSegs', 'OutRsts', 'RetransSegs', 'MaxConn'],
-  TcpExt: ['ListenDrops', 'ListenOverflows', 'SyncookiesFailed', 'SyncookiesRecv', 'SyncookiesSent', 'TCPSynRetrans', 'TCPTimeouts', 'TCPOFOQueue', 'TCPRcvQDrop'],
+  TcpExt: [
+    'ListenDrops',
+    'ListenOverflows',
+    'SyncookiesFailed',
+    'SyncookiesRecv',
+    'SyncookiesSent',
+    'TCPSynRetrans',
+    'TCPTimeouts',
+    'TCPOFOQueue',
+    'TCPRcvQDrop',
+  ],
   Udp: ['InDatagrams', 'OutDatagrams', 'NoPorts', 'RcvbufErrors', 'SndbufErrors'],
   Udp6: ['InDatagrams', 'OutDatagrams', 'NoPorts', 'RcvbufErrors', 'SndbufErrors'],
 };
@@ -28,12 +38,13 @@ export const netstat: Collector = {
     addPairs(out, host.proc('net/netstat'), seen);
     addPairs(out, host.proc('net/snmp'), seen);
     const text = `\n${host.procOrNull('net/snmp6') ?? ''}\n`;
-    for (const protocol of VERSION_6) for (const name of fieldsOf(protocol)) add(out, protocol, name, lineOf(text, protocol + name), seen);
+    for (const protocol of VERSION_6)
+      for (const name of fieldsOf(protocol)) add(out, protocol, name, lineOf(text, protocol + name), seen);
   },
 };
 
 function fieldsOf(protocol: string): readonly string[] {
-  return [...ERRORS, ...SERVED[protocol] ?? []];
+  return [...ERRORS, ...(SERVED[protocol] ?? [])];
 }
 
 /** Two lines a protocol: its names, then its numbers. */

@@ -2,7 +2,20 @@
 import { addInfo, boundLabels, type Collector } from './collector.ts';
 
 /** Fields of os-release(5) that are labels. */
-const FIELDS = ['build_id', 'id', 'id_like', 'image_id', 'image_version', 'name', 'pretty_name', 'variant', 'variant_id', 'version', 'version_codename', 'version_id'] as const;
+const FIELDS = [
+  'build_id',
+  'id',
+  'id_like',
+  'image_id',
+  'image_version',
+  'name',
+  'pretty_name',
+  'variant',
+  'variant_id',
+  'version',
+  'version_codename',
+  'version_id',
+] as const;
 
 /** Of /etc/os-release or /usr/lib/os-release. */
 export const osRelease: Collector = {
@@ -10,11 +23,25 @@ export const osRelease: Collector = {
   collect(out, host) {
     const text = host.rootOrNull('etc/os-release') ?? host.rootOrNull('usr/lib/os-release');
     if (text === null) throw new Error('no os-release file');
-    const values = new Map([...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gmu)].map(({ groups }) => [(groups?.['name'] ?? '').toLowerCase(), unquoted(groups?.['value'] ?? '')]));
+    const values = new Map(
+      [...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gmu)].map(({ groups }) => [
+        (groups?.['name'] ?? '').toLowerCase(),
+        unquoted(groups?.['value'] ?? ''),
+      ]),
+    );
     const of = (name: string): string => values.get(name) ?? '';
-    addInfo(out, 'node_os_info', 'A metric with a constant \'1\' value labeled by the fields of os-release.', [Object.fromEntries(FIELDS.map((name) => [name, of(name)]))]);
+    addInfo(out, 'node_os_info', "A metric with a constant '1' value labeled by the fields of os-release.", [
+      Object.fromEntries(FIELDS.map((name) => [name, of(name)])),
+    ]);
     const version = /^\d+(?:\.\d+)?/u.exec(of('version_id'))?.[0];
-    if (version !== undefined) out.family('node_os_version', 'gauge', 'Metric containing the major.minor part of the OS version.').sample('node_os_version', Number(version), boundLabels({ id: of('id'), id_like: of('id_like'), name: of('name') }));
+    if (version !== undefined)
+      out
+        .family('node_os_version', 'gauge', 'Metric containing the major.minor part of the OS version.')
+        .sample(
+          'node_os_version',
+          Number(version),
+          boundLabels({ id: of('id'), id_like: of('id_like'), name: of('name') }),
+        );
   },
 };
 

@@ -22,12 +22,33 @@ export const ownProcess: Collector = {
     };
     const pageBytes = pageBytesOf(host);
     const bootSeconds = totalOf(host, 'btime');
-    out.single('process_cpu_seconds_total', 'counter', 'Total user and system CPU time spent in seconds.', (field(14) + field(15)) / TICKS_PER_SECOND)
+    out
+      .single(
+        'process_cpu_seconds_total',
+        'counter',
+        'Total user and system CPU time spent in seconds.',
+        (field(14) + field(15)) / TICKS_PER_SECOND,
+      )
       .single('process_max_fds', 'gauge', 'Maximum number of open file descriptors.', limit('Max open files'))
       .single('process_open_fds', 'gauge', 'Number of open file descriptors.', host.procNames('self/fd').length)
-      .single('process_resident_memory_bytes', 'gauge', 'Resident memory size in bytes.', pageBytes === null ? null : field(24) * pageBytes)
-      .single('process_start_time_seconds', 'gauge', 'Start time of the process since unix epoch in seconds.', bootSeconds === null ? null : bootSeconds + field(22) / TICKS_PER_SECOND)
+      .single(
+        'process_resident_memory_bytes',
+        'gauge',
+        'Resident memory size in bytes.',
+        pageBytes === null ? null : field(24) * pageBytes,
+      )
+      .single(
+        'process_start_time_seconds',
+        'gauge',
+        'Start time of the process since unix epoch in seconds.',
+        bootSeconds === null ? null : bootSeconds + field(22) / TICKS_PER_SECOND,
+      )
       .single('process_virtual_memory_bytes', 'gauge', 'Virtual memory size in bytes.', field(23))
-      .single('process_virtual_memory_max_bytes', 'gauge', 'Maximum amount of virtual memory available in bytes.', limit('Max address space'));
+      .single(
+        'process_virtual_memory_max_bytes',
+        'gauge',
+        'Maximum amount of virtual memory available in bytes.',
+        limit('Max address space'),
+      );
   },
 };

@@ -8,12 +8,18 @@ export const stat: Collector = {
   collect(out, host) {
     const total = (name: string): number | null => totalOf(host, name);
     if (total('btime') === null) throw new Error('/proc/stat does not say when this machine started');
-    out.single('node_boot_time_seconds', 'gauge', 'Node boot time, in unixtime.', total('btime'))
+    out
+      .single('node_boot_time_seconds', 'gauge', 'Node boot time, in unixtime.', total('btime'))
       .single('node_context_switches_total', 'counter', 'Total number of context switches.', total('ctxt'))
       .single('node_forks_total', 'counter', 'Total number of forks.', total('processes'))
       .single('node_intr_total', 'counter', 'Total number of interrupts serviced.', total('intr'))
       .single('node_procs_running', 'gauge', 'Number of processes in runnable state.', total('procs_running'))
-      .single('node_procs_blocked', 'gauge', 'Number of processes blocked waiting for I/O to complete.', total('procs_blocked'));
+      .single(
+        'node_procs_blocked',
+        'gauge',
+        'Number of processes blocked waiting for I/O to complete.',
+        total('procs_blocked'),
+      );
   },
 };
 

@@ -7,8 +7,15 @@ export const uname: Collector = {
   name: 'uname',
   collect(out, host) {
     const kernel = (name: string): string => host.proc(`sys/kernel/${name}`).trim();
-    addInfo(out, 'node_uname_info', 'Labeled system information as provided by the uname system call.', [{
-      sysname: kernel('ostype'), release: kernel('osrelease'), version: kernel('version'), machine: machine(), nodename: kernel('hostname'), domainname: kernel('domainname'),
-    }]);
+    addInfo(out, 'node_uname_info', 'Labeled system information as provided by the uname system call.', [
+      {
+        sysname: kernel('ostype'),
+        release: kernel('osrelease'),
+        version: kernel('version'),
+        machine: machine(),
+        nodename: kernel('hostname'),
+        domainname: kernel('domainname'),
+      },
+    ]);
   },
 };

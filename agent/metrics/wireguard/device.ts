@@ -39,5 +39,10 @@ export interface WireguardLimits {
 
 /** The limits of an agent. Source: the advised size of a cluster is 100 nodes (spec.md); a peer takes some 400 bytes of an answer. */
 export const WIREGUARD_LIMITS: WireguardLimits = {
-  interfacesMax: 32, lookedAtMax: 1_024, peersMax: 2_048, answerBytesMax: 4_194_304, lineBytesMax: 1_024, readMsMax: 2_000,
+  interfacesMax: 32,
+  lookedAtMax: 1_024,
+  peersMax: 2_048,
+  answerBytesMax: 4_194_304,
+  lineBytesMax: 1_024,
+  readMsMax: 2_000,
 };

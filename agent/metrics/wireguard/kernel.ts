@@ -9,7 +9,9 @@ import type { DeviceReading, WireguardLimits } from './device.ts';
 export function kernelInterfaces(directory: string, lookedAtMax: number): string[] {
   return (namesIn(directory) ?? []).slice(0, lookedAtMax).filter((name) => {
     try {
-      return readFileSync(join(directory, name, 'uevent'), 'latin1').split('\n').includes('DEVTYPE=wireguard');
+      return readFileSync(join(directory, name, 'uevent'), 'latin1')
+        .split('\n')
+        .includes('DEVTYPE=wireguard');
     } catch {
       return false; // it went meanwhile
     }
@@ -19,16 +21,31 @@ export function kernelInterfaces(directory: string, lookedAtMax: number): string
 /** Reads one of them. Never rejects. */
 export async function readKernel(name: string, wg: string, limits: WireguardLimits): Promise<DeviceReading> {
   try {
-    const [transfer, handshakes] = await Promise.all(['transfer', 'latest-handshakes'].map((question) => run(wg, ['show', name, question], { programMsMax: limits.readMsMax, programBytesMax: limits.answerBytesMax })));
+    const [transfer, handshakes] = await Promise.all(
+      ['transfer', 'latest-handshakes'].map((question) =>
+        run(wg, ['show', name, question], { programMsMax: limits.readMsMax, programBytesMax: limits.answerBytesMax }),
+      ),
+    );
     const times = new Map(rows(handshakes).map(([key = '', seconds]) => [key, Number(seconds)]));
     const peers = rows(transfer).map(([publicKey = '', received, sent]) => ({
-      publicKey, sentBytes: Number(sent), receivedBytes: Number(received), handshakeSeconds: times.get(publicKey) ?? 0,
+      publicKey,
+      sentBytes: Number(sent),
+      receivedBytes: Number(received),
+      handshakeSeconds: times.get(publicKey) ?? 0,
     }));
     if (peers.length > limits.peersMax) return failedReading(`it has more than ${limits.peersMax} peers`);
-    const isSound = peers.every((peer) => /^[\w+/]{43}=$/u.test(peer.publicKey) && [peer.sentBytes, peer.receivedBytes, peer.handshakeSeconds].every((value) => value >= 0 && Number.isFinite(value)));
+    const isSound = peers.every(
+      (peer) =>
+        /^[\w+/]{43}=$/u.test(peer.publicKey) &&
+        [peer.sentBytes, peer.receivedBytes, peer.handshakeSeconds].every(
+          (value) => value >= 0 && Number.isFinite(value),
+        ),
+    );
     return isSound ? { kind: 'read', peers } : failedReading('the answer of wg is no such answer');
   } catch (error) {
-    return failedReading(error instanceof ProgramFailure && error.isAbsent ? 'the program wg is not on this machine' : 'wg did not answer');
+    return failedReading(
+      error instanceof ProgramFailure && error.isAbsent ? 'the program wg is not on this machine' : 'wg did not answer',
+    );
   }
 }
 
@@ -42,5 +59,8 @@ export function namesIn(directory: string): string[] | null {
 }
 
 function rows(text: string | undefined): string[][] {
-  return (text ?? '').split('\n').filter((line) => line !== '').map((line) => line.split('\t'));
+  return (text ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split('\t'));
 }

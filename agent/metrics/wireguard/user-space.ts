@@ -7,12 +7,19 @@ import type { DeviceReading, WireguardLimits, WireguardPeer } from './device.ts'
 type Draft = { -readonly [Name in keyof WireguardPeer]: WireguardPeer[Name] };
 
 /** Lines with a number that is told. */
-const NUMBERS: Readonly<Record<string, 'sentBytes' | 'receivedBytes' | 'handshakeSeconds'>> = { tx_bytes: 'sentBytes', rx_bytes: 'receivedBytes', last_handshake_time_sec: 'handshakeSeconds' };
+const NUMBERS: Readonly<Record<string, 'sentBytes' | 'receivedBytes' | 'handshakeSeconds'>> = {
+  tx_bytes: 'sentBytes',
+  rx_bytes: 'receivedBytes',
+  last_handshake_time_sec: 'handshakeSeconds',
+};
 
 /** Reads the interface whose socket this is. Never rejects. Nothing of an answer but counters and public keys is kept. */
 export async function readUserSpace(socketPath: string, limits: WireguardLimits): Promise<DeviceReading> {
   const peers: Draft[] = [];
-  const outcome = await ask(socketPath, 'get=1\n\n', (name, value) => takeLine(peers, name, value, limits), { ...limits, answerMsMax: limits.readMsMax });
+  const outcome = await ask(socketPath, 'get=1\n\n', (name, value) => takeLine(peers, name, value, limits), {
+    ...limits,
+    answerMsMax: limits.readMsMax,
+  });
   if (outcome.kind === 'answered') return { kind: 'read', peers };
   return outcome.kind === 'refused' ? { kind: 'failed', reason: outcome.reason } : outcome;
 }

@@ -29,7 +29,10 @@ function isGlibc(): boolean {
   const wasLeftOut = report.excludeNetwork;
   report.excludeNetwork = true; // it would look up names of open sockets
   try {
-    return process.platform === 'linux' && 'glibcVersionRuntime' in (report.getReport() as { readonly header: object }).header;
+    return (
+      process.platform === 'linux' &&
+      'glibcVersionRuntime' in (report.getReport() as { readonly header: object }).header
+    );
   } finally {
     report.excludeNetwork = wasLeftOut;
   }

@@ -30,8 +30,10 @@ function objectionTo(path: string, node: string): string | null {
 export function objectionIn(text: string): string | null {
   const lines = text.split('\n').map((line) => line.trim());
   if (lines.some((line) => line.startsWith('# BEGIN edge-agent '))) return 'another agent has put its resolver there'; // three servers are asked in all, and one must know the rest of the world
-  if (!lines.some((line) => /^nameserver\s/u.test(line))) return 'it names no server that could be asked for everything else';
-  if (lines.some((line) => /^options\s(?:.*\s)?rotate(?:\s|$)/u.test(line))) return 'it has servers asked in turn (options rotate)';
+  if (!lines.some((line) => /^nameserver\s/u.test(line)))
+    return 'it names no server that could be asked for everything else';
+  if (lines.some((line) => /^options\s(?:.*\s)?rotate(?:\s|$)/u.test(line)))
+    return 'it has servers asked in turn (options rotate)';
   return null;
 }
 

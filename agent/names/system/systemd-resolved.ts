@@ -33,15 +33,29 @@ export function isResolvedUsed({ resolvConf, nsswitch }: ResolutionFiles): boole
 }
 
 /** Routes the domains to the servers. Null, or why not as the end of a sentence. */
-export async function hookResolved(options: ResolvedOptions, servers: readonly string[], domains: readonly string[]): Promise<string | null> {
+export async function hookResolved(
+  options: ResolvedOptions,
+  servers: readonly string[],
+  domains: readonly string[],
+): Promise<string | null> {
   const { interfaceName } = options;
-  const main = await inTurn(options, [['dns', interfaceName, ...servers], ['domain', interfaceName, ...domains.map((domain) => `~${domain}`)]]);
+  const main = await inTurn(options, [
+    ['dns', interfaceName, ...servers],
+    ['domain', interfaceName, ...domains.map((domain) => `~${domain}`)],
+  ]);
   if (main !== null) {
     await unhookResolved(options);
     return main;
   }
   // Older ones lack some of these, and then do not have what they turn off.
-  for (const words of [['default-route', interfaceName, 'false'], ['dnssec', interfaceName, 'no'], ['dnsovertls', interfaceName, 'no'], ['llmnr', interfaceName, 'no'], ['mdns', interfaceName, 'no']]) await run(options, words);
+  for (const words of [
+    ['default-route', interfaceName, 'false'],
+    ['dnssec', interfaceName, 'no'],
+    ['dnsovertls', interfaceName, 'no'],
+    ['llmnr', interfaceName, 'no'],
+    ['mdns', interfaceName, 'no'],
+  ])
+    await run(options, words);
   return null;
 }
 
@@ -51,15 +65,25 @@ export function interfaceIndex({ interfaces, interfaceName }: ResolvedOptions): 
 }
 
 /** Whether the domains are still routed there: an interface that was made anew, or whoever manages networks, forgets. */
-export async function isHookedAtResolved(options: ResolvedOptions, servers: readonly string[], domains: readonly string[]): Promise<boolean> {
-  const [dns, domain] = [await run(options, ['dns', options.interfaceName]), await run(options, ['domain', options.interfaceName])];
+export async function isHookedAtResolved(
+  options: ResolvedOptions,
+  servers: readonly string[],
+  domains: readonly string[],
+): Promise<boolean> {
+  const [dns, domain] = [
+    await run(options, ['dns', options.interfaceName]),
+    await run(options, ['domain', options.interfaceName]),
+  ];
   const words = (ran: Ran) => (ran.ok ? ran.output.trim().split(/\s+/u) : []);
-  return servers.every((server) => words(dns).includes(server)) && domains.every((one) => words(domain).includes(`~${one}`));
+  return (
+    servers.every((server) => words(dns).includes(server)) && domains.every((one) => words(domain).includes(`~${one}`))
+  );
 }
 
 /** Takes everything back. Without the interface there is nothing. */
 export async function unhookResolved(options: ResolvedOptions): Promise<void> {
-  if (existsSync(`${options.interfaces}/${options.interfaceName}`)) await run(options, ['revert', options.interfaceName]);
+  if (existsSync(`${options.interfaces}/${options.interfaceName}`))
+    await run(options, ['revert', options.interfaceName]);
 }
 
 async function inTurn(options: ResolvedOptions, commands: readonly (readonly string[])[]): Promise<string | null> {
@@ -73,11 +97,26 @@ async function inTurn(options: ResolvedOptions, commands: readonly (readonly str
 /** Never rejects. What the program prints is not passed on: it may hold addresses of the network (R3). */
 function run({ program }: ResolvedOptions, words: readonly string[]): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>();
-  execFile(program, words, { timeout: COMMAND_MS_MAX, killSignal: 'SIGKILL', env: { ...process.env, LC_ALL: 'C', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' } }, (error, output) => {
-    if (error === null) return resolve({ ok: true, output });
-    if (error.code === 'ENOENT') return resolve({ ok: false, reason: 'resolvectl is not there' });
-    resolve({ ok: false, reason: error.killed === true ? `resolvectl ${words[0]} took over ${COMMAND_MS_MAX} ms` : `resolvectl ${words[0]} failed` });
-  });
+  execFile(
+    program,
+    words,
+    {
+      timeout: COMMAND_MS_MAX,
+      killSignal: 'SIGKILL',
+      env: { ...process.env, LC_ALL: 'C', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
+    },
+    (error, output) => {
+      if (error === null) return resolve({ ok: true, output });
+      if (error.code === 'ENOENT') return resolve({ ok: false, reason: 'resolvectl is not there' });
+      resolve({
+        ok: false,
+        reason:
+          error.killed === true
+            ? `resolvectl ${words[0]} took over ${COMMAND_MS_MAX} ms`
+            : `resolvectl ${words[0]} failed`,
+      });
+    },
+  );
   return promise;
 }
 

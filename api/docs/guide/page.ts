@@ -43,7 +43,11 @@ export type Block =
   | { readonly kind: 'list'; readonly items: readonly string[] }
   | { readonly kind: 'cards'; readonly cards: readonly Card[] }
   | { readonly kind: 'table'; readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] }
-  | { readonly kind: 'settings'; readonly program: 'edge-admin' | 'edge-agent'; readonly rows: readonly (readonly [name: string, fallback: string, meaning: string])[] }
+  | {
+      readonly kind: 'settings';
+      readonly program: 'edge-admin' | 'edge-agent';
+      readonly rows: readonly (readonly [name: string, fallback: string, meaning: string])[];
+    }
   | { readonly kind: 'operations'; readonly picks: (path: string) => boolean }
   | { readonly kind: 'scrapes' }
   | { readonly kind: 'events'; readonly subjects: readonly string[] }
@@ -91,8 +95,15 @@ export const PLACES = {
 /** The two lines with which every page begins: where the admin is, and a key that stays out of the history. */
 export function knowsAdmin({ adminUrl }: GuideFacts): readonly Block[] {
   return [
-    { kind: 'shell', commands: `export EDGE_URL=${shellWord(adminUrl)}\nread -rs EDGE_API_KEY && export EDGE_API_KEY`, asks: 'EDGE_API_KEY' },
-    { kind: 'text', text: 'The second line waits for a key of this admin, `API_KEY` or `MASTER_KEY`: paste it and press Enter. It is not shown. Both lines are needed once in each terminal, of bash or zsh.' },
+    {
+      kind: 'shell',
+      commands: `export EDGE_URL=${shellWord(adminUrl)}\nread -rs EDGE_API_KEY && export EDGE_API_KEY`,
+      asks: 'EDGE_API_KEY',
+    },
+    {
+      kind: 'text',
+      text: 'The second line waits for a key of this admin, `API_KEY` or `MASTER_KEY`: paste it and press Enter. It is not shown. Both lines are needed once in each terminal, of bash or zsh.',
+    },
   ];
 }
 

@@ -27,10 +27,16 @@ dl{margin:.6rem 0 1.4rem}dt{padding-top:.55rem}dd{margin:.1rem 0 0;padding-botto
 export function renderGuide(path: string, page: GuidePage, facts: GuideFacts): string {
   const ids = page.sections.map(idOf);
   if (new Set(ids).size < ids.length) throw new Error(`Two sections of ${path} have one title`);
-  return documentationPage({ path, title: page.title, version: facts.version, style: STYLE, body: `<h1>${escape(page.title)}</h1>
+  return documentationPage({
+    path,
+    title: page.title,
+    version: facts.version,
+    style: STYLE,
+    body: `<h1>${escape(page.title)}</h1>
 <p class="lead">${inline(page.lead)}</p>
 <div class="guide"><nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>${page.sections.map((section) => `<li><a href="#${idOf(section)}">${escape(section.title)}</a></li>`).join('')}</ul></nav>
-<div class="prose">${page.sections.map((section) => renderSection(section, facts)).join('\n')}</div></div>` });
+<div class="prose">${page.sections.map((section) => renderSection(section, facts)).join('\n')}</div></div>`,
+  });
 }
 
 function renderSection(section: Section, facts: GuideFacts): string {
@@ -40,17 +46,36 @@ function renderSection(section: Section, facts: GuideFacts): string {
 
 function renderBlock(block: Block, facts: GuideFacts): string {
   switch (block.kind) {
-    case 'text': return `<p>${inline(block.text)}</p>`;
-    case 'list': return `<ul>${block.items.map((item) => `<li>${inline(item)}</li>`).join('')}</ul>`;
-    case 'cards': return `<ul class="cards">${block.cards.map(({ path, name, text }) => `<li><a href="${escape(path)}"><strong>${escape(name)}</strong> <span>${escape(text)}</span></a></li>`).join('')}</ul>`;
-    case 'table': return table(block.head, block.rows.map((row) => row.map(inline)));
-    case 'settings': return settings(block);
-    case 'operations': return operations(facts.operations, block.picks);
-    case 'scrapes': return `<ul class="operations">${SCRAPE_ROUTES.map(({ path, summary }) => route('GET', `<code>${breakable(path.replaceAll(/\{(?<name>\w+)\}/gu, ':$<name>'))}</code>`, summary)).join('')}</ul>`;
-    case 'events': return `<dl>${EVENT_TYPES.filter((type) => block.subjects.includes(type.split('.')[1] ?? '')).map((type) => `<dt><a href="/asyncdoc#${type}"><code>${type}</code></a></dt><dd>${escape(EVENT_DEFINITIONS[type].description)}</dd>`).join('')}</dl>`;
-    case 'file': return `<figure class="shell"><figcaption class="file">${escape(block.name)}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
-    case 'shell': return shell(block);
-    default: return unreachable(block);
+    case 'text':
+      return `<p>${inline(block.text)}</p>`;
+    case 'list':
+      return `<ul>${block.items.map((item) => `<li>${inline(item)}</li>`).join('')}</ul>`;
+    case 'cards':
+      return `<ul class="cards">${block.cards.map(({ path, name, text }) => `<li><a href="${escape(path)}"><strong>${escape(name)}</strong> <span>${escape(text)}</span></a></li>`).join('')}</ul>`;
+    case 'table':
+      return table(
+        block.head,
+        block.rows.map((row) => row.map(inline)),
+      );
+    case 'settings':
+      return settings(block);
+    case 'operations':
+      return operations(facts.operations, block.picks);
+    case 'scrapes':
+      return `<ul class="operations">${SCRAPE_ROUTES.map(({ path, summary }) => route('GET', `<code>${breakable(path.replaceAll(/\{(?<name>\w+)\}/gu, ':$<name>'))}</code>`, summary)).join('')}</ul>`;
+    case 'events':
+      return `<dl>${EVENT_TYPES.filter((type) => block.subjects.includes(type.split('.')[1] ?? ''))
+        .map(
+          (type) =>
+            `<dt><a href="/asyncdoc#${type}"><code>${type}</code></a></dt><dd>${escape(EVENT_DEFINITIONS[type].description)}</dd>`,
+        )
+        .join('')}</dl>`;
+    case 'file':
+      return `<figure class="shell"><figcaption class="file">${escape(block.name)}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
+    case 'shell':
+      return shell(block);
+    default:
+      return unreachable(block);
   }
 }
 
@@ -59,8 +84,17 @@ function settings({ program, rows }: Extract<Block, { kind: 'settings' }>): stri
 }
 
 function operations(all: GuideFacts['operations'], picks: (path: string) => boolean): string {
-  const items = all.flatMap(({ name, rest, summary }) => (rest !== null && picks(rest.path)
-    ? [route(rest.method, `<a href="/api/docs#${name}"><code>${breakable(API_PREFIX + rest.path)}</code></a>`, summary)] : []));
+  const items = all.flatMap(({ name, rest, summary }) =>
+    rest !== null && picks(rest.path)
+      ? [
+          route(
+            rest.method,
+            `<a href="/api/docs#${name}"><code>${breakable(API_PREFIX + rest.path)}</code></a>`,
+            summary,
+          ),
+        ]
+      : [],
+  );
   return `<ul class="operations">${items.join('')}</ul>`;
 }
 
@@ -70,7 +104,9 @@ function route(method: string, path: string, summary: string): string {
 
 function shell({ commands, where = 'here', prints, lasts, asks, untested }: Shell): string {
   const marks = { where, ...(lasts && { lasts }), ...(asks && { asks }), ...(untested && { untested }) };
-  const attributes = Object.entries(marks).map(([name, value]) => ` data-${name}="${escape(value)}"`).join('');
+  const attributes = Object.entries(marks)
+    .map(([name, value]) => ` data-${name}="${escape(value)}"`)
+    .join('');
   const caption = `${PLACES[where]}${lasts ? ', goes on until Ctrl-C' : ''}`;
   return `<figure class="shell ${where}"><figcaption>${caption}</figcaption><pre class="commands" tabindex="0"${attributes}><code>${withComments(commands)}</code></pre>${prints === undefined ? '' : `<pre class="prints" tabindex="0" aria-label="What it prints"><samp>${escape(prints)}</samp></pre>`}</figure>`;
 }
@@ -82,13 +118,21 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 /** What stands behind a # of its own is for people. */
 function withComments(commands: string): string {
-  return commands.split('\n').map((line) => escape(line).replace(/(?<comment>(?:^|\s{2,})# .*)$/u, '<span class="comment">$<comment></span>')).join('\n');
+  return commands
+    .split('\n')
+    .map((line) => escape(line).replace(/(?<comment>(?:^|\s{2,})# .*)$/u, '<span class="comment">$<comment></span>'))
+    .join('\n');
 }
 
 function inline(text: string): string {
-  return escape(text).replaceAll(/`(?<code>[^`]+)`/gu, '<code>$<code></code>').replaceAll(/\[(?<label>[^\]]+)\]\((?<href>[/#][^)\s]*)\)/gu, '<a href="$<href>">$<label></a>');
+  return escape(text)
+    .replaceAll(/`(?<code>[^`]+)`/gu, '<code>$<code></code>')
+    .replaceAll(/\[(?<label>[^\]]+)\]\((?<href>[/#][^)\s]*)\)/gu, '<a href="$<href>">$<label></a>');
 }
 
 function idOf({ title }: Section): string {
-  return title.toLowerCase().replaceAll(/[^a-z0-9]+/gu, '-').replaceAll(/^-|-$/gu, '');
+  return title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/gu, '-')
+    .replaceAll(/^-|-$/gu, '');
 }

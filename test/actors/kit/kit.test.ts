@@ -18,22 +18,28 @@ test('a mailbox is a queue: first in, first out, bounded, and what is put back c
   const push = fc.record({ type: fc.constant('push' as const), value: fc.nat() });
   const back = fc.record({ type: fc.constant('back' as const), values: fc.array(fc.nat(), { maxLength: 4 }) });
   const others = fc.constantFrom({ type: 'shift' as const }, { type: 'drain' as const }, { type: 'peek' as const });
-  fc.assert(fc.property(fc.array(fc.oneof({ weight: 5, arbitrary: push }, { weight: 3, arbitrary: others }, back), { maxLength: 60 }), (happenings) => {
-    const mailbox = createMailbox<number>(8);
-    let model: number[] = [];
-    for (const happening of happenings) {
-      if (happening.type === 'push') {
-        t.is(mailbox.push(happening.value), model.length < 8);
-        if (model.length < 8) model.push(happening.value);
-      } else if (happening.type === 'back') {
-        mailbox.putBack(happening.values);
-        model = [...happening.values, ...model];
-      } else if (happening.type === 'shift') t.is(mailbox.shift(), model.shift());
-      else if (happening.type === 'drain') t.deepEqual(mailbox.drain(), model.splice(0));
-      t.is(mailbox.peek(), model[0]);
-      t.is(mailbox.size(), model.length);
-    }
-  }), { numRuns: 300 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof({ weight: 5, arbitrary: push }, { weight: 3, arbitrary: others }, back), { maxLength: 60 }),
+      (happenings) => {
+        const mailbox = createMailbox<number>(8);
+        let model: number[] = [];
+        for (const happening of happenings) {
+          if (happening.type === 'push') {
+            t.is(mailbox.push(happening.value), model.length < 8);
+            if (model.length < 8) model.push(happening.value);
+          } else if (happening.type === 'back') {
+            mailbox.putBack(happening.values);
+            model = [...happening.values, ...model];
+          } else if (happening.type === 'shift') t.is(mailbox.shift(), model.shift());
+          else if (happening.type === 'drain') t.deepEqual(mailbox.drain(), model.splice(0));
+          t.is(mailbox.peek(), model[0]);
+          t.is(mailbox.size(), model.length);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
 
 test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages unless told otherwise`, (t) => {
@@ -62,7 +68,10 @@ const counter: Behaviour<number, Said> = {
   refreshed: (_live, rows) => rows,
 };
 
-function rounds(said: readonly Said[], messagesMax?: number): { readonly sizes: number[]; readonly alone: boolean[]; readonly state: number } {
+function rounds(
+  said: readonly Said[],
+  messagesMax?: number,
+): { readonly sizes: number[]; readonly alone: boolean[]; readonly state: number } {
   const mailbox = createMailbox<Said>(10_000);
   for (const message of said) mailbox.push(message);
   const sizes: number[] = [];
@@ -86,9 +95,20 @@ const ASKED: Said = { type: 'hot', asker: 1 as Asker };
 
 test('messages are decided one on the state of the other, together up to a bound; one that is asked and a cold write stand alone', (t) => {
   t.deepEqual(rounds([{ type: 'add' }, { type: 'hot' }, { type: 'hot' }]), { sizes: [3], alone: [false], state: 3 });
-  t.deepEqual(rounds([{ type: 'add' }, ASKED, { type: 'hot' }, ASKED, ASKED]), { sizes: [1, 1, 1, 1, 1], alone: [false, true, false, true, true], state: 5 });
-  t.deepEqual(rounds([{ type: 'hot' }, { type: 'cold' }, { type: 'hot' }, { type: 'hot', asker: null }]), { sizes: [1, 1, 2], alone: [false, true, false], state: 4 });
-  t.deepEqual(rounds(Array.from({ length: ROUND_MESSAGES_MAX + 1 }, () => ({ type: 'add' }))).sizes, [ROUND_MESSAGES_MAX, 1]);
+  t.deepEqual(rounds([{ type: 'add' }, ASKED, { type: 'hot' }, ASKED, ASKED]), {
+    sizes: [1, 1, 1, 1, 1],
+    alone: [false, true, false, true, true],
+    state: 5,
+  });
+  t.deepEqual(rounds([{ type: 'hot' }, { type: 'cold' }, { type: 'hot' }, { type: 'hot', asker: null }]), {
+    sizes: [1, 1, 2],
+    alone: [false, true, false],
+    state: 4,
+  });
+  t.deepEqual(rounds(Array.from({ length: ROUND_MESSAGES_MAX + 1 }, () => ({ type: 'add' }))).sizes, [
+    ROUND_MESSAGES_MAX,
+    1,
+  ]);
   t.deepEqual(rounds([{ type: 'add' }, { type: 'add' }], 1).sizes, [1, 1]);
 });
 
@@ -98,7 +118,10 @@ test('a message that throws is out of the mailbox, and the ones before it are gi
 
   const error = t.throws(() => decideRound(counter, 0, mailbox, NOW_MS), { instanceOf: TransitionFailed });
 
-  t.deepEqual([error?.poison, error?.before, mailbox.drain()], [{ type: 'throw' }, [{ type: 'add' }, { type: 'hot' }], [{ type: 'add' }]]);
+  t.deepEqual(
+    [error?.poison, error?.before, mailbox.drain()],
+    [{ type: 'throw' }, [{ type: 'add' }, { type: 'hot' }], [{ type: 'add' }]],
+  );
 });
 
 test('nothing changed is the same state, no write and no effect', (t) => {
@@ -135,7 +158,8 @@ test('who is not answered is refused after their patience, in order, and no time
 
   clock.pass(2_000);
 
-  for (const refused of await Promise.all([first, second])) t.like(refused, { ok: false, refusal: { code: 'service_unavailable', retryAfterSeconds: 1 } });
+  for (const refused of await Promise.all([first, second]))
+    t.like(refused, { ok: false, refusal: { code: 'service_unavailable', retryAfterSeconds: 1 } });
   clock.pass(ASK_SWEEP_MS);
   t.deepEqual([asks.waiting(), clock.waiting()], [0, 0]);
 });
@@ -144,7 +168,9 @@ test('everyone on the bus hears, also when a neighbour throws, until they leave'
   const log = recordingLog();
   const bus = createBus(log);
   const heard: number[] = [];
-  bus.subscribe(() => { throw new Error('a bug'); });
+  bus.subscribe(() => {
+    throw new Error('a bug');
+  });
   const leave = bus.subscribe((notices) => heard.push(notices.length));
 
   bus.publish([{ type: 'events-stored' }]);

@@ -46,11 +46,16 @@ export class StatusWorld {
 
   connect(bad: readonly string[]): void {
     this.#sessions += 1;
-    this.#say({ type: 'agent-connected', session: session(this.#sessions), hello: { registration: REGISTRATION, report: reportOf(bad), holding: [] } });
+    this.#say({
+      type: 'agent-connected',
+      session: session(this.#sessions),
+      hello: { registration: REGISTRATION, report: reportOf(bad), holding: [] },
+    });
   }
 
   report(bad: readonly string[]): void {
-    if (this.state.session !== null) this.#say({ type: 'agent-reported', session: this.state.session.id, report: reportOf(bad) });
+    if (this.state.session !== null)
+      this.#say({ type: 'agent-reported', session: this.state.session.id, report: reportOf(bad) });
   }
 
   late(): void {
@@ -110,7 +115,9 @@ export class StatusWorld {
   }
 
   #nextDue(endMs: number): Reminder | null {
-    const [next] = [...this.#reminders].filter(([, { atMs }]) => atMs <= endMs).toSorted(([, a], [, b]) => a.atMs - b.atMs);
+    const [next] = [...this.#reminders]
+      .filter(([, { atMs }]) => atMs <= endMs)
+      .toSorted(([, a], [, b]) => a.atMs - b.atMs);
     if (next === undefined) return null;
     this.#reminders.delete(next[0]);
     return next[1];
@@ -120,24 +127,39 @@ export class StatusWorld {
     const step = this.#behaviour.transition(this.state, message, this.nowMs);
     for (const { write, events } of step.changes) {
       if (write.kind !== 'node-status') throw new Error(`nothing else changes here: ${write.kind}`);
-      if (events.length !== (write.status === this.rows.status ? 0 : 1)) throw new Error(`${events.length} events for ${this.rows.status} to ${write.status}`);
+      if (events.length !== (write.status === this.rows.status ? 0 : 1))
+        throw new Error(`${events.length} events for ${this.rows.status} to ${write.status}`);
       for (const event of events) {
         const [previous, status] = told(event, 'previous_status', 'status') as readonly [NodeStatus, NodeStatus];
         this.events.push({ atMs: event.atMs, previous, status });
-        if (status === 'unreachable') this.unreachables.push({ atMs: event.atMs, notBeforeMs: this.#silentMs + this.#graceMs });
+        if (status === 'unreachable')
+          this.unreachables.push({ atMs: event.atMs, notBeforeMs: this.#silentMs + this.#graceMs });
       }
       if (events.length === 0) this.refreshes.push(this.nowMs);
-      this.rows = { ...this.rows, status: write.status, standing: structuredClone(write.standing), updatedAtMs: write.atMs };
+      this.rows = {
+        ...this.rows,
+        status: write.status,
+        standing: structuredClone(write.standing),
+        updatedAtMs: write.atMs,
+      };
     }
     this.state = step.state;
     this.#perform(step.effects);
   }
 
   #perform(effects: readonly Effect[]): void {
-    for (const effect of effects) if (effect.type === 'remind') this.#reminders.set(effect.key, { atMs: this.nowMs + effect.afterMs, message: effect.message as NodeMessage });
+    for (const effect of effects)
+      if (effect.type === 'remind')
+        this.#reminders.set(effect.key, { atMs: this.nowMs + effect.afterMs, message: effect.message as NodeMessage });
   }
 }
 
 function reportOf(bad: readonly string[]): HealthReport {
-  return { services: ['ssh', 'disk'].map((name) => ({ name, healthy: !bad.includes(name), detail: bad.includes(name) ? 'it is broken' : null })) };
+  return {
+    services: ['ssh', 'disk'].map((name) => ({
+      name,
+      healthy: !bad.includes(name),
+      detail: bad.includes(name) ? 'it is broken' : null,
+    })),
+  };
 }

@@ -18,7 +18,10 @@ import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { execution, HEALTHY, nodeRecord, NOW_MS, open, REGISTRATION, session, SETTINGS } from '../world.ts';
 
 /** The only edges of an execution. Source: invariants.md, C6. */
-const EDGES: Readonly<Record<string, readonly string[]>> = { pending: ['sent', 'completed', 'cancelled', 'expired', 'dropped'], sent: ['completed', 'cancelled', 'expired', 'dropped'] };
+const EDGES: Readonly<Record<string, readonly string[]>> = {
+  pending: ['sent', 'completed', 'cancelled', 'expired', 'dropped'],
+  sent: ['completed', 'cancelled', 'expired', 'dropped'],
+};
 
 interface Row {
   readonly number: number;
@@ -44,7 +47,13 @@ export class World {
   #state: NodeState;
   #mailbox = createMailbox<NodeMessage>(100_000);
   #journal = new Map<ExecutionId, { state: Journalled; result: ExecutionResult | null }>();
-  #connection: { id: number; up: AgentFrameBody[]; down: AdminFrameBody[]; isOpen: boolean; sent: Set<ExecutionId> } | null = null;
+  #connection: {
+    id: number;
+    up: AgentFrameBody[];
+    down: AdminFrameBody[];
+    isOpen: boolean;
+    sent: Set<ExecutionId>;
+  } | null = null;
   #sessions = 0;
   #created = 0;
 
@@ -79,14 +88,26 @@ export class World {
   connect(): void {
     this.#sessions += 1;
     this.#connection = { id: this.#sessions, up: [], down: [], isOpen: true, sent: new Set() };
-    this.#connection.up.push({ type: 'hello', protocol: 1, node: nodeRecord().id, registration: REGISTRATION, report: HEALTHY, holding: [...this.#journal.keys()] });
+    this.#connection.up.push({
+      type: 'hello',
+      protocol: 1,
+      node: nodeRecord().id,
+      registration: REGISTRATION,
+      report: HEALTHY,
+      holding: [...this.#journal.keys()],
+    });
     this.#sendResults();
   }
 
   /** The connection is cut: what was on its way is gone. The admin notices. */
   cut(): void {
     if (this.#connection === null) return;
-    this.#mailbox.push({ type: 'agent-disconnected', session: session(this.#connection.id), lastHeardMs: NOW_MS, isOurs: false });
+    this.#mailbox.push({
+      type: 'agent-disconnected',
+      session: session(this.#connection.id),
+      lastHeardMs: NOW_MS,
+      isOurs: false,
+    });
     this.#connection = null;
   }
 
@@ -96,8 +117,14 @@ export class World {
     const frame = connection?.up.shift();
     if (connection === null || frame === undefined) return;
     const id = session(connection.id);
-    if (frame.type === 'hello') this.#mailbox.push({ type: 'agent-connected', session: id, hello: { registration: frame.registration, report: frame.report, holding: frame.holding } });
-    if (frame.type === 'acknowledge') this.#mailbox.push({ type: 'executions-acknowledged', session: id, executions: frame.executions });
+    if (frame.type === 'hello')
+      this.#mailbox.push({
+        type: 'agent-connected',
+        session: id,
+        hello: { registration: frame.registration, report: frame.report, holding: frame.holding },
+      });
+    if (frame.type === 'acknowledge')
+      this.#mailbox.push({ type: 'executions-acknowledged', session: id, executions: frame.executions });
     if (frame.type === 'result') this.#mailbox.push({ type: 'results-arrived', session: id, results: frame.results });
   }
 
@@ -105,9 +132,13 @@ export class World {
   down(): void {
     const frame = this.#connection?.down.shift();
     if (frame?.type === 'deliver') this.#receive(frame.deliveries.map((delivery) => delivery.execution));
-    if (frame?.type === 'confirm') for (const id of frame.executions) if (this.#journal.get(id)?.state === 'finished') this.#journal.delete(id);
+    if (frame?.type === 'confirm')
+      for (const id of frame.executions) if (this.#journal.get(id)?.state === 'finished') this.#journal.delete(id);
     if (frame?.type === 'settle') for (const id of frame.executions) this.#journal.delete(id);
-    if (frame?.type === 'cancel') for (const id of frame.executions) if (this.#journal.has(id) && this.#journal.get(id)?.state !== 'finished') this.#finish(id, { outcome: 'cancelled', exit_code: 143 });
+    if (frame?.type === 'cancel')
+      for (const id of frame.executions)
+        if (this.#journal.has(id) && this.#journal.get(id)?.state !== 'finished')
+          this.#finish(id, { outcome: 'cancelled', exit_code: 143 });
   }
 
   /** The agent starts the oldest that waits. */
@@ -128,7 +159,8 @@ export class World {
   /** The agent's machine goes down: what ran is over, its journal stays. */
   reboot(): void {
     this.cut();
-    for (const [id, entry] of this.#journal) if (entry.state === 'running') this.#finish(id, { outcome: 'cancelled', exit_code: 137 });
+    for (const [id, entry] of this.#journal)
+      if (entry.state === 'running') this.#finish(id, { outcome: 'cancelled', exit_code: 137 });
   }
 
   /** The agent's disk is lost. What it had not acknowledged may be delivered and started anew on the next one. */
@@ -165,7 +197,9 @@ export class World {
   /** The sweep for executions that stand still. */
   rescan(): void {
     this.#mailbox.push({ type: 'rescan' });
-    for (const [id, row] of this.rows) if (row.cancelRequested && !isTerminal(row.status) && this.#state.open.get(id)?.cancelRequestedAtMs === null) this.#mailbox.push({ type: 'cancel', executions: [id], asker: null });
+    for (const [id, row] of this.rows)
+      if (row.cancelRequested && !isTerminal(row.status) && this.#state.open.get(id)?.cancelRequestedAtMs === null)
+        this.#mailbox.push({ type: 'cancel', executions: [id], asker: null });
   }
 
   /** The admin is killed and starts again from its rows. */
@@ -192,7 +226,9 @@ export class World {
     this.#state = round.state;
     this.#perform(round.effects);
     if (refused.length === 0) return;
-    this.#mailbox.putBack(refused.map((change) => ({ type: 'refused', write: change.write, refusal: { code: 'conflict', message: '' } })));
+    this.#mailbox.putBack(
+      refused.map((change) => ({ type: 'refused', write: change.write, refusal: { code: 'conflict', message: '' } })),
+    );
     this.#recover(round.state);
   }
 
@@ -214,7 +250,8 @@ export class World {
     if (this.#connection === null) this.connect();
     this.rescan();
     for (let round = 0; round < 20_000; round += 1) {
-      for (const happen of ['up', 'decide', 'look', 'arrive', 'decide', 'down', 'start', 'end'] as const) this[happen]();
+      for (const happen of ['up', 'decide', 'look', 'arrive', 'decide', 'down', 'start', 'end'] as const)
+        this[happen]();
       if (this.#isIdle()) return;
     }
     throw new Error('it never comes to rest');
@@ -222,7 +259,10 @@ export class World {
 
   #isIdle(): boolean {
     const { up, down } = this.#connection ?? { up: [], down: [] };
-    return this.#mailbox.size() + up.length + down.length + this.#reads.length === 0 && [...this.#journal.values()].every((entry) => entry.state === 'finished');
+    return (
+      this.#mailbox.size() + up.length + down.length + this.#reads.length === 0 &&
+      [...this.#journal.values()].every((entry) => entry.state === 'finished')
+    );
   }
 
   #pick(pick: number): ExecutionId | undefined {
@@ -235,13 +275,18 @@ export class World {
   }
 
   #finish(id: ExecutionId, how: Pick<ExecutionResult, 'outcome' | 'exit_code'>): void {
-    this.#journal.set(id, { state: 'finished', result: { execution: id, output: '', parts: 0, output_truncated: false, ...how } });
+    this.#journal.set(id, {
+      state: 'finished',
+      result: { execution: id, output: '', parts: 0, output_truncated: false, ...how },
+    });
     this.#sendResults();
   }
 
   #sendResults(): void {
     const connection = this.#connection;
-    const results = [...this.#journal.values()].flatMap(({ result }) => (result !== null && connection?.sent.has(result.execution) === false ? [result] : []));
+    const results = [...this.#journal.values()].flatMap(({ result }) =>
+      result !== null && connection?.sent.has(result.execution) === false ? [result] : [],
+    );
     if (connection === null || results.length === 0) return;
     for (const result of results) connection.sent.add(result.execution);
     connection.up.push({ type: 'result', results });
@@ -251,9 +296,11 @@ export class World {
   #store({ write, events }: Change): boolean {
     if (!('execution' in write)) return true;
     const row = this.rows.get(write.execution);
-    if (row === undefined || isTerminal(row.status) || (write.kind === 'execution-sent' && row.status !== 'pending')) return false;
+    if (row === undefined || isTerminal(row.status) || (write.kind === 'execution-sent' && row.status !== 'pending'))
+      return false;
     if (write.kind === 'execution-cancel-requested') row.cancelRequested = true;
-    const next = write.kind === 'execution-sent' ? 'sent' : write.kind === 'execution-finished' ? write.status : row.status;
+    const next =
+      write.kind === 'execution-sent' ? 'sent' : write.kind === 'execution-finished' ? write.status : row.status;
     if (next !== row.status && !EDGES[row.status]?.includes(next)) throw new Error(`from ${row.status} to ${next}`);
     row.status = next;
     this.events.push(...events.map((event) => `${event.subject} ${event.type}`));
@@ -267,19 +314,47 @@ export class World {
 
   #loaded(): NodeState {
     const all = this.#openRows(() => true);
-    return { record: nodeRecord({ status: 'healthy' }), aliases: [], mesh: null, session: null, open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])), backlog: all.length > OPEN_EXECUTIONS_MAX, ...NOTHING_READ, sshAllowance: FULL_ALLOWANCE, lookUps: FULL_LOOK_UPS, meshAllowances: FULL_MESH_ALLOWANCES };
+    return {
+      record: nodeRecord({ status: 'healthy' }),
+      aliases: [],
+      mesh: null,
+      session: null,
+      open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])),
+      backlog: all.length > OPEN_EXECUTIONS_MAX,
+      ...NOTHING_READ,
+      sshAllowance: FULL_ALLOWANCE,
+      lookUps: FULL_LOOK_UPS,
+      meshAllowances: FULL_MESH_ALLOWANCES,
+    };
   }
 
   #openRows(wanted: (id: ExecutionId) => boolean): OpenExecution[] {
-    return [...this.rows].filter(([id, row]) => !isTerminal(row.status) && wanted(id)).map(([, row]) => open(row.number, row.status as 'pending' | 'sent', { cancelRequestedAtMs: row.cancelRequested ? NOW_MS : null }));
+    return [...this.rows]
+      .filter(([id, row]) => !isTerminal(row.status) && wanted(id))
+      .map(([, row]) =>
+        open(row.number, row.status as 'pending' | 'sent', {
+          cancelRequestedAtMs: row.cancelRequested ? NOW_MS : null,
+        }),
+      );
   }
 
   #perform(effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.type === 'tell') this.#mailbox.push(effect.told.message as NodeMessage);
-      if (effect.type === 'send' && this.#connection?.id === (effect.session as number)) this.#connection.down.push(effect.frame);
-      if (effect.type === 'load-open') this.#reads.push({ answer: null, read: () => this.#readOpen(effect.limit, new Set(effect.except)) });
-      if (effect.type === 'look-up') this.#reads.push({ answer: null, read: () => ({ type: 'executions-looked-up', asked: effect.executions, executions: this.#openRows((id) => effect.executions.includes(id)), retry: effect.retry }) });
+      if (effect.type === 'send' && this.#connection?.id === (effect.session as number))
+        this.#connection.down.push(effect.frame);
+      if (effect.type === 'load-open')
+        this.#reads.push({ answer: null, read: () => this.#readOpen(effect.limit, new Set(effect.except)) });
+      if (effect.type === 'look-up')
+        this.#reads.push({
+          answer: null,
+          read: () => ({
+            type: 'executions-looked-up',
+            asked: effect.executions,
+            executions: this.#openRows((id) => effect.executions.includes(id)),
+            retry: effect.retry,
+          }),
+        });
     }
   }
 

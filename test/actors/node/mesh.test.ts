@@ -1,6 +1,14 @@
 /** What a node has to do with the mesh. */
 import test from 'ava';
-import { ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, NEW_MESH_SESSION, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX } from '../../../actors/node/mesh.ts';
+import {
+  ADVERTISEMENTS_BURST_MAX,
+  ADVERTISEMENTS_PER_SECOND_MAX,
+  NEW_MESH_SESSION,
+  NEWS_BURST_MAX,
+  NEWS_PER_SECOND_MAX,
+  TRIES_BURST_MAX,
+  TRIES_PER_SECOND_MAX,
+} from '../../../actors/node/mesh.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
@@ -12,8 +20,21 @@ const behaviour = nodeBehaviour(SETTINGS);
 const KEY = 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=';
 const OTHER_KEY = '3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d0=';
 
-const PLACE: MeshPlace = { publicKey: KEY, listenPort: 51_820, endpoints: ['192.168.1.20:51820'], observed: null, isStable: null, relayRegion: 900 };
-const SAID: MeshAdvertisement = { public_key: KEY, listen_port: 51_820, endpoints: ['192.168.1.20:51820'], relay_region: 900, revision: { epoch: 2, number: 7 } };
+const PLACE: MeshPlace = {
+  publicKey: KEY,
+  listenPort: 51_820,
+  endpoints: ['192.168.1.20:51820'],
+  observed: null,
+  isStable: null,
+  relayRegion: 900,
+};
+const SAID: MeshAdvertisement = {
+  public_key: KEY,
+  listen_port: 51_820,
+  endpoints: ['192.168.1.20:51820'],
+  relay_region: 900,
+  revision: { epoch: 2, number: 7 },
+};
 
 function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
   return behaviour.transition(state, message, nowMs);
@@ -23,12 +44,25 @@ function advertise(state: NodeState, more: Partial<MeshAdvertisement> = {}, from
   return say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, ...more }, from });
 }
 
-const WANTED = { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'mesh-wanted', node: NODE, revision: { epoch: 2, number: 7 } } } } as const;
+const WANTED = {
+  type: 'tell',
+  told: {
+    to: { kind: 'cluster', id: CLUSTER },
+    message: { type: 'mesh-wanted', node: NODE, revision: { epoch: 2, number: 7 } },
+  },
+} as const;
 
 test('what an agent says of itself is stored before its cluster tells it anything', (t) => {
   const { state, changes, effects } = advertise(liveNode());
 
-  t.deepEqual(changes, [{ write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS }, events: [], notices: [], onceStored: [WANTED] }]);
+  t.deepEqual(changes, [
+    {
+      write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
+      events: [],
+      notices: [],
+      onceStored: [WANTED],
+    },
+  ]);
   t.deepEqual(effects, []);
   t.deepEqual(state.mesh, PLACE);
 });
@@ -42,36 +76,70 @@ test('an agent that says what is known already is told what it misses, and nothi
 test('news of an older session is ignored', (t) => {
   const state = liveNode();
 
-  const { state: after, changes, effects } = say(state, { type: 'mesh-advertised', session: session(9), advertisement: SAID, from: null });
+  const {
+    state: after,
+    changes,
+    effects,
+  } = say(state, { type: 'mesh-advertised', session: session(9), advertisement: SAID, from: null });
 
   t.is(after, state);
   t.deepEqual([changes, effects], [[], []]);
 });
 
 test('addresses that are not its own are left out, and the log has it', (t) => {
-  const lies = ['8.8.8.8:51820', '169.254.169.254:80', '127.0.0.1:51820', '224.0.0.1:51820', '[2001:db8::9]:51820', '0.0.0.0:51820', '[::1]:51820', '[ff02::1]:51820'];
+  const lies = [
+    '8.8.8.8:51820',
+    '169.254.169.254:80',
+    '127.0.0.1:51820',
+    '224.0.0.1:51820',
+    '[2001:db8::9]:51820',
+    '0.0.0.0:51820',
+    '[::1]:51820',
+    '[ff02::1]:51820',
+  ];
 
   const { state, effects } = advertise(liveNode(), { endpoints: lies });
 
   t.deepEqual(state.mesh?.endpoints, []);
-  t.deepEqual(effects, [{ type: 'warn', message: 'a node names addresses that are not its own as places where it is reached: they are left out', fields: { node: NODE, left_out: lies.length } }]);
+  t.deepEqual(effects, [
+    {
+      type: 'warn',
+      message: 'a node names addresses that are not its own as places where it is reached: they are left out',
+      fields: { node: NODE, left_out: lies.length },
+    },
+  ]);
 });
 
 test('a public address is believed when the node is seen to come from it: by its session, or by an observer', (t) => {
   const bySession = advertise(liveNode(), { endpoints: ['203.0.113.9:51820'] }, '::ffff:203.0.113.9');
-  const byObserver = advertise(liveNode([], { mesh: { ...PLACE, observed: '[2001:db8::9]:40000' } }), { endpoints: ['[2001:db8::9]:51820', '10.1.2.3:51820'] });
+  const byObserver = advertise(liveNode([], { mesh: { ...PLACE, observed: '[2001:db8::9]:40000' } }), {
+    endpoints: ['[2001:db8::9]:51820', '10.1.2.3:51820'],
+  });
 
   t.deepEqual(bySession.state.mesh?.endpoints, ['203.0.113.9:51820']);
   t.deepEqual(byObserver.state.mesh?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
 });
 
-test('the key of an observer is nobody\'s: who takes it is refused, and in no network', (t) => {
-  const observing = nodeBehaviour({ ...SETTINGS, agent: { ...SETTINGS.agent, mesh: { mode: 'embedded', observers: [{ host: null, port: 43_478, public_key: KEY }] } } });
+test("the key of an observer is nobody's: who takes it is refused, and in no network", (t) => {
+  const observing = nodeBehaviour({
+    ...SETTINGS,
+    agent: {
+      ...SETTINGS.agent,
+      mesh: { mode: 'embedded', observers: [{ host: null, port: 43_478, public_key: KEY }] },
+    },
+  });
 
-  const { changes, effects } = observing.transition(liveNode(), { type: 'mesh-advertised', session: session(1), advertisement: SAID, from: null }, NOW_MS);
+  const { changes, effects } = observing.transition(
+    liveNode(),
+    { type: 'mesh-advertised', session: session(1), advertisement: SAID, from: null },
+    NOW_MS,
+  );
 
   t.deepEqual(changes, []);
-  t.deepEqual(effects.map((effect) => (effect.type === 'send' ? effect.frame.type : effect.type)), ['warn', 'mesh-refused']);
+  t.deepEqual(
+    effects.map((effect) => (effect.type === 'send' ? effect.frame.type : effect.type)),
+    ['warn', 'mesh-refused'],
+  );
 });
 
 test('lies that were told of already are not told again with every welcome', (t) => {
@@ -89,9 +157,16 @@ test('what was observed of a socket is forgotten with its key or port', (t) => {
 });
 
 test('an agent is told why the rows did not take it', (t) => {
-  const { effects } = say(liveNode(), { type: 'refused', write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS }, refusal: { code: 'conflict', message: 'Another node has this WireGuard key.' } });
+  const { effects } = say(liveNode(), {
+    type: 'refused',
+    write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
+    refusal: { code: 'conflict', message: 'Another node has this WireGuard key.' },
+  });
 
-  t.deepEqual(effects.map((effect) => effect.type === 'send' ? effect.frame : effect.type), ['warn', { type: 'mesh-refused', reason: 'Another node has this WireGuard key.' }]);
+  t.deepEqual(
+    effects.map((effect) => (effect.type === 'send' ? effect.frame : effect.type)),
+    ['warn', { type: 'mesh-refused', reason: 'Another node has this WireGuard key.' }],
+  );
 });
 
 test('where its socket is seen is stored once, and told to the agent', (t) => {
@@ -99,8 +174,26 @@ test('where its socket is seen is stored once, and told to the agent', (t) => {
 
   const { state, changes, effects } = say(liveNode([], { mesh: PLACE }), message);
 
-  t.deepEqual(changes.map(({ write }) => write), [{ kind: 'mesh-observed', node: NODE, publicKey: KEY, observed: '203.0.113.9:40000', isStable: true, atMs: NOW_MS }]);
-  t.deepEqual(effects, [{ type: 'send', session: session(1), frame: { type: 'mesh-observed', endpoint: '203.0.113.9:40000', is_stable: true } }]);
+  t.deepEqual(
+    changes.map(({ write }) => write),
+    [
+      {
+        kind: 'mesh-observed',
+        node: NODE,
+        publicKey: KEY,
+        observed: '203.0.113.9:40000',
+        isStable: true,
+        atMs: NOW_MS,
+      },
+    ],
+  );
+  t.deepEqual(effects, [
+    {
+      type: 'send',
+      session: session(1),
+      frame: { type: 'mesh-observed', endpoint: '203.0.113.9:40000', is_stable: true },
+    },
+  ]);
   t.is(say(state, message).state, state);
   t.is(say(state, { ...message, publicKey: OTHER_KEY, endpoint: '203.0.113.8:1' }).state, state);
 });
@@ -127,11 +220,15 @@ test('wishes for direct paths are passed on within an allowance, which comes bac
 
 test('a clock that was set back by hours lets an agent ask for tries again within seconds', (t) => {
   let state = liveNode();
-  for (let asked = 0; asked < TRIES_BURST_MAX + 1; asked += 1) ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, NOW_MS));
+  for (let asked = 0; asked < TRIES_BURST_MAX + 1; asked += 1)
+    ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, NOW_MS));
   const backMs = NOW_MS - 36_000_000;
   ({ state } = say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs));
 
-  t.is(say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs + 1_000).effects.length, 1);
+  t.is(
+    say(state, { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY }, backMs + 1_000).effects.length,
+    1,
+  );
 });
 
 /** A node that says, one after another and perhaps on new sessions, where it is; `stored` are its places in the rows. */
@@ -143,7 +240,15 @@ class Saying {
   #sessions = 1;
 
   moved(relayRegion: number, nowMs: number): void {
-    this.#hear({ type: 'mesh-advertised', session: session(this.#sessions), advertisement: { ...SAID, relay_region: relayRegion }, from: null }, nowMs);
+    this.#hear(
+      {
+        type: 'mesh-advertised',
+        session: session(this.#sessions),
+        advertisement: { ...SAID, relay_region: relayRegion },
+        from: null,
+      },
+      nowMs,
+    );
   }
 
   /** Time passes, and with it what waits. */
@@ -155,9 +260,19 @@ class Saying {
   }
 
   reconnect(nowMs: number): void {
-    this.#hear({ type: 'agent-disconnected', session: session(this.#sessions), lastHeardMs: nowMs, isOurs: false }, nowMs);
+    this.#hear(
+      { type: 'agent-disconnected', session: session(this.#sessions), lastHeardMs: nowMs, isOurs: false },
+      nowMs,
+    );
     this.#sessions += 1;
-    this.#hear({ type: 'agent-connected', session: session(this.#sessions), hello: { registration: REGISTRATION, report: HEALTHY, holding: [] } }, nowMs);
+    this.#hear(
+      {
+        type: 'agent-connected',
+        session: session(this.#sessions),
+        hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
+      },
+      nowMs,
+    );
   }
 
   #hear(message: NodeMessage, nowMs: number): void {
@@ -166,7 +281,8 @@ class Saying {
     for (const { write } of changes) if (write.kind === 'mesh-member-set') this.stored.push(write.place.relayRegion);
     for (const effect of effects) {
       if (effect.type === 'hang-up') this.hangUps += 1;
-      if (effect.type === 'remind' && effect.key === 'mesh-news') this.late = { dueMs: nowMs + effect.afterMs, message: effect.message as NodeMessage };
+      if (effect.type === 'remind' && effect.key === 'mesh-news')
+        this.late = { dueMs: nowMs + effect.afterMs, message: effect.message as NodeMessage };
     }
   }
 }
@@ -181,7 +297,10 @@ test('news beyond the allowance of a node waits, the last of it is stored when i
   t.deepEqual([node.stored, node.hangUps], [Array.from({ length: NEWS_BURST_MAX }, (_none, index) => index + 1), 0]);
 
   node.pass(NOW_MS + 1_000 / NEWS_PER_SECOND_MAX);
-  t.deepEqual([node.stored.at(-1), node.stored.length, node.late], [ADVERTISEMENTS_BURST_MAX, NEWS_BURST_MAX + 1, null]);
+  t.deepEqual(
+    [node.stored.at(-1), node.stored.length, node.late],
+    [ADVERTISEMENTS_BURST_MAX, NEWS_BURST_MAX + 1, null],
+  );
 });
 
 test('a node that is back where it was before its news was stored stays there', (t) => {
@@ -207,7 +326,8 @@ test('an agent that says too often where it is is hung up, also on its next sess
   t.is(node.hangUps, 2);
 
   for (let second = 1; second <= 10; second += 1) {
-    for (let nth = 0; nth < ADVERTISEMENTS_PER_SECOND_MAX; nth += 1) node.moved(second * 100 + nth, NOW_MS + second * 1_000 + 1);
+    for (let nth = 0; nth < ADVERTISEMENTS_PER_SECOND_MAX; nth += 1)
+      node.moved(second * 100 + nth, NOW_MS + second * 1_000 + 1);
   }
   t.is(node.hangUps, 2);
 });
@@ -215,7 +335,9 @@ test('an agent that says too often where it is is hung up, also on its next sess
 test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
   const body = { type: 'mesh-refused', reason: 'no' } as const;
 
-  t.deepEqual(say(liveNode(), { type: 'mesh-told', body }).effects, [{ type: 'send', session: session(1), frame: body }]);
+  t.deepEqual(say(liveNode(), { type: 'mesh-told', body }).effects, [
+    { type: 'send', session: session(1), frame: body },
+  ]);
   t.deepEqual(say(nodeState(), { type: 'mesh-told', body }).effects, []);
 });
 

@@ -10,11 +10,18 @@ const PROCESS = { ...TRACE, spanId: '00f067aa0ba902b7' };
 
 const ofCommand = (trace: typeof TRACE): OpenExecution => {
   const execution = open(1);
-  return { ...execution, insertedAtMs: 10_000, sentAtMs: 10_100, command: { ...execution.command, text: 'a script with a secret', trace } };
+  return {
+    ...execution,
+    insertedAtMs: 10_000,
+    sentAtMs: 10_100,
+    command: { ...execution.command, text: 'a script with a secret', trace },
+  };
 };
 
 function spans(ending: Partial<TracedEnding> = {}, execution = ofCommand(TRACE)): EndedSpan[] {
-  return (traced(execution, { status: 'completed', exitCode: 0, atMs: 15_000, ...ending }).onceStored ?? []).flatMap((effect) => (effect.type === 'trace' ? [effect.span] : []));
+  return (traced(execution, { status: 'completed', exitCode: 0, atMs: 15_000, ...ending }).onceStored ?? []).flatMap(
+    (effect) => (effect.type === 'trace' ? [effect.span] : []),
+  );
 }
 
 test('an execution that nobody traces, or nobody records, tells nothing', (t) => {
@@ -29,7 +36,14 @@ test('an execution is a span from its creation to its end, below the request tha
   const [span, ...others] = spans({}, execution);
 
   t.deepEqual(others, []);
-  t.like(span, { name: 'execution', context: { ...TRACE, spanId: spanIdOf(TRACE.traceId, execution.id) }, parentSpanId: TRACE.spanId, startMs: 10_000, endMs: 15_000, failure: null });
+  t.like(span, {
+    name: 'execution',
+    context: { ...TRACE, spanId: spanIdOf(TRACE.traceId, execution.id) },
+    parentSpanId: TRACE.spanId,
+    startMs: 10_000,
+    endMs: 15_000,
+    failure: null,
+  });
   t.deepEqual(span?.events, [{ name: 'sent', atMs: 10_100 }]);
   t.false(JSON.stringify(span).includes(execution.command.text), 'no script is in it');
 });
@@ -41,13 +55,28 @@ test('its process is a span below it, placed by the durations that the agent mea
 });
 
 test('an agent cannot put its process outside of the life of its execution, nor into another trace', (t) => {
-  const [, old] = spans({ machine: { traceparent: traceparentOf(PROCESS), ran_ms: Number.MAX_SAFE_INTEGER, ended_ms_ago: Number.MAX_SAFE_INTEGER } });
-  const other = spans({ machine: { traceparent: traceparentOf({ ...PROCESS, traceId: 'f'.repeat(32) }), ran_ms: 1, ended_ms_ago: 0 } });
+  const [, old] = spans({
+    machine: {
+      traceparent: traceparentOf(PROCESS),
+      ran_ms: Number.MAX_SAFE_INTEGER,
+      ended_ms_ago: Number.MAX_SAFE_INTEGER,
+    },
+  });
+  const other = spans({
+    machine: { traceparent: traceparentOf({ ...PROCESS, traceId: 'f'.repeat(32) }), ran_ms: 1, ended_ms_ago: 0 },
+  });
 
   t.like(old, { startMs: 10_000, endMs: 10_000 });
   t.is(other.length, 1);
 });
 
 test('what did not end well says so', (t) => {
-  t.deepEqual([spans({ exitCode: 2 }), spans({ status: 'cancelled', exitCode: 143 }), spans({ status: 'expired', exitCode: null })].map(([span]) => span?.failure), ['exit code 2', 'cancelled', 'expired']);
+  t.deepEqual(
+    [
+      spans({ exitCode: 2 }),
+      spans({ status: 'cancelled', exitCode: 143 }),
+      spans({ status: 'expired', exitCode: null }),
+    ].map(([span]) => span?.failure),
+    ['exit code 2', 'cancelled', 'expired'],
+  );
 });

@@ -5,7 +5,15 @@ import type { Effect, Step } from '../../../actors/kit/step.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
-import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND, SSH_ATTEMPTS_VERIFYING_MAX, SSH_DECIDED_MS_MAX, type SshOutcome, SSH_REFUSALS_TOLD_BURST_MAX, SSH_UNANSWERED_MS_MAX } from '../../../actors/ssh/login.ts';
+import {
+  SSH_ATTEMPTS_BURST_MAX,
+  SSH_ATTEMPTS_PER_SECOND,
+  SSH_ATTEMPTS_VERIFYING_MAX,
+  SSH_DECIDED_MS_MAX,
+  type SshOutcome,
+  SSH_REFUSALS_TOLD_BURST_MAX,
+  SSH_UNANSWERED_MS_MAX,
+} from '../../../actors/ssh/login.ts';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { ASKER, id, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../world.ts';
@@ -18,9 +26,24 @@ const YES: SshOutcome = { sshUsername: USERNAME, grant: GRANT };
 const WRONG: SshOutcome = { sshUsername: USERNAME, grant: null };
 const UNKNOWN: SshOutcome = { sshUsername: null, grant: null };
 
-const key = (signature: 'none' | 'verified' | 'wrong'): SshCredential => ({ method: 'public_key', blob: 'QUJD', signature });
-const attempted = (attempt: number, credential: SshCredential = key('verified'), of = 1): NodeMessage => ({ type: 'ssh-attempted', session: session(of), attempt, username: 'ada', credential });
-const verified = (attempt: number, outcome: SshOutcome | null, of = 1): NodeMessage => ({ type: 'ssh-verified', session: session(of), attempt, outcome });
+const key = (signature: 'none' | 'verified' | 'wrong'): SshCredential => ({
+  method: 'public_key',
+  blob: 'QUJD',
+  signature,
+});
+const attempted = (attempt: number, credential: SshCredential = key('verified'), of = 1): NodeMessage => ({
+  type: 'ssh-attempted',
+  session: session(of),
+  attempt,
+  username: 'ada',
+  credential,
+});
+const verified = (attempt: number, outcome: SshOutcome | null, of = 1): NodeMessage => ({
+  type: 'ssh-verified',
+  session: session(of),
+  attempt,
+  outcome,
+});
 
 function after(state: NodeState, ...messages: readonly NodeMessage[]): Step<NodeState> {
   let last: Step<NodeState> = { state, changes: [], effects: [] };
@@ -29,28 +52,55 @@ function after(state: NodeState, ...messages: readonly NodeMessage[]): Step<Node
 }
 
 function verdicts(effects: readonly Effect[]): readonly unknown[] {
-  return effects.flatMap((effect) => (effect.type === 'send' && effect.frame.type === 'ssh-verdict' ? [[effect.session, effect.frame.attempt, effect.frame.verdict.accepted]] : []));
+  return effects.flatMap((effect) =>
+    effect.type === 'send' && effect.frame.type === 'ssh-verdict'
+      ? [[effect.session, effect.frame.attempt, effect.frame.verdict.accepted]]
+      : [],
+  );
 }
 
 test('an attempt is asked about, and nothing is told or stored yet', (t) => {
   const { effects, changes } = after(liveNode(), attempted(7));
 
-  t.deepEqual(effects, [{ type: 'verify-ssh', session: session(1), attempt: 7, username: 'ada', credential: key('verified') }]);
+  t.deepEqual(effects, [
+    { type: 'verify-ssh', session: session(1), attempt: 7, username: 'ada', credential: key('verified') },
+  ]);
   t.deepEqual(changes, []);
 });
 
 test('an outcome is stored with its event, and the agent hears of it only behind that', (t) => {
-  const event = (outcome: object) => ({ type: 'edge.ssh_username.verified', subject: NODE, atMs: NOW_MS, data: { node_id: NODE, username: 'ada', verified_at: new Date(NOW_MS).toISOString(), ...outcome } });
+  const event = (outcome: object) => ({
+    type: 'edge.ssh_username.verified',
+    subject: NODE,
+    atMs: NOW_MS,
+    data: { node_id: NODE, username: 'ada', verified_at: new Date(NOW_MS).toISOString(), ...outcome },
+  });
   const cases: readonly (readonly [SshOutcome, object, boolean])[] = [
     [YES, { ssh_username_id: USERNAME, cluster_name: 'factory', auth_method: 'public_key', result: 'success' }, true],
-    [WRONG, { ssh_username_id: USERNAME, cluster_name: 'factory', auth_method: 'public_key', result: 'failure' }, false],
+    [
+      WRONG,
+      { ssh_username_id: USERNAME, cluster_name: 'factory', auth_method: 'public_key', result: 'failure' },
+      false,
+    ],
     [UNKNOWN, { ssh_username_id: null, cluster_name: null, auth_method: 'unknown', result: 'failure' }, false],
   ];
   for (const [outcome, told, accepted] of cases) {
-    const { changes: [change, ...more], effects } = after(liveNode(), attempted(7), verified(7, outcome));
+    const {
+      changes: [change, ...more],
+      effects,
+    } = after(liveNode(), attempted(7), verified(7, outcome));
 
     t.deepEqual<unknown, unknown>(change?.events, [event(told)]);
-    t.deepEqual<unknown, unknown>(change?.write, { kind: 'ssh-verified', node: NODE, session: session(1), attempt: 7, tried: { username: 'ada', method: 'public_key' }, sshUsername: outcome.sshUsername, grant: outcome.grant, atMs: NOW_MS });
+    t.deepEqual<unknown, unknown>(change?.write, {
+      kind: 'ssh-verified',
+      node: NODE,
+      session: session(1),
+      attempt: 7,
+      tried: { username: 'ada', method: 'public_key' },
+      sshUsername: outcome.sshUsername,
+      grant: outcome.grant,
+      atMs: NOW_MS,
+    });
     t.deepEqual(verdicts(change?.onceStored ?? []), [[session(1), 7, accepted]]);
     t.deepEqual([more, effects], [[], []]);
   }
@@ -74,8 +124,13 @@ test('an outcome that nobody knows is not told: the agent refuses by itself, and
 test('an attempt that is decided too late is refused, as the agent has given up on it', (t) => {
   const asked = after(liveNode(), attempted(7)).state;
 
-  for (const [lateMs, result] of [[SSH_DECIDED_MS_MAX, 'success'], [SSH_DECIDED_MS_MAX + 1, 'failure']] as const) {
-    const { changes: [change] } = behaviour.transition(asked, verified(7, YES), NOW_MS + lateMs);
+  for (const [lateMs, result] of [
+    [SSH_DECIDED_MS_MAX, 'success'],
+    [SSH_DECIDED_MS_MAX + 1, 'failure'],
+  ] as const) {
+    const {
+      changes: [change],
+    } = behaviour.transition(asked, verified(7, YES), NOW_MS + lateMs);
     t.is((change?.events[0]?.data as { result?: string } | undefined)?.result, result);
     t.deepEqual(verdicts(change?.onceStored ?? []), [[session(1), 7, result === 'success']]);
   }
@@ -84,7 +139,13 @@ test('an attempt that is decided too late is refused, as the agent has given up 
 test('what comes of an older session, or of nothing that was asked, is ignored', (t) => {
   const state = liveNode();
 
-  for (const message of [attempted(1, key('verified'), 2), verified(1, YES), verified(1, YES, 2), { type: 'ssh-grants-reported', session: session(2), grants: [GRANT] }, { type: 'ssh-grants-checked', session: session(2), sshUsernames: [USERNAME], sshPublicKeys: [] }] satisfies NodeMessage[]) {
+  for (const message of [
+    attempted(1, key('verified'), 2),
+    verified(1, YES),
+    verified(1, YES, 2),
+    { type: 'ssh-grants-reported', session: session(2), grants: [GRANT] },
+    { type: 'ssh-grants-checked', session: session(2), sshUsernames: [USERNAME], sshPublicKeys: [] },
+  ] satisfies NodeMessage[]) {
     t.deepEqual(behaviour.transition(state, message, NOW_MS), { state, changes: [], effects: [] });
     t.deepEqual(behaviour.transition(nodeState(), message, NOW_MS).effects, []);
   }
@@ -92,42 +153,103 @@ test('what comes of an older session, or of nothing that was asked, is ignored',
 });
 
 test('a login whose username went meanwhile is stored as a failed one, and refused', (t) => {
-  const { changes: [change] } = after(liveNode(), attempted(7), verified(7, YES));
+  const {
+    changes: [change],
+  } = after(liveNode(), attempted(7), verified(7, YES));
   if (change === undefined) throw new Error('nothing was stored');
 
-  const { changes: [second, ...more], effects } = after(liveNode(), { type: 'refused', write: change.write, refusal: { code: 'conflict', message: 'gone' } });
+  const {
+    changes: [second, ...more],
+    effects,
+  } = after(liveNode(), { type: 'refused', write: change.write, refusal: { code: 'conflict', message: 'gone' } });
 
-  t.deepEqual([(second?.events[0]?.data as { result?: string } | undefined)?.result, verdicts(second?.onceStored ?? []), more, effects], ['failure', [[session(1), 7, false]], [], []]);
+  t.deepEqual(
+    [
+      (second?.events[0]?.data as { result?: string } | undefined)?.result,
+      verdicts(second?.onceStored ?? []),
+      more,
+      effects,
+    ],
+    ['failure', [[session(1), 7, false]], [], []],
+  );
   t.is(second?.write.kind === 'ssh-verified' ? second.write.grant : undefined, null);
 });
 
 test('a deletion ends what it opened, on the session of now, behind the commit', (t) => {
   const endings = (step: Step<NodeState>) => step.effects.filter((effect) => effect.type === 'send');
 
-  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-username', asker: ASKER, id: USERNAME })), [{ type: 'send', session: session(1), frame: { type: 'end-ssh', ssh_username_ids: [USERNAME], ssh_public_key_ids: [] } }]);
-  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-public-key', asker: ASKER, id: KEY })), [{ type: 'send', session: session(1), frame: { type: 'end-ssh', ssh_username_ids: [], ssh_public_key_ids: [KEY] } }]);
+  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-username', asker: ASKER, id: USERNAME })), [
+    {
+      type: 'send',
+      session: session(1),
+      frame: { type: 'end-ssh', ssh_username_ids: [USERNAME], ssh_public_key_ids: [] },
+    },
+  ]);
+  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-public-key', asker: ASKER, id: KEY })), [
+    { type: 'send', session: session(1), frame: { type: 'end-ssh', ssh_username_ids: [], ssh_public_key_ids: [KEY] } },
+  ]);
   t.deepEqual(endings(after(nodeState(), { type: 'delete-ssh-username', asker: ASKER, id: USERNAME })), []);
 });
 
 test('what sessions were opened by is looked for when an agent tells, and whenever a write is in doubt', (t) => {
   const reported = after(liveNode(), { type: 'ssh-grants-reported', session: session(1), grants: [GRANT] });
   t.deepEqual(reported.effects, [{ type: 'check-ssh-grants', session: session(1), grants: [GRANT] }]);
-  const { state } = after(reported.state, attempted(7, { method: 'password', password: 'x' }), verified(7, { sshUsername: USERNAME, grant: { ssh_username_id: USERNAME, ssh_public_key_id: null } }), attempted(8), verified(8, YES));
+  const { state } = after(
+    reported.state,
+    attempted(7, { method: 'password', password: 'x' }),
+    verified(7, { sshUsername: USERNAME, grant: { ssh_username_id: USERNAME, ssh_public_key_id: null } }),
+    attempted(8),
+    verified(8, YES),
+  );
 
-  t.deepEqual(behaviour.owed(behaviour.refreshed(state, nodeState()), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'), [
-    { type: 'check-ssh-grants', session: session(1), grants: [{ ssh_username_id: USERNAME, ssh_public_key_id: null }, GRANT] },
-  ]);
-  t.deepEqual(behaviour.owed(liveNode(), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'), []);
-  t.deepEqual(after(state, { type: 'ssh-grants-checked', session: session(1), sshUsernames: [], sshPublicKeys: [KEY] }).effects, [{ type: 'send', session: session(1), frame: { type: 'end-ssh', ssh_username_ids: [], ssh_public_key_ids: [KEY] } }]);
-  t.deepEqual(after(state, { type: 'ssh-grants-checked', session: session(1), sshUsernames: [], sshPublicKeys: [] }).effects, []);
+  t.deepEqual(
+    behaviour
+      .owed(behaviour.refreshed(state, nodeState()), NOW_MS)
+      .filter((effect) => effect.type === 'check-ssh-grants'),
+    [
+      {
+        type: 'check-ssh-grants',
+        session: session(1),
+        grants: [{ ssh_username_id: USERNAME, ssh_public_key_id: null }, GRANT],
+      },
+    ],
+  );
+  t.deepEqual(
+    behaviour.owed(liveNode(), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'),
+    [],
+  );
+  t.deepEqual(
+    after(state, { type: 'ssh-grants-checked', session: session(1), sshUsernames: [], sshPublicKeys: [KEY] }).effects,
+    [
+      {
+        type: 'send',
+        session: session(1),
+        frame: { type: 'end-ssh', ssh_username_ids: [], ssh_public_key_ids: [KEY] },
+      },
+    ],
+  );
+  t.deepEqual(
+    after(state, { type: 'ssh-grants-checked', session: session(1), sshUsernames: [], sshPublicKeys: [] }).effects,
+    [],
+  );
 });
 
 test(`no more than ${SSH_GRANTS_MAX} grants are remembered, the latest ones`, (t) => {
   const grant = (number: number) => ({ ssh_username_id: id('a', number), ssh_public_key_id: null });
-  const { state } = after(liveNode(), ...Array.from({ length: 3 }, (_, part): NodeMessage => ({ type: 'ssh-grants-reported', session: session(1), grants: Array.from({ length: 100 }, (_one, index) => grant(part * 100 + index)) })));
+  const { state } = after(
+    liveNode(),
+    ...Array.from({ length: 3 }, (_, part): NodeMessage => ({
+      type: 'ssh-grants-reported',
+      session: session(1),
+      grants: Array.from({ length: 100 }, (_one, index) => grant(part * 100 + index)),
+    })),
+  );
 
   const [effect] = behaviour.owed(state, NOW_MS);
-  t.deepEqual(effect?.type === 'check-ssh-grants' ? effect.grants : null, Array.from({ length: SSH_GRANTS_MAX }, (_, index) => grant(300 - SSH_GRANTS_MAX + index)));
+  t.deepEqual(
+    effect?.type === 'check-ssh-grants' ? effect.grants : null,
+    Array.from({ length: SSH_GRANTS_MAX }, (_, index) => grant(300 - SSH_GRANTS_MAX + index)),
+  );
 });
 
 test('who gets in uses up nothing, with as many logins a second as they like; who only probes does', (t) => {
@@ -135,7 +257,10 @@ test('who gets in uses up nothing, with as many logins a second as they like; wh
   for (let attempt = 1; attempt <= 10 * SSH_ATTEMPTS_BURST_MAX; attempt += 2) {
     const probed = after(state, attempted(attempt, key('none')), verified(attempt, YES));
     const signed = after(probed.state, attempted(attempt + 1), verified(attempt + 1, YES));
-    t.deepEqual([verdicts(probed.effects), verdicts(signed.changes[0]?.onceStored ?? [])], [[[session(1), attempt, true]], [[session(1), attempt + 1, true]]]);
+    t.deepEqual(
+      [verdicts(probed.effects), verdicts(signed.changes[0]?.onceStored ?? [])],
+      [[[session(1), attempt, true]], [[session(1), attempt + 1, true]]],
+    );
     state = signed.state;
   }
   const outcomes = Array.from({ length: SSH_ATTEMPTS_BURST_MAX + 1 }, (_, index) => {
@@ -158,20 +283,30 @@ test(`${SSH_ATTEMPTS_VERIFYING_MAX} attempts are verified at a time, and a new s
 });
 
 test('a node is looked at for as many attempts as its allowance gives, whatever the pace and however often it reconnects', (t) => {
-  fc.assert(fc.property(fc.array(fc.record({ waitMs: fc.oneof(fc.constant(0), fc.nat(3_000)), reconnects: fc.boolean() }), { minLength: 1, maxLength: 400 }), (happenings) => {
-    let state = liveNode();
-    let nowMs = NOW_MS;
-    let looked = 0;
-    for (const [index, { waitMs, reconnects }] of happenings.entries()) {
-      nowMs += waitMs;
-      if (reconnects && state.session !== null) state = { ...state, session: { ...state.session, ssh: { ...state.session.ssh, attempts: new Map() } } };
-      const asked = behaviour.transition(state, attempted(index + 1), nowMs);
-      if (asked.effects[0]?.type === 'verify-ssh') looked += 1;
-      state = behaviour.transition(asked.state, verified(index + 1, null), nowMs).state;
-    }
-    const given = SSH_ATTEMPTS_BURST_MAX + ((nowMs - NOW_MS) * SSH_ATTEMPTS_PER_SECOND) / 1_000;
-    t.true(looked <= given && looked >= Math.min(happenings.length, SSH_ATTEMPTS_BURST_MAX));
-  }), { numRuns: 200 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ waitMs: fc.oneof(fc.constant(0), fc.nat(3_000)), reconnects: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 400,
+      }),
+      (happenings) => {
+        let state = liveNode();
+        let nowMs = NOW_MS;
+        let looked = 0;
+        for (const [index, { waitMs, reconnects }] of happenings.entries()) {
+          nowMs += waitMs;
+          if (reconnects && state.session !== null)
+            state = { ...state, session: { ...state.session, ssh: { ...state.session.ssh, attempts: new Map() } } };
+          const asked = behaviour.transition(state, attempted(index + 1), nowMs);
+          if (asked.effects[0]?.type === 'verify-ssh') looked += 1;
+          state = behaviour.transition(asked.state, verified(index + 1, null), nowMs).state;
+        }
+        const given = SSH_ATTEMPTS_BURST_MAX + ((nowMs - NOW_MS) * SSH_ATTEMPTS_PER_SECOND) / 1_000;
+        t.true(looked <= given && looked >= Math.min(happenings.length, SSH_ATTEMPTS_BURST_MAX));
+      },
+    ),
+    { numRuns: 200 },
+  );
 });
 
 test('a login that is refused without a look is an event all the same, a question is none, and a flood of them is bounded', (t) => {
@@ -187,21 +322,55 @@ test('a login that is refused without a look is an event all the same, a questio
     ({ state } = next);
   }
 
-  t.deepEqual(refused.changes.flatMap(({ events }) => events.map(({ type, data }) => [type, said(data)['result'], said(data)['auth_method'], said(data)['ssh_username_id']])), [['edge.ssh_username.verified', 'failure', 'unknown', null]]);
+  t.deepEqual(
+    refused.changes.flatMap(({ events }) =>
+      events.map(({ type, data }) => [
+        type,
+        said(data)['result'],
+        said(data)['auth_method'],
+        said(data)['ssh_username_id'],
+      ]),
+    ),
+    [['edge.ssh_username.verified', 'failure', 'unknown', null]],
+  );
   t.deepEqual(asked.changes, []);
   t.is(told, SSH_REFUSALS_TOLD_BURST_MAX);
 });
 
 test('logins that no admin answered are events of their own time, each confirmed once it is stored', (t) => {
-  const logins = [{ id: 'id-1', username: 'ada', method: 'password', ms_ago: 61_000 }, { id: 'id-2', username: 'eve\0', method: 'public_key', ms_ago: Number.MAX_SAFE_INTEGER }] as const;
+  const logins = [
+    { id: 'id-1', username: 'ada', method: 'password', ms_ago: 61_000 },
+    { id: 'id-2', username: 'eve\0', method: 'public_key', ms_ago: Number.MAX_SAFE_INTEGER },
+  ] as const;
 
   const { changes, effects } = after(liveNode(), { type: 'ssh-unanswered-reported', session: session(1), logins });
 
-  t.deepEqual(changes.map(({ events: [event], onceStored }) => [event?.atMs, said(event?.data)['username'], said(event?.data)['result'], onceStored]), [
-    [NOW_MS - 61_000, 'ada', 'failure', [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-1'] } }]],
-    [NOW_MS - SSH_UNANSWERED_MS_MAX, 'eve\uFFFD', 'failure', [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-2'] } }]],
-  ] as never);
-  t.deepEqual(effects.filter(({ type }) => type === 'send'), []);
+  t.deepEqual(
+    changes.map(({ events: [event], onceStored }) => [
+      event?.atMs,
+      said(event?.data)['username'],
+      said(event?.data)['result'],
+      onceStored,
+    ]),
+    [
+      [
+        NOW_MS - 61_000,
+        'ada',
+        'failure',
+        [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-1'] } }],
+      ],
+      [
+        NOW_MS - SSH_UNANSWERED_MS_MAX,
+        'eve\uFFFD',
+        'failure',
+        [{ type: 'send', session: session(1), frame: { type: 'ssh-unanswered-stored', ids: ['id-2'] } }],
+      ],
+    ] as never,
+  );
+  t.deepEqual(
+    effects.filter(({ type }) => type === 'send'),
+    [],
+  );
 });
 
 /** Fields of an event's data, whatever its type. */

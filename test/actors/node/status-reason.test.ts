@@ -24,7 +24,10 @@ test('the path is the one to the gateway, and its handshake grows older with the
 
   t.deepEqual(vpnOf(report), { handshake_age_ms: 900, path: 'relayed' });
   t.deepEqual(vpnOf(report, 2_000), { handshake_age_ms: 2_900, path: 'relayed' });
-  t.deepEqual(vpnOf({ ...report, gateway: { path: 'none', handshake_age_ms: null } }), { handshake_age_ms: null, path: 'none' });
+  t.deepEqual(vpnOf({ ...report, gateway: { path: 'none', handshake_age_ms: null } }), {
+    handshake_age_ms: null,
+    path: 'none',
+  });
 });
 
 test('without a gateway it is the best path to anybody', (t) => {
@@ -34,5 +37,8 @@ test('without a gateway it is the best path to anybody', (t) => {
 });
 
 test('a node without a path in the mesh is no worse for it', (t) => {
-  t.is(statusOf(sessionWith({ direct: 0, relayed: 0, none: 9, gateway: { path: 'none', handshake_age_ms: null } })), statusOf(sessionWith(null)));
+  t.is(
+    statusOf(sessionWith({ direct: 0, relayed: 0, none: 9, gateway: { path: 'none', handshake_age_ms: null } })),
+    statusOf(sessionWith(null)),
+  );
 });

@@ -35,7 +35,12 @@ export type Fate = 'stored' | 'in doubt, stored' | 'in doubt, not stored' | 'ove
 /** How receivers answer. */
 export type Answer = 'delivered' | 'later' | 'refused' | 'no answer';
 
-const ATTEMPTS = { delivered: answered(204), later: answered(503), refused: answered(404), 'no answer': FAILED } as const;
+const ATTEMPTS = {
+  delivered: answered(204),
+  later: answered(503),
+  refused: answered(404),
+  'no answer': FAILED,
+} as const;
 
 /** Nothing yet. */
 export class WebhookWorld {
@@ -58,8 +63,26 @@ export class WebhookWorld {
   store(subjects: readonly number[], isTold: boolean): void {
     for (const subject of subjects) {
       const number = this.rows.length + 1;
-      const ref: DeliveryRef = { id: id('d', number), cursor: `${98 + Math.floor(number / 7)}-${number}`, eventId: id('e', number), subject: id('b', subject), attempts: 0, attemptsMax: 3, dueAtMs: null };
-      this.rows.push({ ref, number, subject, status: 'pending', attempts: 0, attemptsMax: 3, dueAtMs: null, byHand: false, posts: 0 });
+      const ref: DeliveryRef = {
+        id: id('d', number),
+        cursor: `${98 + Math.floor(number / 7)}-${number}`,
+        eventId: id('e', number),
+        subject: id('b', subject),
+        attempts: 0,
+        attemptsMax: 3,
+        dueAtMs: null,
+      };
+      this.rows.push({
+        ref,
+        number,
+        subject,
+        status: 'pending',
+        attempts: 0,
+        attemptsMax: 3,
+        dueAtMs: null,
+        byHand: false,
+        posts: 0,
+      });
     }
     if (isTold) this.#say({ type: 'deliveries-stored' });
   }
@@ -73,7 +96,8 @@ export class WebhookWorld {
   /** A receiver answers. */
   answerPost(pick: number, answer: Answer, random: number, fate: Fate = 'stored'): void {
     const [post] = this.posts.splice(pick % Math.max(1, this.posts.length), 1);
-    if (post !== undefined) this.#say({ type: 'delivery-attempted', delivery: post.row.ref.id, attempt: ATTEMPTS[answer], random }, fate);
+    if (post !== undefined)
+      this.#say({ type: 'delivery-attempted', delivery: post.row.ref.id, attempt: ATTEMPTS[answer], random }, fate);
   }
 
   /** Someone wants a delivery to be sent again. */
@@ -151,7 +175,8 @@ export class WebhookWorld {
       Object.assign(row, { status: 'pending', attemptsMax: row.attempts + 1, byHand: true });
       return true;
     }
-    if (write.kind !== 'delivery-attempted' || row.status !== 'pending' || row.attempts !== write.number - 1) return false;
+    if (write.kind !== 'delivery-attempted' || row.status !== 'pending' || row.attempts !== write.number - 1)
+      return false;
     Object.assign(row, { status: write.status, attempts: write.number, dueAtMs: write.nextAttemptAtMs });
     return true;
   }
@@ -170,14 +195,22 @@ export class WebhookWorld {
     for (const effect of effects) {
       if (effect.type === 'post') this.#post(effect.delivery);
       if (effect.type === 'load-deliveries') this.#load(effect);
-      if (effect.type === 'remind') this.reminders.set(effect.key, { atMs: this.nowMs + effect.afterMs, message: effect.message as WebhookMessage });
+      if (effect.type === 'remind')
+        this.reminders.set(effect.key, {
+          atMs: this.nowMs + effect.afterMs,
+          message: effect.message as WebhookMessage,
+        });
     }
   }
 
   #load({ load, after, limit }: Extract<Effect, { type: 'load-deliveries' }>): void {
     const behind = Number(after?.split('-')[1] ?? 0);
     const open = this.rows.filter((row) => row.status === 'pending' && row.number > behind);
-    this.loads.push({ load, deliveries: open.slice(0, limit).map((row) => this.#refOf(row)), more: open.length > limit });
+    this.loads.push({
+      load,
+      deliveries: open.slice(0, limit).map((row) => this.#refOf(row)),
+      more: open.length > limit,
+    });
   }
 
   #refOf(row: Row): DeliveryRef {
@@ -190,12 +223,19 @@ export class WebhookWorld {
     row.posts += 1;
     if (row.status !== 'pending') this.problems.push(`${row.number} is posted, and is ${row.status}`);
     if (this.posts.some((post) => post.row === row)) this.problems.push(`${row.number} is in flight twice`);
-    if (delivery.attempts !== row.attempts) this.problems.push(`${row.number} is posted as if after ${delivery.attempts} tries, not ${row.attempts}`);
-    if (delivery.dueAtMs !== null && delivery.dueAtMs > this.nowMs) this.problems.push(`${row.number} is posted too early`);
+    if (delivery.attempts !== row.attempts)
+      this.problems.push(`${row.number} is posted as if after ${delivery.attempts} tries, not ${row.attempts}`);
+    if (delivery.dueAtMs !== null && delivery.dueAtMs > this.nowMs)
+      this.problems.push(`${row.number} is posted too early`);
     if (!isRedelivery) {
-      if (this.posts.some((post) => !post.isRedelivery && post.row.subject === row.subject)) this.problems.push(`two of subject ${row.subject} are in flight`);
-      const earlier = this.rows.find((other) => other.subject === row.subject && other.number < row.number && other.status === 'pending' && !other.byHand);
-      if (earlier !== undefined && !this.disturbed.has(row.subject)) this.problems.push(`${row.number} is posted before ${earlier.number}`);
+      if (this.posts.some((post) => !post.isRedelivery && post.row.subject === row.subject))
+        this.problems.push(`two of subject ${row.subject} are in flight`);
+      const earlier = this.rows.find(
+        (other) =>
+          other.subject === row.subject && other.number < row.number && other.status === 'pending' && !other.byHand,
+      );
+      if (earlier !== undefined && !this.disturbed.has(row.subject))
+        this.problems.push(`${row.number} is posted before ${earlier.number}`);
     }
     this.posts.push({ row, isRedelivery });
     if (this.posts.length > SETTINGS.concurrency) this.problems.push(`${this.posts.length} are in flight`);
@@ -203,7 +243,9 @@ export class WebhookWorld {
 
   #checkWindow(): void {
     const byHand = this.state.window.filter(({ isRedelivery }) => isRedelivery).length;
-    if (byHand > REDELIVERIES_MAX || this.state.window.length - byHand > WINDOW_DELIVERIES_MAX) this.problems.push(`${this.state.window.length} are in the window`);
-    if (new Set(this.state.window.map(({ ref }) => ref.id)).size < this.state.window.length) this.problems.push('one is in the window twice');
+    if (byHand > REDELIVERIES_MAX || this.state.window.length - byHand > WINDOW_DELIVERIES_MAX)
+      this.problems.push(`${this.state.window.length} are in the window`);
+    if (new Set(this.state.window.map(({ ref }) => ref.id)).size < this.state.window.length)
+      this.problems.push('one is in the window twice');
   }
 }

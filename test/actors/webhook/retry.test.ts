@@ -4,36 +4,69 @@ import type { Attempt } from '../../../actors/webhook/delivery.ts';
 import { NOW_MS } from '../world.ts';
 import { answered, delivery, FAILED } from './world.ts';
 
-const verdict = (attempt: Attempt, attempts = 0, random = 0) => verdictOf(delivery(1, { attempts }), attempt, 1_000, random, NOW_MS);
+const verdict = (attempt: Attempt, attempts = 0, random = 0) =>
+  verdictOf(delivery(1, { attempts }), attempt, 1_000, random, NOW_MS);
 
 test('2xx is delivered, whatever else it is', (t) => {
   for (const status of [200, 201, 202, 204, 226, 299]) {
-    for (const attempts of [0, 1, 2]) t.deepEqual(verdict(answered(status, { retryAfterMs: 9_000 }), attempts), { status: 'delivered', nextAttemptAtMs: null }, String(status));
+    for (const attempts of [0, 1, 2])
+      t.deepEqual(
+        verdict(answered(status, { retryAfterMs: 9_000 }), attempts),
+        { status: 'delivered', nextAttemptAtMs: null },
+        String(status),
+      );
   }
 });
 
 test('what the receiver refuses for good ends it at once: redirects, which are not followed, and 4xx', (t) => {
-  for (const status of [300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 451, 499]) {
-    t.deepEqual(verdict(answered(status, { retryAfterMs: 1_000 })), { status: 'dropped', nextAttemptAtMs: null }, String(status));
+  for (const status of [
+    300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 451, 499,
+  ]) {
+    t.deepEqual(
+      verdict(answered(status, { retryAfterMs: 1_000 })),
+      { status: 'dropped', nextAttemptAtMs: null },
+      String(status),
+    );
   }
 });
 
 test('what may succeed later is tried again: 408, 425, 429, 5xx, and no answer', (t) => {
-  for (const attempt of [...[408, 425, 429, 500, 501, 502, 503, 504, 505, 599].map((status) => answered(status)), FAILED]) t.is(verdict(attempt).status, 'pending');
+  for (const attempt of [
+    ...[408, 425, 429, 500, 501, 502, 503, 504, 505, 599].map((status) => answered(status)),
+    FAILED,
+  ])
+    t.is(verdict(attempt).status, 'pending');
 });
 
 test('after exactly so many tries it is dropped (V2)', (t) => {
-  t.deepEqual([0, 1, 2].map((attempts) => verdict(answered(503), attempts).status), ['pending', 'pending', 'dropped']);
-  t.deepEqual([0, 1, 2].map((attempts) => verdict(FAILED, attempts).status), ['pending', 'pending', 'dropped']);
+  t.deepEqual(
+    [0, 1, 2].map((attempts) => verdict(answered(503), attempts).status),
+    ['pending', 'pending', 'dropped'],
+  );
+  t.deepEqual(
+    [0, 1, 2].map((attempts) => verdict(FAILED, attempts).status),
+    ['pending', 'pending', 'dropped'],
+  );
   t.is(verdictOf(delivery(1, { attempts: 0, attemptsMax: 1 }), FAILED, 1_000, 0, NOW_MS).status, 'dropped');
 });
 
 test('waits grow fourfold from the base, with jitter between a half and the whole, up to the longest', (t) => {
-  const waitMs = (attempts: number, random: number) => (verdictOf(delivery(1, { attempts, attemptsMax: 100 }), FAILED, 1_000, random, NOW_MS).nextAttemptAtMs ?? 0) - NOW_MS;
+  const waitMs = (attempts: number, random: number) =>
+    (verdictOf(delivery(1, { attempts, attemptsMax: 100 }), FAILED, 1_000, random, NOW_MS).nextAttemptAtMs ?? 0) -
+    NOW_MS;
 
-  t.deepEqual([0, 1, 2, 3].map((attempts) => waitMs(attempts, 1)), [1_000, 4_000, 16_000, 64_000]);
-  t.deepEqual([0, 0.5, 1].map((random) => waitMs(0, random)), [500, 750, 1_000]);
-  t.deepEqual([5, 50, 98].map((attempts) => waitMs(attempts, 1)), [RETRY_WAIT_MS_MAX, RETRY_WAIT_MS_MAX, RETRY_WAIT_MS_MAX]);
+  t.deepEqual(
+    [0, 1, 2, 3].map((attempts) => waitMs(attempts, 1)),
+    [1_000, 4_000, 16_000, 64_000],
+  );
+  t.deepEqual(
+    [0, 0.5, 1].map((random) => waitMs(0, random)),
+    [500, 750, 1_000],
+  );
+  t.deepEqual(
+    [5, 50, 98].map((attempts) => waitMs(attempts, 1)),
+    [RETRY_WAIT_MS_MAX, RETRY_WAIT_MS_MAX, RETRY_WAIT_MS_MAX],
+  );
 });
 
 test('the receiver may wish for a longer wait, not for a shorter one', (t) => {

@@ -8,7 +8,14 @@ import { webhookBehaviour, type WebhookSettings } from '../../../actors/webhook/
 import { id, MADE_MS, NOW_MS } from '../world.ts';
 
 /** Webhook 1. */
-export const RECORD: WebhookRecord = { id: id('a', 9), url: 'https://receiver.test/hook', subscribedEvents: ['edge.core.test'], sealedSecret: 'sealed secret', sealedHeaders: 'sealed headers', insertedAtMs: MADE_MS };
+export const RECORD: WebhookRecord = {
+  id: id('a', 9),
+  url: 'https://receiver.test/hook',
+  subscribedEvents: ['edge.core.test'],
+  sealedSecret: 'sealed secret',
+  sealedHeaders: 'sealed headers',
+  insertedAtMs: MADE_MS,
+};
 
 /** Two requests at a time, and a second before the second try. */
 export const SETTINGS: WebhookSettings = { concurrency: 2, retryBaseMs: 1_000 };
@@ -18,12 +25,30 @@ export const behaviour = webhookBehaviour(SETTINGS);
 
 /** Delivery `number`, of a subject of its own, three tries. */
 export function delivery(number: number, more: Partial<DeliveryRef> = {}): DeliveryRef {
-  return { id: id('d', number), cursor: `100-${number}`, eventId: id('e', number), subject: id('b', number), attempts: 0, attemptsMax: 3, dueAtMs: null, ...more };
+  return {
+    id: id('d', number),
+    cursor: `100-${number}`,
+    eventId: id('e', number),
+    subject: id('b', number),
+    attempts: 0,
+    attemptsMax: 3,
+    dueAtMs: null,
+    ...more,
+  };
 }
 
 /** A webhook that holds these, all it has. */
-export function webhook(window: readonly (DeliveryRef | Windowed)[] = [], more: Partial<WebhookState> = {}): WebhookState {
-  return { ...unloaded(RECORD), supply: 'idle', loadedTo: '100-99', window: window.map((one) => ('ref' in one ? one : { ref: one, phase: 'ready', isRedelivery: false })), ...more };
+export function webhook(
+  window: readonly (DeliveryRef | Windowed)[] = [],
+  more: Partial<WebhookState> = {},
+): WebhookState {
+  return {
+    ...unloaded(RECORD),
+    supply: 'idle',
+    loadedTo: '100-99',
+    window: window.map((one) => ('ref' in one ? one : { ref: one, phase: 'ready', isRedelivery: false })),
+    ...more,
+  };
 }
 
 /** A delivery that is being posted. */
@@ -40,11 +65,24 @@ export function after(state: WebhookState, ...messages: readonly WebhookMessage[
 
 /** An answer with a status. */
 export function answered(statusCode: number, more: { readonly retryAfterMs?: number } = {}): Attempt {
-  return { type: 'answered', atMs: NOW_MS - 5, durationMs: 5, statusCode, retryAfterMs: null, answer: 'thanks', ...more };
+  return {
+    type: 'answered',
+    atMs: NOW_MS - 5,
+    durationMs: 5,
+    statusCode,
+    retryAfterMs: null,
+    answer: 'thanks',
+    ...more,
+  };
 }
 
 /** A try that nobody answered. */
-export const FAILED: Attempt = { type: 'failed', atMs: NOW_MS - 5, durationMs: 5, error: 'The connection was refused.' };
+export const FAILED: Attempt = {
+  type: 'failed',
+  atMs: NOW_MS - 5,
+  durationMs: 5,
+  error: 'The connection was refused.',
+};
 
 /** What a try of a delivery came to, with the least jitter. */
 export function attempted(ref: DeliveryRef, attempt: Attempt | null, random = 0): WebhookMessage {

@@ -5,14 +5,22 @@ import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 
 const MINUTE_MS = 60_000;
-const REPORT: Diagnosis = { overall: 'pass', collected_at: '2026-01-01T00:00:00.000Z', checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }] };
+const REPORT: Diagnosis = {
+  overall: 'pass',
+  collected_at: '2026-01-01T00:00:00.000Z',
+  checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }],
+};
 
 function world({ random = 0.5, answers = [] as readonly (number | Error)[] } = {}) {
   const clock = createFakeClock(0);
   const posts: { readonly url: string; readonly atMs: number; readonly key: string | undefined }[] = [];
   const silent = () => {};
   const bringing = createBringing({
-    diagnose: async () => REPORT, token: 'the-token', clock: { nowMs: () => clock.nowMs(), after: (ms, act) => clock.after(ms, act) }, random: () => random, log: { debug: silent, info: silent, warn: silent, error: silent },
+    diagnose: async () => REPORT,
+    token: 'the-token',
+    clock: { nowMs: () => clock.nowMs(), after: (ms, act) => clock.after(ms, act) },
+    random: () => random,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
     post: async (url, _body, headers) => {
       const answer = answers[posts.length] ?? 204;
       posts.push({ url, atMs: clock.nowMs(), key: headers?.['authorization'] });
@@ -29,13 +37,19 @@ function world({ random = 0.5, answers = [] as readonly (number | Error)[] } = {
 }
 
 test('the first report follows a connection after one to five minutes, the next ones after hours', async (t) => {
-  for (const [random, first, next] of [[0, 1, 180], [0.999_999, 5, 360]] as const) {
+  for (const [random, first, next] of [
+    [0, 1, 180],
+    [0.999_999, 5, 360],
+  ] as const) {
     const { bringing, posts, pass } = world({ random });
     bringing.connected('http://admin.example/base/');
     await pass(first - 0.1);
     t.is(posts.length, 0);
     await pass(0.2);
-    t.deepEqual(posts.map(({ url, key }) => [url, key]), [['http://admin.example/base/api/v1/agents/diagnosis', 'Bearer the-token']]);
+    t.deepEqual(
+      posts.map(({ url, key }) => [url, key]),
+      [['http://admin.example/base/api/v1/agents/diagnosis', 'Bearer the-token']],
+    );
     await pass(next - 1);
     t.is(posts.length, 1);
     await pass(2);

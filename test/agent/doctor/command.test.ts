@@ -24,7 +24,12 @@ function directory(scope: Scope, mode: number): string {
 /** Runs it, without anything in its environment but the data directory. */
 function doctor(data: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
   return new Promise((done) => {
-    execFile(process.execPath, [PROGRAM, 'doctor'], { ...STRANGER, cwd: '/', env: { AGENT_DATA_DIR: data } }, (_error, stdout, stderr) => done({ stdout, stderr }));
+    execFile(
+      process.execPath,
+      [PROGRAM, 'doctor'],
+      { ...STRANGER, cwd: '/', env: { AGENT_DATA_DIR: data } },
+      (_error, stdout, stderr) => done({ stdout, stderr }),
+    );
   });
 }
 
@@ -33,7 +38,10 @@ test('a data directory that this user may not make is told of before the agent f
 
   const { stdout } = await doctor(join(root, 'not', 'there'));
 
-  t.regex(stdout, /FAIL +disk +The data directory of the agent is not there, and this user may not make it\. .*\n +-> Run this as the user of the agent, or set AGENT_DATA_DIR/u);
+  t.regex(
+    stdout,
+    /FAIL +disk +The data directory of the agent is not there, and this user may not make it\. .*\n +-> Run this as the user of the agent, or set AGENT_DATA_DIR/u,
+  );
 });
 
 test('an identity of another user is one line that says what to do', async (t) => {

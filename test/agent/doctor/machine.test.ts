@@ -10,7 +10,9 @@ import { temporaryDirectory } from '../agent-process.ts';
 import { fill, smallDisk } from '../small-disk.ts';
 
 async function look(check: Check): Promise<DiagnosisCheck> {
-  const { checks: [found] } = await diagnose([check]);
+  const {
+    checks: [found],
+  } = await diagnose([check]);
   if (found === undefined) throw new Error('no check');
   return found;
 }
@@ -25,7 +27,10 @@ test('a disk with room passes, a small one is warned of, and one that is full fa
   empty();
   const emptied = await look(diskCheck({ directory: small }));
 
-  t.deepEqual([passing, warning, failing, emptied].map(({ status }) => status), ['pass', 'warn', 'fail', 'warn']);
+  t.deepEqual(
+    [passing, warning, failing, emptied].map(({ status }) => status),
+    ['pass', 'warn', 'fail', 'warn'],
+  );
   t.regex(failing.summary, /^0 MiB are free/u);
 });
 
@@ -37,7 +42,9 @@ test('a disk that has room and no inodes fails', async (t) => {
   } catch {
     return t.log('left out: this user may not mount a disk');
   }
-  t.teardown(() => { execFileSync('umount', ['-l', directory]); });
+  t.teardown(() => {
+    execFileSync('umount', ['-l', directory]);
+  });
 
   const found = await look(diskCheck({ directory }));
 
@@ -56,25 +63,57 @@ function systemWith(t: ExecutionContext, percent: number, stalled: number | null
   const proc = temporaryDirectory(t);
   mkdirSync(join(proc, 'self/fd'), { recursive: true });
   mkdirSync(join(proc, 'pressure'));
-  writeFileSync(join(proc, 'meminfo'), `MemTotal:        1000000 kB\nMemFree:  1 kB\nMemAvailable:    ${percent * 10_000} kB\n`);
-  if (stalled !== null) writeFileSync(join(proc, 'pressure/memory'), `some avg10=90.00 avg60=90.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=${stalled}.00 avg300=0.00 total=1\n`);
-  writeFileSync(join(proc, 'self/limits'), 'Limit                     Soft Limit           Hard Limit           Units\nMax open files            100                  1000                 files\n');
+  writeFileSync(
+    join(proc, 'meminfo'),
+    `MemTotal:        1000000 kB\nMemFree:  1 kB\nMemAvailable:    ${percent * 10_000} kB\n`,
+  );
+  if (stalled !== null)
+    writeFileSync(
+      join(proc, 'pressure/memory'),
+      `some avg10=90.00 avg60=90.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=${stalled}.00 avg300=0.00 total=1\n`,
+    );
+  writeFileSync(
+    join(proc, 'self/limits'),
+    'Limit                     Soft Limit           Hard Limit           Units\nMax open files            100                  1000                 files\n',
+  );
   for (let index = 0; index < open; index += 1) writeFileSync(join(proc, 'self/fd', String(index)), '');
   return proc;
 }
 
 test('memory that runs out, and memory that everything waits for, are told; as are file descriptors', async (t) => {
-  const systems = [[50, 0, 10], [50, null, 81], [50, 20, 96], [8, 0, 10], [2, 50, 10]] as const;
+  const systems = [
+    [50, 0, 10],
+    [50, null, 81],
+    [50, 20, 96],
+    [8, 0, 10],
+    [2, 50, 10],
+  ] as const;
 
-  const found = await Promise.all(systems.map(async ([percent, stalled, open]) => diagnose(resourceChecks({ proc: systemWith(t, percent, stalled, open) }))));
+  const found = await Promise.all(
+    systems.map(async ([percent, stalled, open]) =>
+      diagnose(resourceChecks({ proc: systemWith(t, percent, stalled, open) })),
+    ),
+  );
 
-  t.deepEqual(found.map(({ checks }) => checks.map(({ status }) => status)), [['pass', 'pass'], ['pass', 'warn'], ['warn', 'fail'], ['warn', 'pass'], ['fail', 'pass']]);
+  t.deepEqual(
+    found.map(({ checks }) => checks.map(({ status }) => status)),
+    [
+      ['pass', 'pass'],
+      ['pass', 'warn'],
+      ['warn', 'fail'],
+      ['warn', 'pass'],
+      ['fail', 'pass'],
+    ],
+  );
   t.regex(found[4]?.checks[0]?.summary ?? '', /^2 % of the memory is left/u);
 });
 
 test('this system tells how much memory and how many descriptors there are, and what runs', async (t) => {
   const { checks } = await diagnose([...resourceChecks({ proc: '/proc' }), systemCheck({ version: '1.2.3' })]);
 
-  t.true(checks.every(({ details }) => details !== null && Object.keys(details).length > 1), JSON.stringify(checks));
+  t.true(
+    checks.every(({ details }) => details !== null && Object.keys(details).length > 1),
+    JSON.stringify(checks),
+  );
   t.regex(checks[2]?.summary ?? '', /^Agent 1\.2\.3 runs on Node 24/u);
 });

@@ -7,7 +7,10 @@ import { diagnoseMachine } from '../../../agent/doctor/command.ts';
 import { readSettings } from '../../../settings/environment.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'edge-doctor-'));
-const read = readSettings(AGENT_SETTINGS, { AGENT_DATA_DIR: directory, ADMIN_URLS: 'http://192.0.2.1:44000,http://admin.edge.invalid:44000' });
+const read = readSettings(AGENT_SETTINGS, {
+  AGENT_DATA_DIR: directory,
+  ADMIN_URLS: 'http://192.0.2.1:44000,http://admin.edge.invalid:44000',
+});
 if (!read.ok) throw new Error(read.problems.join());
 process.stdout.write(JSON.stringify(await diagnoseMachine(read.settings, '0.0.0')));
 rmSync(directory, { recursive: true });

@@ -35,18 +35,32 @@ export interface LanWorld {
 }
 
 const scope = createScope();
-const neighbour = spawn('unshare', ['-n', process.execPath, `${import.meta.dirname}/lan-neighbour.ts`], { stdio: ['pipe', 'pipe', 'inherit'] }); // both end when their input does, so also when this program is killed
+const neighbour = spawn('unshare', ['-n', process.execPath, `${import.meta.dirname}/lan-neighbour.ts`], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+}); // both end when their input does, so also when this program is killed
 const client = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
-for (const child of [neighbour, client]) scope.teardown(() => { child.kill('SIGKILL'); });
+for (const child of [neighbour, client])
+  scope.teardown(() => {
+    child.kill('SIGKILL');
+  });
 
-const [[said]] = await Promise.all([once(neighbour.stdout, 'data') as Promise<[Buffer]>, hasNetwork(neighbour), hasNetwork(client)]);
+const [[said]] = await Promise.all([
+  once(neighbour.stdout, 'data') as Promise<[Buffer]>,
+  hasNetwork(neighbour),
+  hasNetwork(client),
+]);
 const port = Number(String(said));
-join('lan0', neighbour, [['192.168.77.1/24', '192.168.77.2/24'], ['fd77::1/64', 'fd77::2/64'], ['169.254.7.1/24', '169.254.7.7/24']]);
+join('lan0', neighbour, [
+  ['192.168.77.1/24', '192.168.77.2/24'],
+  ['fd77::1/64', 'fd77::2/64'],
+  ['169.254.7.1/24', '169.254.7.7/24'],
+]);
 join('near0', client, [['10.77.0.1/24', '10.77.0.2/24']]);
 
 const trap = await startTripwire(scope);
 let asked = 0;
-const names: Resolve = (name) => Promise.resolve(name === 'rebound.lan' && (asked += 1) > 1 ? ['127.0.0.1'] : ['192.168.77.2']);
+const names: Resolve = (name) =>
+  Promise.resolve(name === 'rebound.lan' && (asked += 1) > 1 ? ['127.0.0.1'] : ['192.168.77.2']);
 const rig = await startRig(scope, { AGENT_PROXY_HOST: '10.77.0.1' }, names);
 const open = await startRig(scope, { AGENT_PROXY_HOST: '10.77.0.1', PROXY_CUSTOM_ALLOWED_HOSTS: '169.254.7.0/24' });
 const [http, tunnel, socksName, socksAddress] = ways(rig.httpPort, rig.socks5Port);
@@ -57,10 +71,23 @@ const seen: LanWorld = {
   v4: await bodies(`http://192.168.77.2:${port}/`, http, tunnel, socksName, socksAddress),
   v6: await bodies(`http://[fd77::2]:${port}/`, http, tunnel, socksName, socksAddress),
   byName: await bodies(`http://box.lan:${port}/`, http, tunnel, socksName),
-  redirect: [...await bodies(`http://192.168.77.2:${port}/to/${trap.port}`, [...http, ...status]), ...await bodies(`http://192.168.77.2:${port}/to/${trap.port}`, [...http, ...status, '-L'])],
-  rebound: [...await bodies(`http://rebound.lan:${port}/`, [...http, ...status]), ...await bodies(`http://rebound.lan:${trap.port}/`, [...http, ...status])],
-  own: [...await bodies(`http://192.168.77.1:${trap.port}/`, [...http, ...status]), ...await bodies(`http://10.77.0.1:${rig.httpPort}/`, [...http, ...status])],
-  linkLocal: await bodies(`http://169.254.7.7:${port}/`, [...http, ...status], [...ways(open.httpPort, open.socks5Port)[0], ...status]),
+  redirect: [
+    ...(await bodies(`http://192.168.77.2:${port}/to/${trap.port}`, [...http, ...status])),
+    ...(await bodies(`http://192.168.77.2:${port}/to/${trap.port}`, [...http, ...status, '-L'])),
+  ],
+  rebound: [
+    ...(await bodies(`http://rebound.lan:${port}/`, [...http, ...status])),
+    ...(await bodies(`http://rebound.lan:${trap.port}/`, [...http, ...status])),
+  ],
+  own: [
+    ...(await bodies(`http://192.168.77.1:${trap.port}/`, [...http, ...status])),
+    ...(await bodies(`http://10.77.0.1:${rig.httpPort}/`, [...http, ...status])),
+  ],
+  linkLocal: await bodies(
+    `http://169.254.7.7:${port}/`,
+    [...http, ...status],
+    [...ways(open.httpPort, open.socks5Port)[0], ...status],
+  ),
   nobody: await Promise.all(['192.168.77.99', '8.8.8.8'].map((host) => dialled(host))),
   chained: await dialled('192.168.77.2'),
   trapped: trap.arrived.filter((address) => address !== '192.168.77.1'),
@@ -72,8 +99,10 @@ await scope.end();
 function ways(httpPort: number, socks5Port: number): [string[], string[], string[], string[]] {
   const user = ['--proxy-user', `_:${PASSWORD}`];
   return [
-    ['--proxy', `http://10.77.0.1:${httpPort}`, ...user], ['--proxytunnel', '--proxy', `http://10.77.0.1:${httpPort}`, ...user],
-    ['--socks5-hostname', `10.77.0.1:${socks5Port}`, ...user], ['--socks5', `10.77.0.1:${socks5Port}`, ...user],
+    ['--proxy', `http://10.77.0.1:${httpPort}`, ...user],
+    ['--proxytunnel', '--proxy', `http://10.77.0.1:${httpPort}`, ...user],
+    ['--socks5-hostname', `10.77.0.1:${socks5Port}`, ...user],
+    ['--socks5', `10.77.0.1:${socks5Port}`, ...user],
   ];
 }
 
@@ -84,9 +113,13 @@ async function bodies(url: string, ...asking: readonly (readonly string[])[]): P
 /** curl as the client runs it, in its network. */
 function curl(...words: readonly string[]): Promise<{ code: number; out: string }> {
   return new Promise((resolve) => {
-    execFile('nsenter', ['-t', `${client.pid}`, '-n', 'curl', '-sS', '--noproxy', '', '--max-time', '20', ...words], (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out: error === null ? stdout : stderr });
-    });
+    execFile(
+      'nsenter',
+      ['-t', `${client.pid}`, '-n', 'curl', '-sS', '--noproxy', '', '--max-time', '20', ...words],
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), out: error === null ? stdout : stderr });
+      },
+    );
   });
 }
 
@@ -106,8 +139,12 @@ function join(name: string, { pid }: ChildProcess, addresses: readonly (readonly
   const there = ['nsenter', '-t', `${pid}`, '-n', 'ip'];
   const steps = [
     ['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${pid}`],
-    ...addresses.flatMap(([ours, theirs]) => [['ip', 'addr', 'add', ours, 'dev', name, ...nodad(ours)], [...there, 'addr', 'add', theirs, 'dev', 'eth0', ...nodad(theirs)]]),
-    ['ip', 'link', 'set', name, 'up'], [...there, 'link', 'set', 'eth0', 'up'],
+    ...addresses.flatMap(([ours, theirs]) => [
+      ['ip', 'addr', 'add', ours, 'dev', name, ...nodad(ours)],
+      [...there, 'addr', 'add', theirs, 'dev', 'eth0', ...nodad(theirs)],
+    ]),
+    ['ip', 'link', 'set', name, 'up'],
+    [...there, 'link', 'set', 'eth0', 'up'],
   ];
   for (const [command = '', ...words] of steps) execFileSync(command, words);
 }

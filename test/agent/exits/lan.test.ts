@@ -7,17 +7,28 @@ import type { LanWorld } from './lan-world.ts';
 const test = await peerTest('curl');
 
 /** A network of its own. Needs root, or user namespaces, and `ip`. */
-const inside = (command: string) => promisify(execFile)('unshare', [process.getuid?.() === 0 ? '-n' : '-rn', 'sh', '-c', `ip link set lo up && ${command}`]);
+const inside = (command: string) =>
+  promisify(execFile)('unshare', [
+    process.getuid?.() === 0 ? '-n' : '-rn',
+    'sh',
+    '-c',
+    `ip link set lo up && ${command}`,
+  ]);
 
 test('what only the agent can reach is reached through it, and the agent itself is not', async (t) => {
-  const problem = await inside('ip link add a0 type veth peer name b0').then(() => null, (error: Error) => error.message);
+  const problem = await inside('ip link add a0 type veth peer name b0').then(
+    () => null,
+    (error: Error) => error.message,
+  );
   if (problem !== null) {
     t.pass();
     t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
     return;
   }
 
-  const seen = JSON.parse((await inside(`exec '${process.execPath}' '${import.meta.dirname}/lan-world.ts'`)).stdout) as LanWorld;
+  const seen = JSON.parse(
+    (await inside(`exec '${process.execPath}' '${import.meta.dirname}/lan-world.ts'`)).stdout,
+  ) as LanWorld;
 
   t.deepEqual(seen, {
     direct: 7,

@@ -37,13 +37,26 @@ const tripwire = await startTripwire(scope);
 const rig = await startRig(scope, { AGENT_PROXY_HOST: DOOR, PROXY_BLOCKED_PORTS: 'none' }, resolverBy([dns.server]));
 const doors = { http: { host: DOOR, port: rig.httpPort }, socks5: { host: DOOR, port: rig.socks5Port } };
 
-const good = [GOOD.address, `[${GOOD.address6}]`, GOOD.name, '10.0.0.1', '100.64.0.1', '172.16.0.1', '192.168.255.254', '[fd12:3456:789a::1]', 'plain.0a000001.corpus.test', 'last.c0a80001.corpus.test']
-  .map((host): HostileUrl => ({ url: `http://${host}:${tripwire.port}/`, isDialled: true, isNever: false }));
+const good = [
+  GOOD.address,
+  `[${GOOD.address6}]`,
+  GOOD.name,
+  '10.0.0.1',
+  '100.64.0.1',
+  '172.16.0.1',
+  '192.168.255.254',
+  '[fd12:3456:789a::1]',
+  'plain.0a000001.corpus.test',
+  'last.c0a80001.corpus.test',
+].map((host): HostileUrl => ({ url: `http://${host}:${tripwire.port}/`, isDialled: true, isNever: false }));
 const hostile = await round(hostileUrls(tripwire.port).filter((entry) => entry.isDialled && isHostileToAgents(entry)));
 const lan = await round(good);
 const seen: SealedProxies = {
-  hostile, lan: { ...lan, asked: lan.found.length },
-  forbidden: tripwire.dialled().filter((address) => address !== DOOR && !['public', 'private'].includes(addressKind(address))),
+  hostile,
+  lan: { ...lan, asked: lan.found.length },
+  forbidden: tripwire
+    .dialled()
+    .filter((address) => address !== DOOR && !['public', 'private'].includes(addressKind(address))),
 };
 process.stdout.write(JSON.stringify(seen));
 await scope.end();
@@ -51,11 +64,19 @@ await scope.end();
 async function round(urls: readonly HostileUrl[]): Promise<Round> {
   const before = { opened: rig.exit.counts().opened, connects: connects() };
   const found = await letThrough(doors, urls);
-  return { urls: urls.length, found, opened: rig.exit.counts().opened - before.opened, connects: connects() - before.connects };
+  return {
+    urls: urls.length,
+    found,
+    opened: rig.exit.counts().opened - before.opened,
+    connects: connects() - before.connects,
+  };
 }
 
 /** Connections that were begun and are not those of the clients. Source: proc_net(5), RFC 4022. */
 function connects(): number {
-  const [names = [], values = []] = readFileSync('/proc/self/net/snmp', 'utf8').split('\n').filter((line) => line.startsWith('Tcp:')).map((line) => line.split(/\s+/u));
+  const [names = [], values = []] = readFileSync('/proc/self/net/snmp', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('Tcp:'))
+    .map((line) => line.split(/\s+/u));
   return Number(values[names.indexOf('ActiveOpens')]) - tripwire.dialled().filter((address) => address === DOOR).length;
 }

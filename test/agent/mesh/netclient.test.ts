@@ -31,7 +31,17 @@ async function open(t: ExecutionContext, script: string | null = 'exit 0') {
     t.teardown(() => netclient.close());
     return netclient;
   };
-  return { directory, env, log, lines, clock, node, start, netclient: start(), calls: async () => (await readFile(calls, 'utf8')).split('\n').filter((line) => line !== '') };
+  return {
+    directory,
+    env,
+    log,
+    lines,
+    clock,
+    node,
+    start,
+    netclient: start(),
+    calls: async () => (await readFile(calls, 'utf8')).split('\n').filter((line) => line !== ''),
+  };
 }
 
 const order = (network: string, token = TOKEN) => ({ seq: 1, type: 'netmaker-join', network, token }) as const;
@@ -59,7 +69,11 @@ test('a move to another network leaves the first one, also after a restart of th
   start().told(order('cluster-other'));
   await until('the second join', () => lines.some((line) => line.includes('cluster-other')));
 
-  t.deepEqual(await calls(), [`join -t ${TOKEN} -o node-${node}`, 'leave cluster-one', `join -t ${TOKEN} -o node-${node}`]);
+  t.deepEqual(await calls(), [
+    `join -t ${TOKEN} -o node-${node}`,
+    'leave cluster-one',
+    `join -t ${TOKEN} -o node-${node}`,
+  ]);
 });
 
 test('a machine without the client says so in one sentence, and joins when it was installed', async (t) => {

@@ -27,7 +27,15 @@ const test = await peerTest('promtool');
 
 /** Nothing has happened, and everything that can be off is off. */
 const QUIET: OwnMetricsSources = {
-  version: '1.2.3', idType: 'persistent', keepers: () => 0, adminUrls: () => 1, tunnelStreams: () => 0, session: createSessionCounters, services: () => [], proxies: null, ssh: null,
+  version: '1.2.3',
+  idType: 'persistent',
+  keepers: () => 0,
+  adminUrls: () => 1,
+  tunnelStreams: () => 0,
+  session: createSessionCounters,
+  services: () => [],
+  proxies: null,
+  ssh: null,
   journal: () => ({ waiting: 0, started: 0, unconfirmed: 0, received: 0, completed: 0, cancelled: 0, dropped: 0 }),
   exit: () => createExit({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),
 };
@@ -37,7 +45,12 @@ async function series(sources: Partial<OwnMetricsSources>): Promise<Record<strin
 }
 
 function queue(all: Record<string, number>): Record<string, number | undefined> {
-  return Object.fromEntries(['available', 'executing', 'completed', 'discarded', 'retryable'].map((state) => [state, all[`edge_agent_queue_executions{queue="commands",state="${state}"}`]]));
+  return Object.fromEntries(
+    ['available', 'executing', 'completed', 'discarded', 'retryable'].map((state) => [
+      state,
+      all[`edge_agent_queue_executions{queue="commands",state="${state}"}`],
+    ]),
+  );
 }
 
 function ofRig({ journal, executor }: Rig): Partial<OwnMetricsSources> {
@@ -50,7 +63,13 @@ test('executions are counted when they come, run, end, are cancelled, given up a
   const long = rig.start('sleep 60');
   const waiting = rig.start('true');
   const given = rig.start('true');
-  t.deepEqual(queue(await series(ofRig(rig))), { available: 2, executing: 1, completed: 0, discarded: 0, retryable: 0 });
+  t.deepEqual(queue(await series(ofRig(rig))), {
+    available: 2,
+    executing: 1,
+    completed: 0,
+    discarded: 0,
+    retryable: 0,
+  });
   t.is((await series(ofRig(rig)))['edge_agent_processes'], 2, 'the agent and one keeper');
 
   rig.executor.settle([given]);
@@ -78,7 +97,16 @@ test('results are counted when they are sent, again when they are sent again, an
   link().hear({ type: 'confirm', executions: [executionId(1)] });
 
   const all = await series({ session: () => counters });
-  t.deepEqual(['executions_reported_total', 'executions_synced_total', 'admin_scans_total', 'reconnects_total', 'admins_found'].map((name) => all[`edge_agent_${name}`]), [2, 1, 2, 1, 1]);
+  t.deepEqual(
+    [
+      'executions_reported_total',
+      'executions_synced_total',
+      'admin_scans_total',
+      'reconnects_total',
+      'admins_found',
+    ].map((name) => all[`edge_agent_${name}`]),
+    [2, 1, 2, 1, 1],
+  );
 });
 
 test('the proxies count who came, who was turned away and why, what went through, and how it ended', async (t) => {
@@ -105,7 +133,14 @@ test('what is off is absent, and never zero', async (t) => {
   const directory = openDataDirectory(join(temporaryDirectory(t), 'data'));
   const clock = { nowMs: () => performance.now(), after: () => () => {} };
   const reach = await startReach({
-    config: read.settings, picked: new Set(), directory, token: 'a', proxyPassword: 'b', askAdmin: () => false, clock, log: silentLog,
+    config: read.settings,
+    picked: new Set(),
+    directory,
+    token: 'a',
+    proxyPassword: 'b',
+    askAdmin: () => false,
+    clock,
+    log: silentLog,
     recording: () => ({ mode: 'off', bytes_max: 1, ms_max: 1 }),
   });
 
@@ -119,7 +154,12 @@ test('what is off is absent, and never zero', async (t) => {
 });
 
 test('a broken service is down', async (t) => {
-  const all = await series({ services: () => [{ name: 'disk', problem: () => 'full' }, { name: 'journal', problem: () => null }] });
+  const all = await series({
+    services: () => [
+      { name: 'disk', problem: () => 'full' },
+      { name: 'journal', problem: () => null },
+    ],
+  });
 
   t.is(all['edge_agent_service_up{service="disk"}'], 0);
   t.is(all['edge_agent_service_up{service="journal"}'], 1);
@@ -144,12 +184,22 @@ test('a real agent serves all of it to whoever has its key, and Prometheus finds
   t.is(all['edge_agent_ssh_connections_total'], 1);
   t.is(all['edge_agent_ssh_authentications_total'], 0);
   t.is(all['edge_agent_reconnects_total'], 0);
-  t.deepEqual(Object.entries(all).filter(([name, value]) => name.startsWith('edge_agent_service_up') && value !== 1), [], agent.log);
-  t.deepEqual([...text.matchAll(/edge_agent_service_up\{service="([^"]+)"/gu)].map((match) => match[1]),
-    ['journal', 'runner', 'disk', 'http_proxy', 'socks5_proxy', 'ssh', 'api', 'host_metrics', 'wireguard_metrics']);
-  for (const kind of ['resident', 'heap', 'external', 'array_buffers']) t.true((all[`edge_agent_memory_bytes{kind="${kind}"}`] ?? -1) > 0, kind);
+  t.deepEqual(
+    Object.entries(all).filter(([name, value]) => name.startsWith('edge_agent_service_up') && value !== 1),
+    [],
+    agent.log,
+  );
+  t.deepEqual(
+    [...text.matchAll(/edge_agent_service_up\{service="([^"]+)"/gu)].map((match) => match[1]),
+    ['journal', 'runner', 'disk', 'http_proxy', 'socks5_proxy', 'ssh', 'api', 'host_metrics', 'wireguard_metrics'],
+  );
+  for (const kind of ['resident', 'heap', 'external', 'array_buffers'])
+    t.true((all[`edge_agent_memory_bytes{kind="${kind}"}`] ?? -1) > 0, kind);
   t.true((all['edge_agent_memory_bytes{kind="resident"}'] ?? 0) > (all['edge_agent_memory_bytes{kind="heap"}'] ?? 0));
-  t.true(Math.abs((all['process_start_time_seconds'] ?? 0) + (all['edge_agent_uptime_seconds'] ?? 0) - Date.now() / 1_000) < 60);
+  t.true(
+    Math.abs((all['process_start_time_seconds'] ?? 0) + (all['edge_agent_uptime_seconds'] ?? 0) - Date.now() / 1_000) <
+      60,
+  );
   t.true((all['process_open_fds'] ?? 0) > 10);
   t.true((all['process_cpu_seconds_total'] ?? 0) > 0.01);
   t.true((all['edge_agent_event_loop_lag_seconds'] ?? 99) < 60);
@@ -158,7 +208,9 @@ test('a real agent serves all of it to whoever has its key, and Prometheus finds
 
   const metricsKey = AgentProcess.start(t, agent.environment, ['metrics-key']);
   let key = '';
-  metricsKey.child.stdout?.on('data', (piece: Buffer) => { key += piece.toString(); });
+  metricsKey.child.stdout?.on('data', (piece: Buffer) => {
+    key += piece.toString();
+  });
   t.deepEqual(await metricsKey.exited, { code: 0, signal: null }, metricsKey.log);
   t.is(key, `${KEY}\n`);
 });
@@ -176,7 +228,9 @@ test('a machine that is not enrolled has no key, and is told so in one line', as
 const KEY = agentApiKey(createHash('sha256').update('token-of-the-node').digest());
 
 async function metricsOf(port: number): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${port}${AGENT_METRICS_PATH}`, { headers: { authorization: `Bearer ${KEY}` } });
+  const answer = await fetch(`http://127.0.0.1:${port}${AGENT_METRICS_PATH}`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  });
   return answer.text();
 }
 

@@ -24,13 +24,23 @@ function sources(t: ExecutionContext, more: Partial<WireguardSources> = {}): Wir
 }
 
 /** What the metrics say of the one peer of an interface. */
-function peerMetrics(text: string, { name }: WireguardEnd, { publicKey }: WireguardEnd, node = ''): (number | undefined)[] {
+function peerMetrics(
+  text: string,
+  { name }: WireguardEnd,
+  { publicKey }: WireguardEnd,
+  node = '',
+): (number | undefined)[] {
   const all = seriesOf(text);
-  return ['latest_handshake_seconds', 'received_bytes_total', 'sent_bytes_total'].map((metric) => all[`wireguard_${metric}{interface="${name}",public_key="${publicKey}",friendly_name="${node}"}`]);
+  return ['latest_handshake_seconds', 'received_bytes_total', 'sent_bytes_total'].map(
+    (metric) => all[`wireguard_${metric}{interface="${name}",public_key="${publicKey}",friendly_name="${node}"}`],
+  );
 }
 
 /** Metrics and the words of `wg` from one moment: read again while bytes still come. */
-async function together(read: () => Promise<string>, end: WireguardEnd): Promise<{ text: string; dumped: (number | undefined)[] }> {
+async function together(
+  read: () => Promise<string>,
+  end: WireguardEnd,
+): Promise<{ text: string; dumped: (number | undefined)[] }> {
   return until('a quiet moment', async () => {
     const before = await end.dump();
     const text = await read();
@@ -42,25 +52,58 @@ async function together(read: () => Promise<string>, end: WireguardEnd): Promise
 /** Every way in which a secret or an address could be written. */
 function secretsOf({ ends, presharedKey }: WireguardPair): string[] {
   const keys = [presharedKey, ...ends.map(({ privateKey }) => privateKey)];
-  return [...keys, ...keys.map((key) => Buffer.from(key, 'base64').toString('hex')), ...ends.map(({ address }) => address), '198.51.100'];
+  return [
+    ...keys,
+    ...keys.map((key) => Buffer.from(key, 'base64').toString('hex')),
+    ...ends.map(({ address }) => address),
+    '198.51.100',
+  ];
 }
 
 if (wireguardProblem === null) {
   test('real interfaces after a real handshake: the numbers are those of wg, peers have the names of their nodes, and no key or address is told', async (t) => {
     const pair = await startWireguard(t);
     const [one, other] = pair.ends;
-    t.deepEqual(peerMetrics(await wireguardMetrics(sources(t, { sockets: WIREGUARD_SOCKETS })), one, other), [0, 0, 0], 'before any handshake');
+    t.deepEqual(
+      peerMetrics(await wireguardMetrics(sources(t, { sockets: WIREGUARD_SOCKETS })), one, other),
+      [0, 0, 0],
+      'before any handshake',
+    );
 
     await until('the handshake', async () => {
       await one.send(1_000); // an interface that is only just up drops what comes too early
       return Number((await one.dump())[1]?.[4]) > 0 && Number((await other.dump())[1]?.[5]) > 1_000;
     });
 
-    for (const [end, peer] of [[one, other], [other, one]] as const) {
-      const { text, dumped } = await together(() => wireguardMetrics(sources(t, { sockets: WIREGUARD_SOCKETS, nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null), pathOf: (key) => (key === one.publicKey ? 'relayed' : null) })), end);
-      t.deepEqual(Object.entries(seriesOf(text)).filter(([name]) => name.startsWith('wireguard_peer_path')), [[`wireguard_peer_path{interface="${other.name}",public_key="${one.publicKey}",friendly_name="node \\"one\\"",path="relayed"}`, 1]]);
+    for (const [end, peer] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const { text, dumped } = await together(
+        () =>
+          wireguardMetrics(
+            sources(t, {
+              sockets: WIREGUARD_SOCKETS,
+              nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null),
+              pathOf: (key) => (key === one.publicKey ? 'relayed' : null),
+            }),
+          ),
+        end,
+      );
+      t.deepEqual(
+        Object.entries(seriesOf(text)).filter(([name]) => name.startsWith('wireguard_peer_path')),
+        [
+          [
+            `wireguard_peer_path{interface="${other.name}",public_key="${one.publicKey}",friendly_name="node \\"one\\"",path="relayed"}`,
+            1,
+          ],
+        ],
+      );
       t.deepEqual(peerMetrics(text, end, peer, peer === one ? String.raw`node \"one\"` : ''), dumped);
-      t.true(dumped.every((value) => (value ?? 0) > 0), JSON.stringify(dumped));
+      t.true(
+        dumped.every((value) => (value ?? 0) > 0),
+        JSON.stringify(dumped),
+      );
       t.is(seriesOf(text)[`wireguard_interface_up{interface="${end.name}"}`], 1);
       t.is(await metricsProblems(text), '');
       for (const secret of secretsOf(pair)) t.false(text.includes(secret), secret);
@@ -68,7 +111,10 @@ if (wireguardProblem === null) {
 
     // The kernel has no WireGuard everywhere, so its way is walked with interfaces that wg can ask as well.
     const interfaces = temporaryDirectory(t);
-    for (const [name, uevent] of [[one.name, 'DEVTYPE=wireguard\n'], ['eth0', '']] as const) {
+    for (const [name, uevent] of [
+      [one.name, 'DEVTYPE=wireguard\n'],
+      ['eth0', ''],
+    ] as const) {
       mkdirSync(join(interfaces, name));
       writeFileSync(join(interfaces, name, 'uevent'), `${uevent}INTERFACE=${name}\n`);
     }
@@ -107,21 +153,48 @@ const CANARY = 'c'.repeat(64);
 /** What is written by programs in the place of wireguard-go; null: the interface is up all the same. */
 const HOSTILE: Readonly<Record<string, (socket: Socket) => void>> = {
   silent: () => {},
-  early: (socket) => { socket.end(`private_key=${CANARY}\npublic_key=${'a'.repeat(64)}\n`); },
-  endless: (socket) => { pour(socket, `preshared_key=${CANARY}\n`.repeat(500)); },
-  longline: (socket) => { pour(socket, CANARY.repeat(100)); },
-  manypeers: (socket) => { pour(socket, Array.from({ length: 500 }, (_, index) => `public_key=${index.toString(16).padStart(64, '0')}\n`).join('')); },
-  badkey: (socket) => { socket.write(`public_key=${'g'.repeat(64)}\nerrno=0\n\n`); },
-  badnumber: (socket) => { socket.write(`public_key=${'a'.repeat(64)}\ntx_bytes=1e9\nerrno=0\n\n`); },
-  early_number: (socket) => { socket.write('tx_bytes=1\nerrno=0\n\n'); },
-  refused: (socket) => { socket.write('errno=1\n\n'); },
-  garbage: (socket) => { socket.write(Buffer.from(Array.from({ length: 3_000 }, (_, index) => index % 256))); },
-  http: (socket) => { socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'); },
-  cut: (socket) => { socket.destroy(); },
+  early: (socket) => {
+    socket.end(`private_key=${CANARY}\npublic_key=${'a'.repeat(64)}\n`);
+  },
+  endless: (socket) => {
+    pour(socket, `preshared_key=${CANARY}\n`.repeat(500));
+  },
+  longline: (socket) => {
+    pour(socket, CANARY.repeat(100));
+  },
+  manypeers: (socket) => {
+    pour(
+      socket,
+      Array.from({ length: 500 }, (_, index) => `public_key=${index.toString(16).padStart(64, '0')}\n`).join(''),
+    );
+  },
+  badkey: (socket) => {
+    socket.write(`public_key=${'g'.repeat(64)}\nerrno=0\n\n`);
+  },
+  badnumber: (socket) => {
+    socket.write(`public_key=${'a'.repeat(64)}\ntx_bytes=1e9\nerrno=0\n\n`);
+  },
+  early_number: (socket) => {
+    socket.write('tx_bytes=1\nerrno=0\n\n');
+  },
+  refused: (socket) => {
+    socket.write('errno=1\n\n');
+  },
+  garbage: (socket) => {
+    socket.write(Buffer.from(Array.from({ length: 3_000 }, (_, index) => index % 256)));
+  },
+  http: (socket) => {
+    socket.write('HTTP/1.1 400 Bad Request\r\n\r\n');
+  },
+  cut: (socket) => {
+    socket.destroy();
+  },
 };
 
 function pour(socket: Socket, text: string): void {
-  const more = () => { while (!socket.destroyed && socket.write(text)); };
+  const more = () => {
+    while (!socket.destroyed && socket.write(text));
+  };
   socket.on('drain', more);
   more();
 }
@@ -141,10 +214,14 @@ test('programs that lie, flood or say nothing are down within the time limit, an
     });
   };
   await Promise.all(Object.entries(HOSTILE).map(([name, serve]) => listen(name, serve)));
-  await Promise.all(['good', 'a name', 'x"y', 'a-name-too-long-for-linux'].map((name) => listen(name, (socket) => {
-    const answer = `private_key=${CANARY}\nlisten_port=1\npublic_key=${'0'.repeat(64)}\npreshared_key=${CANARY}\nendpoint=192.0.2.7:5\nlast_handshake_time_sec=1700000000\nlast_handshake_time_nsec=5\ntx_bytes=18446744073709551615\nrx_bytes=3\nallowed_ip=10.0.0.1/32\nprotocol_version=1\nerrno=0\n\n`;
-    for (const piece of answer.match(/[\s\S]{1,7}/gu) ?? []) socket.write(piece);
-  })));
+  await Promise.all(
+    ['good', 'a name', 'x"y', 'a-name-too-long-for-linux'].map((name) =>
+      listen(name, (socket) => {
+        const answer = `private_key=${CANARY}\nlisten_port=1\npublic_key=${'0'.repeat(64)}\npreshared_key=${CANARY}\nendpoint=192.0.2.7:5\nlast_handshake_time_sec=1700000000\nlast_handshake_time_nsec=5\ntx_bytes=18446744073709551615\nrx_bytes=3\nallowed_ip=10.0.0.1/32\nprotocol_version=1\nerrno=0\n\n`;
+        for (const piece of answer.match(/[\s\S]{1,7}/gu) ?? []) socket.write(piece);
+      }),
+    ),
+  );
   writeFileSync(join(sockets, 'plainfile.sock'), '');
   const beganMs = performance.now();
 
@@ -156,24 +233,36 @@ test('programs that lie, flood or say nothing are down within the time limit, an
     wireguard_interfaces: Object.keys(HOSTILE).length + 1,
     ...Object.fromEntries(Object.keys(HOSTILE).map((name) => [`wireguard_interface_up{interface="${name}"}`, 0])),
     'wireguard_interface_up{interface="good"}': 1,
-    [`wireguard_sent_bytes_total${peer}`]: 2 ** 64, [`wireguard_received_bytes_total${peer}`]: 3, [`wireguard_latest_handshake_seconds${peer}`]: 1_700_000_000,
+    [`wireguard_sent_bytes_total${peer}`]: 2 ** 64,
+    [`wireguard_received_bytes_total${peer}`]: 3,
+    [`wireguard_latest_handshake_seconds${peer}`]: 1_700_000_000,
   });
   t.false(text.includes('cccc') || text.includes('192.0.2') || text.includes('10.0.0'));
   t.is(await metricsProblems(text), '');
 });
 
 test('an answer without end is cut at its size, and a line without end at its length, long before the time is up', async (t) => {
-  for (const [name, limits] of [['endless', { answerBytesMax: 200_000 }], ['longline', { answerBytesMax: 1_000_000_000 }]] as const) {
+  for (const [name, limits] of [
+    ['endless', { answerBytesMax: 200_000 }],
+    ['longline', { answerBytesMax: 1_000_000_000 }],
+  ] as const) {
     const sockets = temporaryDirectory(t);
     const server = createServer((socket) => {
       socket.on('error', () => {});
       socket.once('data', () => HOSTILE[name]?.(socket));
     }).listen(join(sockets, 'wg0.sock'));
     await once(server, 'listening');
-    t.teardown(() => { server.close(); });
+    t.teardown(() => {
+      server.close();
+    });
     const beganMs = performance.now();
 
-    t.is(seriesOf(await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } })))['wireguard_interface_up{interface="wg0"}'], 0);
+    t.is(
+      seriesOf(await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } })))[
+        'wireguard_interface_up{interface="wg0"}'
+      ],
+      0,
+    );
     t.true(performance.now() - beganMs < 10_000, name);
   }
 });
@@ -186,7 +275,9 @@ test('interfaces beyond the limits are left out or down', async (t) => {
       socket.once('data', () => socket.end(`public_key=${'1'.repeat(64)}\npublic_key=${'2'.repeat(64)}\nerrno=0\n\n`));
     }).listen(join(sockets, `${name}.sock`));
     await once(server, 'listening');
-    t.teardown(() => { server.close(); });
+    t.teardown(() => {
+      server.close();
+    });
   }
   const up = async (limits: WireguardSources['limits']) => {
     const all = seriesOf(await wireguardMetrics(sources(t, { sockets, limits: limits ?? {} })));
@@ -209,9 +300,19 @@ test('a wg that is missing, hangs, floods or speaks nonsense makes the interface
     chmodSync(path, 0o700);
     return path;
   };
-  const up = async (wg: string) => seriesOf(await wireguardMetrics(sources(t, { interfaces, wg })))['wireguard_interface_up{interface="wg0"}'];
+  const up = async (wg: string) =>
+    seriesOf(await wireguardMetrics(sources(t, { interfaces, wg })))['wireguard_interface_up{interface="wg0"}'];
 
   t.is(await up('/nowhere/wg'), 0);
-  for (const script of ['exec sleep 60', 'exec yes', 'exit 1', 'echo nonsense', `printf '${key}\\tx\\t1\\n'`, `printf '${key}\\t-1\\t1\\n'`, `printf '${key}\\n'`]) t.is(await up(program(script)), 0, script);
+  for (const script of [
+    'exec sleep 60',
+    'exec yes',
+    'exit 1',
+    'echo nonsense',
+    `printf '${key}\\tx\\t1\\n'`,
+    `printf '${key}\\t-1\\t1\\n'`,
+    `printf '${key}\\n'`,
+  ])
+    t.is(await up(program(script)), 0, script);
   t.is(await up(program(`[ "$*" = "show wg0 transfer" ] && printf '${key}\\t5\\t6\\n' || printf '${key}\\t7\\n'`)), 1);
 });

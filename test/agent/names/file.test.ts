@@ -1,6 +1,16 @@
 /** Files of others, changed in place. */
 import { execFile } from 'node:child_process';
-import { chmodSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -57,24 +67,30 @@ test('a file that is not there, is no file, or is too large is left alone, with 
   writeFileSync(`${path}-large`, Buffer.alloc(FILE_BYTES_MAX + 1));
 
   t.is(await editFile(`${path}-none`, () => 'x'), 'it does not exist');
-  t.regex(await editFile(directory, () => 'x') ?? '', /EISDIR/u);
+  t.regex((await editFile(directory, () => 'x')) ?? '', /EISDIR/u);
   t.is(await editFile(`${path}-large`, () => 'x'), `it is larger than ${FILE_BYTES_MAX} bytes`);
 });
 
 test('agents that write at the same time lose no line of each other', async (t) => {
   const path = file(t, '');
   const program = join(path, '..', 'program.ts');
-  writeFileSync(program, `import { editFile } from '${resolve('agent/names/file.ts')}';
+  writeFileSync(
+    program,
+    `import { editFile } from '${resolve('agent/names/file.ts')}';
     for (let count = 0; count < 40; count += 1) {
       const problem = await editFile(process.argv[2], (text) => text + process.argv[3] + ' ' + count + '\\n');
       if (problem !== null) throw new Error(problem);
-    }`);
+    }`,
+  );
   const run = promisify(execFile);
   const writers = ['a', 'b', 'c', 'd'];
 
   await Promise.all(writers.map((writer) => run(process.execPath, [program, path, writer])));
 
-  t.deepEqual(readFileSync(path, 'utf8').trim().split('\n').toSorted(), writers.flatMap((writer) => Array.from({ length: 40 }, (_, count) => `${writer} ${count}`)).toSorted());
+  t.deepEqual(
+    readFileSync(path, 'utf8').trim().split('\n').toSorted(),
+    writers.flatMap((writer) => Array.from({ length: 40 }, (_, count) => `${writer} ${count}`)).toSorted(),
+  );
 });
 
 test('a lock that a dead agent left, or a directory in its place, stops nobody', async (t) => {
@@ -91,10 +107,17 @@ test('a lock that a dead agent left, or a directory in its place, stops nobody',
 });
 
 test('our server comes first in resolv.conf and goes without a trace', async (t) => {
-  for (const before of ['search a\nnameserver 192.0.2.1', '; x\r\nnameserver 192.0.2.1\r\n', 'nameserver\t192.0.2.1\noptions timeout:1\n']) {
+  for (const before of [
+    'search a\nnameserver 192.0.2.1',
+    '; x\r\nnameserver 192.0.2.1\r\n',
+    'nameserver\t192.0.2.1\noptions timeout:1\n',
+  ]) {
     const path = file(t, before);
     t.is(await hookResolvConf(path, SELF, '127.1.2.3'), null);
-    t.is(readFileSync(path, 'utf8'), `# BEGIN edge-agent ${SELF}\nnameserver 127.1.2.3\n# END edge-agent ${SELF}\n${before}`);
+    t.is(
+      readFileSync(path, 'utf8'),
+      `# BEGIN edge-agent ${SELF}\nnameserver 127.1.2.3\n# END edge-agent ${SELF}\n${before}`,
+    );
     t.is(await hookResolvConf(path, SELF, '127.1.2.4'), null);
     t.is(await unhookResolvConf(path, SELF), null);
     t.is(readFileSync(path, 'utf8'), before);
@@ -102,8 +125,17 @@ test('our server comes first in resolv.conf and goes without a trace', async (t)
 });
 
 test('where a server for one domain would break others, resolv.conf stays as it is', (t) => {
-  t.deepEqual([
-    'nameserver 192.0.2.1', ' nameserver 192.0.2.1\noptions ndots:5\n', '# options rotate\nnameserver 192.0.2.1',
-    '', 'search a', '#nameserver 192.0.2.1', 'options edns0 rotate\nnameserver 192.0.2.1', `# BEGIN edge-agent ${OTHER}\nnameserver 127.1.1.1\n# END edge-agent ${OTHER}\nnameserver 192.0.2.1`,
-  ].map((text) => objectionIn(text) === null), [true, true, true, false, false, false, false, false]);
+  t.deepEqual(
+    [
+      'nameserver 192.0.2.1',
+      ' nameserver 192.0.2.1\noptions ndots:5\n',
+      '# options rotate\nnameserver 192.0.2.1',
+      '',
+      'search a',
+      '#nameserver 192.0.2.1',
+      'options edns0 rotate\nnameserver 192.0.2.1',
+      `# BEGIN edge-agent ${OTHER}\nnameserver 127.1.1.1\n# END edge-agent ${OTHER}\nnameserver 192.0.2.1`,
+    ].map((text) => objectionIn(text) === null),
+    [true, true, true, false, false, false, false, false],
+  );
 });

@@ -16,11 +16,27 @@ import { SELF } from './mesh.ts';
 
 /** What can be asked of it. `node` is SELF unless given. */
 export type Call =
-  | { readonly do: 'start'; readonly mode: NameMode; readonly mayUseResolvConf: boolean; readonly node: NodeId | undefined }
-  | { readonly do: 'update'; readonly network: MeshNetwork; readonly peers: readonly MeshPeer[]; readonly node: NodeId | undefined }
+  | {
+      readonly do: 'start';
+      readonly mode: NameMode;
+      readonly mayUseResolvConf: boolean;
+      readonly node: NodeId | undefined;
+    }
+  | {
+      readonly do: 'update';
+      readonly network: MeshNetwork;
+      readonly peers: readonly MeshPeer[];
+      readonly node: NodeId | undefined;
+    }
   | { readonly do: 'state' | 'close' | 'forget' | 'remove'; readonly node: NodeId | undefined }
   | { readonly do: 'run'; readonly words: readonly string[] }
-  | { readonly do: 'time'; readonly network: MeshNetwork; readonly peers: readonly MeshPeer[]; readonly name: string; readonly address: string }
+  | {
+      readonly do: 'time';
+      readonly network: MeshNetwork;
+      readonly peers: readonly MeshPeer[];
+      readonly name: string;
+      readonly address: string;
+    }
   | { readonly do: 'occupy'; readonly address: string };
 
 /** How a program ended. */
@@ -35,14 +51,20 @@ export interface Ran {
 const PROGRAM_MS_MAX = 30_000;
 
 const [interfaceName = '', upstream = ''] = process.argv.slice(2);
-const places = { ...SYSTEM_PLACES, resolvectl: process.env['RESOLVED'] ? `${process.env['RESOLVED']}/usr/bin/resolvectl` : '/nowhere/resolvectl' };
+const places = {
+  ...SYSTEM_PLACES,
+  resolvectl: process.env['RESOLVED'] ? `${process.env['RESOLVED']}/usr/bin/resolvectl` : '/nowhere/resolvectl',
+};
 const names = new Map<NodeId, Names>();
 const log: string[] = [];
 const occupied = new Map<string, Socket>();
 
 await startUpstream();
 for await (const line of createInterface({ input: process.stdin })) {
-  const answer = await carryOut(JSON.parse(line) as Call).then((result) => ({ result }), (error: unknown) => ({ error: (error as Error).stack }));
+  const answer = await carryOut(JSON.parse(line) as Call).then(
+    (result) => ({ result }),
+    (error: unknown) => ({ error: (error as Error).stack }),
+  );
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
 process.exit(); // everything in here ends with this process
@@ -50,23 +72,55 @@ process.exit(); // everything in here ends with this process
 async function carryOut(call: Call): Promise<unknown> {
   switch (call.do) {
     case 'start': {
-      const say = (message: string, fields: object = {}) => { log.push(`${message} ${JSON.stringify(fields)}`); };
+      const say = (message: string, fields: object = {}) => {
+        log.push(`${message} ${JSON.stringify(fields)}`);
+      };
       const node = call.node ?? SELF;
-      names.set(node, createNames({ mode: call.mode, mayUseResolvConf: call.mayUseResolvConf, node, interfaceName, log: { debug: say, info: say, warn: say, error: say }, places }));
+      names.set(
+        node,
+        createNames({
+          mode: call.mode,
+          mayUseResolvConf: call.mayUseResolvConf,
+          node,
+          interfaceName,
+          log: { debug: say, info: say, warn: say, error: say },
+          places,
+        }),
+      );
       return null;
     }
-    case 'update': return named(call.node).update(call.network, call.peers);
-    case 'state': return { problem: named(call.node).problem(), way: named(call.node).way, log };
+    case 'update':
+      return named(call.node).update(call.network, call.peers);
+    case 'state':
+      return { problem: named(call.node).problem(), way: named(call.node).way, log };
     case 'close': {
       await named(call.node).close();
       return await named(call.node).close();
     }
-    case 'forget': return void names.delete(call.node ?? SELF);
-    case 'remove': return await removeNames({ node: call.node ?? SELF, interfaceName, log: { debug() {}, info() {}, warn: (message) => { log.push(message); }, error() {} }, places });
-    case 'run': return await run(call.words);
-    case 'time': return await timeTo(call);
-    case 'occupy': return await occupy(call.address);
-    default: throw new Error('no such call');
+    case 'forget':
+      return void names.delete(call.node ?? SELF);
+    case 'remove':
+      return await removeNames({
+        node: call.node ?? SELF,
+        interfaceName,
+        log: {
+          debug() {},
+          info() {},
+          warn: (message) => {
+            log.push(message);
+          },
+          error() {},
+        },
+        places,
+      });
+    case 'run':
+      return await run(call.words);
+    case 'time':
+      return await timeTo(call);
+    case 'occupy':
+      return await occupy(call.address);
+    default:
+      throw new Error('no such call');
   }
 }
 
@@ -80,7 +134,12 @@ function run([program = '', ...words]: readonly string[]): Promise<Ran> {
   const startMs = performance.now();
   const { promise, resolve } = Promise.withResolvers<Ran>();
   execFile(program, words, { timeout: PROGRAM_MS_MAX }, (error, stdout, stderr) => {
-    resolve({ status: error === null ? 0 : error.code ?? error.signal ?? null, stdout, stderr, ms: performance.now() - startMs });
+    resolve({
+      status: error === null ? 0 : (error.code ?? error.signal ?? null),
+      stdout,
+      stderr,
+      ms: performance.now() - startMs,
+    });
   });
   return promise;
 }
@@ -117,9 +176,17 @@ async function startUpstream(): Promise<void> {
     const { id, questions = [] } = decode(query);
     const [question] = questions;
     const isOutside = question?.name.toLowerCase() === 'outside.test';
-    socket.send(encode({
-      type: 'response', id: id ?? 0, flags: isOutside ? 0 : 3, questions,
-      answers: isOutside && question.type === 'A' ? [{ type: 'A', name: question.name, ttl: 60, data: '192.0.2.7' }] : [],
-    }), port, address);
+    socket.send(
+      encode({
+        type: 'response',
+        id: id ?? 0,
+        flags: isOutside ? 0 : 3,
+        questions,
+        answers:
+          isOutside && question.type === 'A' ? [{ type: 'A', name: question.name, ttl: 60, data: '192.0.2.7' }] : [],
+      }),
+      port,
+      address,
+    );
   });
 }

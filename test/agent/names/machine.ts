@@ -57,7 +57,20 @@ export interface Machine {
 const PROGRAM = join(import.meta.dirname, 'machine-program.ts');
 
 /** Files of /etc that programs want to find names, and users. */
-const NEEDED = ['passwd', 'group', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'host.conf', 'services', 'protocols', 'dbus-1', 'systemd', 'alternatives', 'localtime'];
+const NEEDED = [
+  'passwd',
+  'group',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'host.conf',
+  'services',
+  'protocols',
+  'dbus-1',
+  'systemd',
+  'alternatives',
+  'localtime',
+];
 
 /** The other server in resolv.conf: knows outside.test, and that nothing else is there. See machine-program.ts. */
 export const UPSTREAM = '127.0.0.9';
@@ -66,12 +79,21 @@ let count = 0;
 
 /** Starts it, and ends everything in it with the scope. */
 export async function startMachine(scope: Scope, options: MachineOptions = {}): Promise<Machine> {
-  const { hosts = '127.0.0.1 localhost\n', resolvConf = `nameserver ${UPSTREAM}\n`, hostsLookup = 'files dns', isDown = false, prepare = '', resolved = '' } = options;
+  const {
+    hosts = '127.0.0.1 localhost\n',
+    resolvConf = `nameserver ${UPSTREAM}\n`,
+    hostsLookup = 'files dns',
+    isDown = false,
+    prepare = '',
+    resolved = '',
+  } = options;
   const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));
   const etc = join(directory, 'etc');
   mkdirSync(join(directory, 'tmp'));
   mkdirSync(etc);
-  for (const name of NEEDED) if (existsSync(join('/etc', name))) cpSync(join('/etc', name), join(etc, name), { recursive: true, verbatimSymlinks: true });
+  for (const name of NEEDED)
+    if (existsSync(join('/etc', name)))
+      cpSync(join('/etc', name), join(etc, name), { recursive: true, verbatimSymlinks: true });
   writeFileSync(join(etc, 'nsswitch.conf'), `passwd: files\ngroup: files\nhosts: ${hostsLookup}\n`);
   writeFileSync(join(etc, 'hosts'), hosts, 'latin1');
   if (typeof resolvConf === 'string') writeFileSync(join(etc, 'resolv.conf'), resolvConf);
@@ -79,12 +101,35 @@ export async function startMachine(scope: Scope, options: MachineOptions = {}): 
   count += 1;
   const interfaceName = `edge${String(process.pid).slice(-6)}${count}`;
   const setup = [
-    'set -e', 'mount -t sysfs sysfs /sys', 'ip link set lo up', `mount --bind '${etc}' /etc`, 'mount --bind /etc/hosts /etc/hosts', // as containers have it: a file that cannot be replaced
-    ...(isDown ? [] : interfaceUp(interfaceName)), prepare, `exec '${process.execPath}' '${PROGRAM}' ${interfaceName} ${UPSTREAM}`,
+    'set -e',
+    'mount -t sysfs sysfs /sys',
+    'ip link set lo up',
+    `mount --bind '${etc}' /etc`,
+    'mount --bind /etc/hosts /etc/hosts', // as containers have it: a file that cannot be replaced
+    ...(isDown ? [] : interfaceUp(interfaceName)),
+    prepare,
+    `exec '${process.execPath}' '${PROGRAM}' ${interfaceName} ${UPSTREAM}`,
   ].join('\n');
-  const program = spawn('unshare', ['--net', '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', setup], {
-    stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TMPDIR: join(directory, 'tmp'), RESOLVED: resolved },
-  });
+  const program = spawn(
+    'unshare',
+    [
+      '--net',
+      '--mount',
+      '--propagation',
+      'private',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      'sh',
+      '-c',
+      setup,
+    ],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, TMPDIR: join(directory, 'tmp'), RESOLVED: resolved },
+    },
+  );
   const exited = once(program, 'exit');
   scope.teardown(async () => {
     program.stdin.end();
@@ -98,7 +143,7 @@ export async function startMachine(scope: Scope, options: MachineOptions = {}): 
   const call = <T>(what: Call): Promise<T> => {
     const answer = last.then(async (): Promise<T> => {
       program.stdin.write(`${JSON.stringify(what)}\n`);
-      const { value, done } = await lines.next() as { value: string; done?: boolean };
+      const { value, done } = (await lines.next()) as { value: string; done?: boolean };
       if (done === true) throw new Error('the machine stopped');
       const { error, result } = JSON.parse(value) as { readonly error?: string; readonly result: T };
       if (error !== undefined) throw new Error(error);
@@ -109,7 +154,13 @@ export async function startMachine(scope: Scope, options: MachineOptions = {}): 
   };
   return {
     interfaceName,
-    start: (mode, node) => call({ do: 'start', mode: mode === 'resolv.conf' ? 'resolver' : mode, mayUseResolvConf: mode === 'resolv.conf', node }),
+    start: (mode, node) =>
+      call({
+        do: 'start',
+        mode: mode === 'resolv.conf' ? 'resolver' : mode,
+        mayUseResolvConf: mode === 'resolv.conf',
+        node,
+      }),
     update: (network, peers, node) => call({ do: 'update', network, peers, node }),
     state: (node) => call({ do: 'state', node }),
     close: (node) => call({ do: 'close', node }),
@@ -119,14 +170,19 @@ export async function startMachine(scope: Scope, options: MachineOptions = {}): 
     timeTo: (network, peers, name, address) => call({ do: 'time', network, peers, name, address }),
     occupy: (address) => call({ do: 'occupy', address }),
     file: (name) => readFileSync(join(etc, name), 'latin1'),
-    write: (name, text) => { writeFileSync(join(etc, name), text, 'latin1'); },
+    write: (name, text) => {
+      writeFileSync(join(etc, name), text, 'latin1');
+    },
   };
 }
 
 /** Commands that make the interface of the network, with this member's addresses. */
 export function interfaceUp(name: string): readonly string[] {
   return [
-    `ip link add ${name} type veth peer name other-end`, `ip link set ${name} up`, 'ip link set other-end up',
-    `ip addr add 100.64.1.2/24 dev ${name}`, `ip -6 addr add fd00:64:1::2/64 dev ${name} nodad`,
+    `ip link add ${name} type veth peer name other-end`,
+    `ip link set ${name} up`,
+    'ip link set other-end up',
+    `ip addr add 100.64.1.2/24 dev ${name}`,
+    `ip -6 addr add fd00:64:1::2/64 dev ${name} nodad`,
   ];
 }

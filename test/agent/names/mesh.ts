@@ -12,12 +12,28 @@ const KEY = `${'A'.repeat(42)}E=`;
 /** Checked as what comes from an admin is. */
 export function network(changes: Partial<MeshNetwork> = {}): MeshNetwork {
   return MeshNetwork.parse({
-    cluster_name: 'prod', domain: 'prod.edge.internal', public_key: KEY, ipv4: '100.64.1.2', ipv6: 'fd00:64:1::2', ipv4_range: '100.64.1.0/24', ipv6_range: 'fd00:64:1::/64',
-    mtu: 1_280, aliases: [], ...changes,
+    cluster_name: 'prod',
+    domain: 'prod.edge.internal',
+    public_key: KEY,
+    ipv4: '100.64.1.2',
+    ipv6: 'fd00:64:1::2',
+    ipv4_range: '100.64.1.0/24',
+    ipv6_range: 'fd00:64:1::/64',
+    mtu: 1_280,
+    aliases: [],
+    ...changes,
   });
 }
 
 /** Host number `host` of it. */
 export function peer(node: NodeId | null, host: number, aliases: readonly string[] = []): MeshPeer {
-  return MeshPeer.parse({ node, public_key: KEY, ipv4: `100.64.1.${host}`, ipv6: `fd00:64:1::${host.toString(16)}`, endpoints: [], relay_region: null, aliases });
+  return MeshPeer.parse({
+    node,
+    public_key: KEY,
+    ipv4: `100.64.1.${host}`,
+    ipv6: `fd00:64:1::${host.toString(16)}`,
+    endpoints: [],
+    relay_region: null,
+    aliases,
+  });
 }

@@ -22,7 +22,15 @@ interface World {
 }
 
 /** `resolvectl`: what it does after writing down its words. */
-function world(t: ExecutionContext, mode: NameMode, { resolvectl = 'exit 0', resolvConf = 'nameserver 127.0.0.53\n', hosts = HOSTS }: { readonly resolvectl?: string; readonly resolvConf?: string; readonly hosts?: string | null } = {}): World {
+function world(
+  t: ExecutionContext,
+  mode: NameMode,
+  {
+    resolvectl = 'exit 0',
+    resolvConf = 'nameserver 127.0.0.53\n',
+    hosts = HOSTS,
+  }: { readonly resolvectl?: string; readonly resolvConf?: string; readonly hosts?: string | null } = {},
+): World {
   const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));
   const path = (name: string) => join(directory, name);
   mkdirSync(path('interfaces/edge0'), { recursive: true });
@@ -30,15 +38,38 @@ function world(t: ExecutionContext, mode: NameMode, { resolvectl = 'exit 0', res
   writeFileSync(path('resolv.conf'), resolvConf);
   writeFileSync(path('resolvectl'), `#!/bin/sh\necho "$@" >> '${path('asked')}'\n${resolvectl}\n`);
   chmodSync(path('resolvectl'), 0o755);
-  const places = { ...SYSTEM_PLACES, hosts: path('hosts'), resolvConf: path('resolv.conf'), nsswitch: path('nsswitch'), resolvectl: path('resolvectl'), interfaces: path('interfaces'), isOneByOne: () => false };
+  const places = {
+    ...SYSTEM_PLACES,
+    hosts: path('hosts'),
+    resolvConf: path('resolv.conf'),
+    nsswitch: path('nsswitch'),
+    resolvectl: path('resolvectl'),
+    interfaces: path('interfaces'),
+    isOneByOne: () => false,
+  };
   const log: string[] = [];
-  const say = (message: string, fields: object = {}) => { log.push(`${message} ${JSON.stringify(fields)}`); };
-  const names = createNames({ mode, node: SELF, interfaceName: 'edge0', log: { debug: say, info: say, warn: say, error: say }, places, port: 0 });
+  const say = (message: string, fields: object = {}) => {
+    log.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  const names = createNames({
+    mode,
+    node: SELF,
+    interfaceName: 'edge0',
+    log: { debug: say, info: say, warn: say, error: say },
+    places,
+    port: 0,
+  });
   t.teardown(async () => {
     await names.close();
     rmSync(directory, { recursive: true, force: true });
   });
-  return { names, log, places, asked: () => (existsSync(path('asked')) ? readFileSync(path('asked'), 'utf8').trim().split('\n') : []), file: (name) => readFileSync(path(name), 'latin1') };
+  return {
+    names,
+    log,
+    places,
+    asked: () => (existsSync(path('asked')) ? readFileSync(path('asked'), 'utf8').trim().split('\n') : []),
+    file: (name) => readFileSync(path(name), 'latin1'),
+  };
 }
 
 /** This member has addresses of this machine. */
@@ -51,23 +82,41 @@ test('systemd-resolved is told of servers and domains for the interface, and of 
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await until('a way', () => names.way);
 
-  const domains = '~prod.edge.internal ~cluster-prod.edge.internal ~1.64.100.in-addr.arpa ~0.0.0.0.1.0.0.0.4.6.0.0.0.0.d.f.ip6.arpa';
+  const domains =
+    '~prod.edge.internal ~cluster-prod.edge.internal ~1.64.100.in-addr.arpa ~0.0.0.0.1.0.0.0.4.6.0.0.0.0.d.f.ip6.arpa';
   const told = asked().filter((line) => !line.startsWith('revert'));
-  t.deepEqual(told.slice(-7), ['dns edge0 127.0.0.1 ::1', `domain edge0 ${domains}`, 'default-route edge0 false', 'dnssec edge0 no', 'dnsovertls edge0 no', 'llmnr edge0 no', 'mdns edge0 no']);
+  t.deepEqual(told.slice(-7), [
+    'dns edge0 127.0.0.1 ::1',
+    `domain edge0 ${domains}`,
+    'default-route edge0 false',
+    'dnssec edge0 no',
+    'dnsovertls edge0 no',
+    'llmnr edge0 no',
+    'mdns edge0 no',
+  ]);
   t.deepEqual([names.way, names.problem(), names.note(), file('hosts')], ['systemd-resolved', null, null, HOSTS]);
 
   names.update(here(), [peer(OTHER, 4)]);
   await names.close();
   t.is(asked().at(-1), 'revert edge0');
-  t.is(asked().filter((line) => line.startsWith('domain')).length, told.filter((line) => line.startsWith('domain')).length, 'names that change start no program');
+  t.is(
+    asked().filter((line) => line.startsWith('domain')).length,
+    told.filter((line) => line.startsWith('domain')).length,
+    'names that change start no program',
+  );
 });
 
 test('where it fails the hosts file is taken, without a word of addresses in the log', async (t) => {
-  const { names, log, file } = world(t, 'resolver', { resolvectl: 'echo "no link 100.64.1.2" >&2; [ "$1" != domain ]' });
+  const { names, log, file } = world(t, 'resolver', {
+    resolvectl: 'echo "no link 100.64.1.2" >&2; [ "$1" != domain ]',
+  });
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await until('a way', () => names.way);
 
-  t.deepEqual([names.way, names.problem(), names.note()], ['hosts', null, 'Names of the cluster are in the hosts file: systemd-resolved: resolvectl domain failed']);
+  t.deepEqual(
+    [names.way, names.problem(), names.note()],
+    ['hosts', null, 'Names of the cluster are in the hosts file: systemd-resolved: resolvectl domain failed'],
+  );
   t.regex(file('hosts'), /\tweb-1\.prod\.edge\.internal /u);
   t.regex(log.join(), /systemd-resolved: resolvectl domain failed/u);
   t.notRegex(log.join(), /100\.64/u);
@@ -76,7 +125,10 @@ test('where it fails the hosts file is taken, without a word of addresses in the
 test('without any way there is one sentence, and the next look may find one', async (t) => {
   const { names, places } = world(t, 'hosts', { hosts: null });
   names.update(here(), []);
-  t.is(await until('a problem', () => names.problem()), `Programs of this machine do not find names of the cluster: ${places.hosts}: it does not exist`);
+  t.is(
+    await until('a problem', () => names.problem()),
+    `Programs of this machine do not find names of the cluster: ${places.hosts}: it does not exist`,
+  );
 
   writeFileSync(places.hosts, HOSTS);
   names.update(here(), []);
@@ -129,7 +181,12 @@ test('what an earlier agent left goes with the next start, or on leaving', async
 
   writeFileSync(places.hosts, left);
   const silent = () => {};
-  await removeNames({ node: SELF, interfaceName: 'edge0', log: { debug: silent, info: silent, warn: silent, error: silent }, places });
+  await removeNames({
+    node: SELF,
+    interfaceName: 'edge0',
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    places,
+  });
   t.is(file('hosts'), HOSTS);
   t.deepEqual(log, []);
 });

@@ -19,14 +19,37 @@ function recordsOf(domain: string): MeshRecords {
 }
 
 function edns(udpPayloadSize: number, ednsVersion = 0): Answer {
-  return { type: 'OPT', name: '.', udpPayloadSize, ednsVersion, extendedRcode: 0, flags: 0, flag_do: false, options: [] };
+  return {
+    type: 'OPT',
+    name: '.',
+    udpPayloadSize,
+    ednsVersion,
+    extendedRcode: 0,
+    flags: 0,
+    flag_do: false,
+    options: [],
+  };
 }
 
 function query(name: string, type: string, additionals: Answer[] = []): Buffer {
-  return encode({ type: 'query', id: 4_242, flags: 0x01_00, questions: [{ name, type: type as RecordType }], additionals });
+  return encode({
+    type: 'query',
+    id: 4_242,
+    flags: 0x01_00,
+    questions: [{ name, type: type as RecordType }],
+    additionals,
+  });
 }
 
-function ask(name: string, type: string, { additionals = [], transport = 'udp', records = RECORDS }: { readonly additionals?: Answer[]; readonly transport?: 'udp' | 'tcp'; readonly records?: MeshRecords } = {}): Reply {
+function ask(
+  name: string,
+  type: string,
+  {
+    additionals = [],
+    transport = 'udp',
+    records = RECORDS,
+  }: { readonly additionals?: Answer[]; readonly transport?: 'udp' | 'tcp'; readonly records?: MeshRecords } = {},
+): Reply {
   const answer = replyTo(query(name, type, additionals), transport, records);
   if (answer === null) throw new Error('no answer');
   return decode(answer) as Reply;
@@ -34,25 +57,49 @@ function ask(name: string, type: string, { additionals = [], transport = 'udp', 
 
 /** Code, whether it is authoritative, types and data of answers, types of authorities. */
 function gist({ rcode, flag_aa, answers = [], authorities = [] }: Reply): unknown {
-  return [rcode, flag_aa, answers.map((answer) => `${answer.type} ${'data' in answer ? JSON.stringify(answer.data) : ''}`), authorities.map(({ type }) => type)];
+  return [
+    rcode,
+    flag_aa,
+    answers.map((answer) => `${answer.type} ${'data' in answer ? JSON.stringify(answer.data) : ''}`),
+    authorities.map(({ type }) => type),
+  ];
 }
 
 test('a name has its two addresses, and nothing of any other type', (t) => {
   t.deepEqual(gist(ask('web-1.prod.edge.internal', 'A')), ['NOERROR', true, ['A "100.64.1.3"'], []]);
   t.deepEqual(gist(ask('web-1.cluster-prod.edge.internal', 'AAAA')), ['NOERROR', true, ['AAAA "fd00:64:1::3"'], []]);
-  t.deepEqual(gist(ask('web-1.prod.edge.internal', 'ANY')), ['NOERROR', true, ['A "100.64.1.3"', 'AAAA "fd00:64:1::3"'], []]);
-  for (const type of ['MX', 'TXT', 'HTTPS', 'PTR', 'SOA', 'NS', 'UNKNOWN_65280']) t.deepEqual(gist(ask('web-1.prod.edge.internal', type)), ['NOERROR', true, [], ['SOA']], type);
+  t.deepEqual(gist(ask('web-1.prod.edge.internal', 'ANY')), [
+    'NOERROR',
+    true,
+    ['A "100.64.1.3"', 'AAAA "fd00:64:1::3"'],
+    [],
+  ]);
+  for (const type of ['MX', 'TXT', 'HTTPS', 'PTR', 'SOA', 'NS', 'UNKNOWN_65280'])
+    t.deepEqual(gist(ask('web-1.prod.edge.internal', type)), ['NOERROR', true, [], ['SOA']], type);
 });
 
 test('a name below the domain that nobody has does not exist, below a member neither', (t) => {
-  for (const name of ['web-2.prod.edge.internal', 'x.web-1.prod.edge.internal', 'node-x.cluster-prod.edge.internal', '_tcp.prod.edge.internal']) t.deepEqual(gist(ask(name, 'A')), ['NXDOMAIN', true, [], ['SOA']], name);
+  for (const name of [
+    'web-2.prod.edge.internal',
+    'x.web-1.prod.edge.internal',
+    'node-x.cluster-prod.edge.internal',
+    '_tcp.prod.edge.internal',
+  ])
+    t.deepEqual(gist(ask(name, 'A')), ['NXDOMAIN', true, [], ['SOA']], name);
 });
 
 test('the domain itself has a server and an authority, and no address', (t) => {
   const [own] = RECORDS.self.names;
   t.deepEqual(gist(ask('prod.edge.internal', 'NS')), ['NOERROR', true, [`NS "${own}"`], []]);
-  t.deepEqual(ask('prod.edge.internal', 'NS').additionals?.map(({ type }) => type), ['A', 'AAAA']);
-  t.like(ask('cluster-prod.edge.internal', 'SOA').answers?.[0], { type: 'SOA', name: 'cluster-prod.edge.internal', ttl: 0 });
+  t.deepEqual(
+    ask('prod.edge.internal', 'NS').additionals?.map(({ type }) => type),
+    ['A', 'AAAA'],
+  );
+  t.like(ask('cluster-prod.edge.internal', 'SOA').answers?.[0], {
+    type: 'SOA',
+    name: 'cluster-prod.edge.internal',
+    ttl: 0,
+  });
   t.deepEqual(gist(ask('prod.edge.internal', 'A')), ['NOERROR', true, [], ['SOA']]);
 });
 
@@ -63,13 +110,33 @@ test('addresses have names, in both families; between the range and its addresse
   t.deepEqual(gist(ask(v6.slice(8), 'PTR')), ['NOERROR', true, [], ['SOA']]);
   t.deepEqual(gist(ask('1.64.100.in-addr.arpa', 'PTR')), ['NOERROR', true, [], ['SOA']]);
   t.deepEqual(gist(ask('77.1.64.100.in-addr.arpa', 'PTR')), ['NXDOMAIN', true, [], ['SOA']]);
-  for (const name of ['3.2.64.100.in-addr.arpa', '64.100.in-addr.arpa', '1.0.0.127.in-addr.arpa', 'in-addr.arpa', 'ip6.arpa']) t.deepEqual(gist(ask(name, 'PTR')), ['REFUSED', false, [], []], name);
+  for (const name of [
+    '3.2.64.100.in-addr.arpa',
+    '64.100.in-addr.arpa',
+    '1.0.0.127.in-addr.arpa',
+    'in-addr.arpa',
+    'ip6.arpa',
+  ])
+    t.deepEqual(gist(ask(name, 'PTR')), ['REFUSED', false, [], []], name);
 });
 
 test('whatever is not of the cluster is refused, and so are whole zones', (t) => {
-  for (const name of ['example.com', 'edge.internal', 'web-1.lab.edge.internal', 'xprod.edge.internal', 'internal', '.', 'prod.edge.internal.example.com']) t.deepEqual(gist(ask(name, 'A')), ['REFUSED', false, [], []], name);
+  for (const name of [
+    'example.com',
+    'edge.internal',
+    'web-1.lab.edge.internal',
+    'xprod.edge.internal',
+    'internal',
+    '.',
+    'prod.edge.internal.example.com',
+  ])
+    t.deepEqual(gist(ask(name, 'A')), ['REFUSED', false, [], []], name);
   for (const type of ['AXFR', 'IXFR']) t.deepEqual(gist(ask('prod.edge.internal', type)), ['REFUSED', false, [], []]);
-  const chaos = encode({ type: 'query', id: 1, questions: [{ name: 'web-1.prod.edge.internal', type: 'A', class: 'CH' }] });
+  const chaos = encode({
+    type: 'query',
+    id: 1,
+    questions: [{ name: 'web-1.prod.edge.internal', type: 'A', class: 'CH' }],
+  });
   t.is((decode(replyTo(chaos, 'udp', RECORDS) ?? Buffer.alloc(0)) as Reply).rcode, 'REFUSED');
 });
 
@@ -81,7 +148,12 @@ test('case does not matter, and comes back as it was asked', (t) => {
 
 test('who speaks EDNS is answered in EDNS, one of a version to come with the one we know', (t) => {
   t.deepEqual(ask('web-1.prod.edge.internal', 'A').additionals, []);
-  t.like(ask('web-1.prod.edge.internal', 'A', { additionals: [edns(4_096)] }).additionals?.[0], { type: 'OPT', udpPayloadSize: 1_232, ednsVersion: 0, extendedRcode: 0 });
+  t.like(ask('web-1.prod.edge.internal', 'A', { additionals: [edns(4_096)] }).additionals?.[0], {
+    type: 'OPT',
+    udpPayloadSize: 1_232,
+    ednsVersion: 0,
+    extendedRcode: 0,
+  });
   t.like(ask('example.com', 'A', { additionals: [edns(4_096)] }).additionals?.[0], { type: 'OPT' });
   const { additionals, answers } = ask('web-1.prod.edge.internal', 'A', { additionals: [edns(1_232, 1)] });
   t.like(additionals?.[0], { type: 'OPT', ednsVersion: 0, extendedRcode: 1 });
@@ -96,14 +168,21 @@ test('an answer that is longer than its asker takes is cut to nothing and says s
 
   const cut = ask(name, 'ANY', { records });
   t.deepEqual([cut.flag_tc, cut.flag_aa, cut.answers?.length, cut.questions?.[0]?.name], [true, true, 0, name]);
-  for (const whole of [ask(name, 'ANY', { records, additionals: [edns(1_232)] }), ask(name, 'ANY', { records, transport: 'tcp' })]) t.deepEqual([whole.flag_tc, whole.answers?.length], [false, 2]);
+  for (const whole of [
+    ask(name, 'ANY', { records, additionals: [edns(1_232)] }),
+    ask(name, 'ANY', { records, transport: 'tcp' }),
+  ])
+    t.deepEqual([whole.flag_tc, whole.answers?.length], [false, 2]);
   t.true((replyTo(query(name, 'ANY', [edns(1)]), 'udp', records)?.length ?? 0) <= 512);
 });
 
 test('what is no query is not answered, and what is no query of ours gets its code', (t) => {
   const good = query('web-1.prod.edge.internal', 'A');
   const changed = (at: number, value: number) => Buffer.from(good).fill(value, at, at + 1);
-  const code = (bytes: Buffer) => { const answer = replyTo(bytes, 'udp', RECORDS); return answer === null ? null : (decode(answer) as Reply).rcode; };
+  const code = (bytes: Buffer) => {
+    const answer = replyTo(bytes, 'udp', RECORDS);
+    return answer === null ? null : (decode(answer) as Reply).rcode;
+  };
 
   t.is(code(good.subarray(0, 11)), null);
   t.is(code(changed(2, 0x81)), null); // an answer: two servers would talk for ever
@@ -122,18 +201,23 @@ test('a dot in a label makes no other name of it', (t) => {
 
   const answer = replyTo(bytes, 'udp', RECORDS);
 
-  t.is(((answer?.readUInt16BE(2) ?? 0) & 15), 5);
+  t.is((answer?.readUInt16BE(2) ?? 0) & 15, 5);
   t.deepEqual(answer?.subarray(12, bytes.length), bytes.subarray(12)); // byte for byte, else the client waits
 });
 
 test('names in foreign bytes are refused with their question as it was', (t) => {
-  fc.assert(fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 63 }), { minLength: 1, maxLength: 3 }), (labels) => {
-    const name = Buffer.concat([...labels.flatMap((label) => [Buffer.from([label.length]), label]), Buffer.from([0])]);
-    const bytes = Buffer.concat([Buffer.from('000101000001000000000000', 'hex'), name, Buffer.from([0, 1, 0, 1])]);
-    const answer = replyTo(bytes, 'udp', RECORDS);
-    t.deepEqual(answer?.subarray(12), bytes.subarray(12));
-    t.is(answer?.readUInt16BE(2), 0x81_05);
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 63 }), { minLength: 1, maxLength: 3 }), (labels) => {
+      const name = Buffer.concat([
+        ...labels.flatMap((label) => [Buffer.from([label.length]), label]),
+        Buffer.from([0]),
+      ]);
+      const bytes = Buffer.concat([Buffer.from('000101000001000000000000', 'hex'), name, Buffer.from([0, 1, 0, 1])]);
+      const answer = replyTo(bytes, 'udp', RECORDS);
+      t.deepEqual(answer?.subarray(12), bytes.subarray(12));
+      t.is(answer?.readUInt16BE(2), 0x81_05);
+    }),
+  );
 });
 
 test('no packet, hostile or broken, is thrown over, answered at length, or answered with the id of another', (t) => {
@@ -147,14 +231,17 @@ test('no packet, hostile or broken, is thrown over, answered at length, or answe
   const noise = fc.uint8Array({ maxLength: 600 }).map((bytes) => Buffer.from(bytes));
   let answered = 0;
 
-  fc.assert(fc.property(fc.oneof(broken, cut, noise), fc.constantFrom('udp', 'tcp'), (bytes, transport) => {
-    const answer = replyTo(bytes, transport, RECORDS);
-    if (answer === null) return;
-    answered += 1;
-    t.is(answer.readUInt16BE(0), bytes.readUInt16BE(0));
-    t.true((answer.readUInt16BE(2) & 0x80_00) !== 0 && answer.length <= 1_232);
-    decode(answer.subarray(0, 12).fill(0, 4)); // its head is one
-  }), { numRuns: 5_000 });
+  fc.assert(
+    fc.property(fc.oneof(broken, cut, noise), fc.constantFrom('udp', 'tcp'), (bytes, transport) => {
+      const answer = replyTo(bytes, transport, RECORDS);
+      if (answer === null) return;
+      answered += 1;
+      t.is(answer.readUInt16BE(0), bytes.readUInt16BE(0));
+      t.true((answer.readUInt16BE(2) & 0x80_00) !== 0 && answer.length <= 1_232);
+      decode(answer.subarray(0, 12).fill(0, 4)); // its head is one
+    }),
+    { numRuns: 5_000 },
+  );
 
   t.true(answered > 1_000);
 });

@@ -23,7 +23,11 @@ tries=0; until "$RESOLVED"/usr/bin/resolvectl dns > /dev/null 2>&1 || [ $tries -
 `;
 
 async function machineWith(t: ExecutionContext): Promise<Machine> {
-  return await startMachine(t, { resolvConf: { link: '/run/systemd/resolve/stub-resolv.conf' }, prepare: START, resolved: await peerPath('systemd-resolved') });
+  return await startMachine(t, {
+    resolvConf: { link: '/run/systemd/resolve/stub-resolv.conf' },
+    prepare: START,
+    resolved: await peerPath('systemd-resolved'),
+  });
 }
 
 async function addresses(machine: Machine, name: string): Promise<readonly string[]> {
@@ -46,7 +50,10 @@ test.serial('systemd-resolved asks us for names and addresses of the cluster, an
   t.deepEqual(await addresses(machine, 'web-1.cluster-prod.edge.internal'), ['100.64.1.3', 'fd00:64:1::3']);
   t.deepEqual(await addresses(machine, 'outside.test'), ['192.0.2.7']);
   t.deepEqual(await addresses(machine, 'nobody.prod.edge.internal'), []);
-  t.regex((await machine.run('getent', 'hosts', '100.64.1.3')).stdout, new RegExp(`node-${OTHER}\\.prod\\.edge\\.internal`, 'u'));
+  t.regex(
+    (await machine.run('getent', 'hosts', '100.64.1.3')).stdout,
+    new RegExp(`node-${OTHER}\\.prod\\.edge\\.internal`, 'u'),
+  );
   t.is(machine.file('hosts'), '127.0.0.1 localhost\n');
 
   await machine.close();
@@ -72,16 +79,20 @@ test.serial('it keeps neither an old address nor the absence of a name', async (
   t.true((msEach.toSorted((one, other) => one - other)[2] ?? Number.NaN) < 2_000);
 });
 
-test.serial('an interface that is made anew is told of again, and one that a killed agent left is not when the next one goes', async (t) => {
-  const machine = await machineWith(t);
-  await machine.start('resolver');
-  await machine.update(network(), [peer(OTHER, 3, ['web-1'])]);
-  await until('a way', async () => (await machine.state()).way);
+test.serial(
+  'an interface that is made anew is told of again, and one that a killed agent left is not when the next one goes',
+  async (t) => {
+    const machine = await machineWith(t);
+    await machine.start('resolver');
+    await machine.update(network(), [peer(OTHER, 3, ['web-1'])]);
+    await until('a way', async () => (await machine.state()).way);
 
-  await machine.run('ip', 'link', 'delete', machine.interfaceName);
-  for (const command of interfaceUp(machine.interfaceName)) t.is((await machine.run('sh', '-c', command)).status, 0, command);
-  await until('names', async () => (await addresses(machine, 'web-1.prod.edge.internal')).length === 2);
+    await machine.run('ip', 'link', 'delete', machine.interfaceName);
+    for (const command of interfaceUp(machine.interfaceName))
+      t.is((await machine.run('sh', '-c', command)).status, 0, command);
+    await until('names', async () => (await addresses(machine, 'web-1.prod.edge.internal')).length === 2);
 
-  await machine.remove();
-  t.notRegex(await routes(machine), /prod/u);
-});
+    await machine.remove();
+    t.notRegex(await routes(machine), /prod/u);
+  },
+);

@@ -2,7 +2,16 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sftpCommand } from '../../../agent/sftp/command.ts';
@@ -26,7 +35,8 @@ overSsh('scp copies there and back, files and trees, with modes and times', asyn
   chmodSync(join(local, 'file'), 0o751);
   utimesSync(join(local, 'file'), 1_500_000_000, 1_500_000_000);
   mkdirSync(join(local, 'tree/a/b'), { recursive: true });
-  for (let index = 0; index < 30; index += 1) writeFileSync(join(local, `tree/a/b/file ${index}`), randomBytes(index * 1_000));
+  for (let index = 0; index < 30; index += 1)
+    writeFileSync(join(local, `tree/a/b/file ${index}`), randomBytes(index * 1_000));
   const there = `${username}@127.0.0.1:${remote}`;
 
   await run('scp', [...words, '-p', join(local, 'file'), `${there}/file`]);
@@ -46,8 +56,12 @@ overSsh('scp is told what went wrong', async (t) => {
   const [{ words, username }, local] = [await startSshd(t), temporaryDirectory(t)];
   writeFileSync(join(local, 'file'), '');
 
-  const missing = await t.throwsAsync<Error & { stderr: string }>(run('scp', [...words.slice(1), `${username}@127.0.0.1:${local}/missing`, local]));
-  const nowhere = await t.throwsAsync<Error & { stderr: string }>(run('scp', [...words.slice(1), join(local, 'file'), `${username}@127.0.0.1:${local}/no/such/file`]));
+  const missing = await t.throwsAsync<Error & { stderr: string }>(
+    run('scp', [...words.slice(1), `${username}@127.0.0.1:${local}/missing`, local]),
+  );
+  const nowhere = await t.throwsAsync<Error & { stderr: string }>(
+    run('scp', [...words.slice(1), join(local, 'file'), `${username}@127.0.0.1:${local}/no/such/file`]),
+  );
 
   t.regex(missing.stderr, /missing: No such file or directory/u);
   t.regex(nowhere.stderr, /no\/such\/file": No such file or directory/u);
@@ -56,11 +70,30 @@ overSsh('scp is told what went wrong', async (t) => {
 withParamiko('paramiko reads, writes, lists, renames and asks, prefetched and in pieces', async (t) => {
   const [{ port, key, username }, remote] = [await startSshd(t), temporaryDirectory(t)];
 
-  const { stdout } = await run(await peerPath('paramiko'), ['-W', 'ignore', '-c', PARAMIKO, String(port), key, username, remote]);
+  const { stdout } = await run(await peerPath('paramiko'), [
+    '-W',
+    'ignore',
+    '-c',
+    PARAMIKO,
+    String(port),
+    key,
+    username,
+    remote,
+  ]);
 
   t.deepEqual(JSON.parse(stdout), {
-    same: true, pieces: 'abcdXYZhij', listed: ['big', 'moved', 'soft'], link: 'moved', normalized: remote, mode: '0o640', appended: 'abcdXYZhij!', size: 3, mtime: 1_234_567_890,
-    missing: '[Errno 2] no such file or directory', exists: 'file already exists', home: true,
+    same: true,
+    pieces: 'abcdXYZhij',
+    listed: ['big', 'moved', 'soft'],
+    link: 'moved',
+    normalized: remote,
+    mode: '0o640',
+    appended: 'abcdXYZhij!',
+    size: 3,
+    mtime: 1_234_567_890,
+    missing: '[Errno 2] no such file or directory',
+    exists: 'file already exists',
+    home: true,
   });
 });
 
@@ -69,7 +102,9 @@ withSshfs('sshfs makes a file system of it, on which ordinary programs work', as
   const [remote, mount] = [temporaryDirectory(t), temporaryDirectory(t)];
   const [file, ...words] = sftpCommand(null);
   const server = spawn(file, words, { cwd: remote, env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
-  const client = spawn(await peerPath('sshfs'), ['-f', '-o', 'slave', `:${remote}`, mount], { stdio: [server.stdout, server.stdin, 'ignore'] });
+  const client = spawn(await peerPath('sshfs'), ['-f', '-o', 'slave', `:${remote}`, mount], {
+    stdio: [server.stdout, server.stdin, 'ignore'],
+  });
   server.stdin.destroy();
   server.stdout.destroy();
   const ended = Promise.all([once(server, 'exit'), once(client, 'exit')]);
@@ -84,7 +119,10 @@ withSshfs('sshfs makes a file system of it, on which ordinary programs work', as
   await run('umount', [mount]);
 
   t.is(stdout, 'same\n4\nhello world\nlinked\nrefused\nchanged\n0\n');
-  t.deepEqual(await ended, [[0, null], [0, null]]);
+  t.deepEqual(await ended, [
+    [0, null],
+    [0, null],
+  ]);
   t.deepEqual(readdirSync(remote).toSorted(), ['copy.tar', 'tree']);
   return undefined;
 });

@@ -38,12 +38,25 @@ function rest(fields: FieldReader): Buffer {
 const pieces = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 8 });
 
 test('packets come out as they went in, in whatever pieces', (t) => {
-  const contents = fc.array(fc.oneof(fc.uint8Array({ minLength: 5, maxLength: 200 }), fc.integer({ min: 5, max: 60_000 }).map((length) => new Uint8Array(length).fill(length))), { maxLength: 12 });
-  fc.assert(fc.property(contents, pieces, fc.uint8Array({ maxLength: 3 }), (sent, sizes, tail) => {
-    const { contents: seen, isGarbage, held } = cut(Buffer.concat([...sent.map((bytes) => text(Buffer.from(bytes))), tail]), sizes);
-    t.deepEqual([seen.length, isGarbage, held], [sent.length, false, tail.length]);
-    t.true(seen.every((content, index) => content.equals(sent[index] ?? Buffer.alloc(0)))); // whole values of this size take long to compare
-  }), { numRuns: 150 });
+  const contents = fc.array(
+    fc.oneof(
+      fc.uint8Array({ minLength: 5, maxLength: 200 }),
+      fc.integer({ min: 5, max: 60_000 }).map((length) => new Uint8Array(length).fill(length)),
+    ),
+    { maxLength: 12 },
+  );
+  fc.assert(
+    fc.property(contents, pieces, fc.uint8Array({ maxLength: 3 }), (sent, sizes, tail) => {
+      const {
+        contents: seen,
+        isGarbage,
+        held,
+      } = cut(Buffer.concat([...sent.map((bytes) => text(Buffer.from(bytes))), tail]), sizes);
+      t.deepEqual([seen.length, isGarbage, held], [sent.length, false, tail.length]);
+      t.true(seen.every((content, index) => content.equals(sent[index] ?? Buffer.alloc(0)))); // whole values of this size take long to compare
+    }),
+    { numRuns: 150 },
+  );
 });
 
 test('packets of the largest size come one after the other, and one byte more is garbage', (t) => {
@@ -54,27 +67,33 @@ test('packets of the largest size come one after the other, and one byte more is
   t.true(seen.contents.every((content, index) => content.equals(largest[index] ?? Buffer.alloc(0))));
   t.true(cut(text(Buffer.alloc(PACKET_BYTES_MAX + 1)), [1_000]).isGarbage);
   t.true(cut(text(Buffer.alloc(4)), [100]).isGarbage);
-  t.true(cut(u32(0xFFFF_FFFF), [1]).isGarbage);
+  t.true(cut(u32(0xffff_ffff), [1]).isGarbage);
 });
 
 test('any bytes at all are packets, not enough, or garbage: never anything else', (t) => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 3_000 }), pieces, (bytes, sizes) => {
-    const { contents, isGarbage, held } = cut(Buffer.from(bytes), sizes);
-    const taken = contents.reduce((sum, content) => sum + 4 + content.length, 0);
-    t.true(isGarbage || taken + held === bytes.length);
-  }), { numRuns: 500 });
-  fc.assert(fc.property(fc.uint8Array({ minLength: 5, maxLength: 100 }), (bytes) => {
-    const packets = new Packets();
-    const framed = text(Buffer.from(bytes));
-    packets.added(framed.copy(packets.room()));
-    const fields = packets.next();
-    try {
-      if (fields !== null) readAttributes(fields);
-      t.true((fields?.bytesLeft ?? -1) >= 0);
-    } catch (error) {
-      t.true(error instanceof Garbage);
-    }
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 3_000 }), pieces, (bytes, sizes) => {
+      const { contents, isGarbage, held } = cut(Buffer.from(bytes), sizes);
+      const taken = contents.reduce((sum, content) => sum + 4 + content.length, 0);
+      t.true(isGarbage || taken + held === bytes.length);
+    }),
+    { numRuns: 500 },
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 5, maxLength: 100 }), (bytes) => {
+      const packets = new Packets();
+      const framed = text(Buffer.from(bytes));
+      packets.added(framed.copy(packets.room()));
+      const fields = packets.next();
+      try {
+        if (fields !== null) readAttributes(fields);
+        t.true((fields?.bytesLeft ?? -1) >= 0);
+      } catch (error) {
+        t.true(error instanceof Garbage);
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test('a client that is not answered is read on up to a bound', (t) => {
@@ -93,31 +112,59 @@ test('a client that is not answered is read on up to a bound', (t) => {
 });
 
 test('fields are read as they were written', (t) => {
-  const values = fc.record({ byte: fc.integer({ min: 0, max: 255 }), number: fc.integer({ min: 0, max: 0xFFFF_FFFF }), long: fc.maxSafeNat(), bytes: fc.uint8Array({ maxLength: 100 }), words: fc.string({ unit: 'grapheme', maxLength: 50 }) });
-  fc.assert(fc.property(values, ({ byte, number, long, bytes, words }) => {
-    const writer = new FieldWriter(2_000);
-    writer.byte(byte);
-    writer.number(number);
-    writer.long(long);
-    writer.bytes(bytes);
-    writer.bytes(words);
-    writer.joined(words, bytes);
-    const written = writer.memory.subarray(0, writer.length);
+  const values = fc.record({
+    byte: fc.integer({ min: 0, max: 255 }),
+    number: fc.integer({ min: 0, max: 0xffff_ffff }),
+    long: fc.maxSafeNat(),
+    bytes: fc.uint8Array({ maxLength: 100 }),
+    words: fc.string({ unit: 'grapheme', maxLength: 50 }),
+  });
+  fc.assert(
+    fc.property(values, ({ byte, number, long, bytes, words }) => {
+      const writer = new FieldWriter(2_000);
+      writer.byte(byte);
+      writer.number(number);
+      writer.long(long);
+      writer.bytes(bytes);
+      writer.bytes(words);
+      writer.joined(words, bytes);
+      const written = writer.memory.subarray(0, writer.length);
 
-    t.deepEqual(written, Buffer.concat([Buffer.from([byte]), u32(number), u64(long), text(Buffer.from(bytes)), text(words), text(Buffer.concat([Buffer.from(words), bytes]))]));
-    const packets = new Packets();
-    packets.added(text(written).copy(packets.room()));
-    const fields = packets.next();
-    t.deepEqual([fields?.byte(), fields?.number(), fields?.long(), fields?.bytes(), fields?.bytes().toString(), fields?.bytes()], [byte, number, long, Buffer.from(bytes), words, Buffer.concat([Buffer.from(words), bytes])]);
-    t.is(fields?.bytesLeft, 0);
-  }));
+      t.deepEqual(
+        written,
+        Buffer.concat([
+          Buffer.from([byte]),
+          u32(number),
+          u64(long),
+          text(Buffer.from(bytes)),
+          text(words),
+          text(Buffer.concat([Buffer.from(words), bytes])),
+        ]),
+      );
+      const packets = new Packets();
+      packets.added(text(written).copy(packets.room()));
+      const fields = packets.next();
+      t.deepEqual(
+        [
+          fields?.byte(),
+          fields?.number(),
+          fields?.long(),
+          fields?.bytes(),
+          fields?.bytes().toString(),
+          fields?.bytes(),
+        ],
+        [byte, number, long, Buffer.from(bytes), words, Buffer.concat([Buffer.from(words), bytes])],
+      );
+      t.is(fields?.bytesLeft, 0);
+    }),
+  );
 });
 
 test('numbers beyond what the wire holds become the largest, as some file systems count without an end', (t) => {
   const writer = new FieldWriter(8);
   writer.long(2 ** 64);
 
-  t.is(writer.memory.readUInt32BE(0), 0xFFFF_FFFF);
+  t.is(writer.memory.readUInt32BE(0), 0xffff_ffff);
 });
 
 test('memory of answers that were written is used again', (t) => {

@@ -6,18 +6,33 @@ import ava, { type Implementation } from 'ava';
 import { fill, smallDisk } from '../small-disk.ts';
 import { namesOf, NO_ATTRIBUTES, NOBODY, SftpProcess, temporaryDirectory, text, u32, u64 } from './sftp-process.ts';
 
-const OPEN = 3, CLOSE = 4, WRITE = 6, SETSTAT = 9, OPENDIR = 11, READDIR = 12, REMOVE = 13, MKDIR = 14, STAT = 17, RENAME = 18, EXTENDED = 200;
+const OPEN = 3,
+  CLOSE = 4,
+  WRITE = 6,
+  SETSTAT = 9,
+  OPENDIR = 11,
+  READDIR = 12,
+  REMOVE = 13,
+  MKDIR = 14,
+  STAT = 17,
+  RENAME = 18,
+  EXTENDED = 200;
 const OK = [0, 'done'] as const;
-const READING = u32(1), MAKING = u32(0x02 | 0x08);
+const READING = u32(1),
+  MAKING = u32(0x02 | 0x08);
 
 const isRoot = process.getuid?.() === 0;
-const test: (title: string, implementation: Implementation<[]>) => void = isRoot ? ava : (title, implementation) => ava.skip(`${title} (skipped: only root can become others)`, implementation);
+const test: (title: string, implementation: Implementation<[]>) => void = isRoot
+  ? ava
+  : (title, implementation) => ava.skip(`${title} (skipped: only root can become others)`, implementation);
 
 test('a server that became an account has its user, its groups and nothing of root', async (t) => {
   const server = await SftpProcess.greeted(t, temporaryDirectory(t), NOBODY);
 
   const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
-  const tasks = execFileSync('sh', ['-c', `grep -h ^Uid: /proc/${server.child.pid}/task/*/status | sort -u`], { encoding: 'utf8' });
+  const tasks = execFileSync('sh', ['-c', `grep -h ^Uid: /proc/${server.child.pid}/task/*/status | sort -u`], {
+    encoding: 'utf8',
+  });
 
   t.regex(status, /^Uid:\t65534\t65534\t65534\t65534$/mu);
   t.regex(status, /^Gid:\t65534\t65534\t65534\t65534$/mu);
@@ -29,7 +44,11 @@ test('a server that became an account has its user, its groups and nothing of ro
 });
 
 test('an account that the groups of the machine do not know has its own group only', async (t) => {
-  const server = await SftpProcess.greeted(t, temporaryDirectory(t), { name: 'nobody-of-this-name', uid: 12_345, gid: 54_321 });
+  const server = await SftpProcess.greeted(t, temporaryDirectory(t), {
+    name: 'nobody-of-this-name',
+    uid: 12_345,
+    gid: 54_321,
+  });
 
   const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
 
@@ -63,7 +82,11 @@ test('an account reads, writes and changes what it may, and is told of the rest'
   t.deepEqual(await server.status(SETSTAT, text('own'), u32(2), u32(0), u32(0)), [3, 'operation not permitted']);
   t.deepEqual(await server.status(EXTENDED, text('lsetstat@openssh.com'), text('own'), u32(4), u32(0o640)), OK);
   t.like(statSync(at('own')), { uid: 65_534, gid: 65_534, size: 4, mode: 0o100_640 });
-  t.deepEqual(await server.status(RENAME, text('readable'), text('of another')), OK, 'a directory that may be written to decides, not the file');
+  t.deepEqual(
+    await server.status(RENAME, text('readable'), text('of another')),
+    OK,
+    'a directory that may be written to decides, not the file',
+  );
   t.is(readFileSync(at('of another'), 'utf8'), 'for all');
 });
 
@@ -75,7 +98,11 @@ test('files in a directory that may be listed but not entered are named all the 
   const server = await SftpProcess.greeted(t, directory, NOBODY);
   const handle = await server.handle(OPENDIR, text('listed'));
 
-  const names = namesOf(await server.ask(READDIR, handle)).map(({ name, long, size }) => [name.toString(), long.toString().replaceAll(/ +/gu, ' '), size]);
+  const names = namesOf(await server.ask(READDIR, handle)).map(({ name, long, size }) => [
+    name.toString(),
+    long.toString().replaceAll(/ +/gu, ' '),
+    size,
+  ]);
 
   t.deepEqual(names.at(-1), ['file', '?--------- ? ? ? ? ? file', null]);
 });

@@ -10,7 +10,10 @@ import type { BecomeAccount } from '../../../agent/sftp/privileges.ts';
 
 /** What the server is given: compiled code that all servers of the tests share, so that they start in half the time. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
-  PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', TZ: 'UTC', NODE_COMPILE_CACHE: new URL('../../../node_modules/.cache/edge-sftp-test', import.meta.url).pathname,
+  PATH: process.env['PATH'] ?? '',
+  HOME: process.env['HOME'] ?? '/',
+  TZ: 'UTC',
+  NODE_COMPILE_CACHE: new URL('../../../node_modules/.cache/edge-sftp-test', import.meta.url).pathname,
 };
 
 /** Who a test becomes to have no rights. Source: the same numbers on every Linux. */
@@ -73,16 +76,22 @@ export class SftpProcess {
 
   private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>) {
     this.child = child;
-    this.exited = new Promise((resolve) => { child.on('close', (code, signal) => resolve({ code, signal })); });
+    this.exited = new Promise((resolve) => {
+      child.on('close', (code, signal) => resolve({ code, signal }));
+    });
     child.stdin.on('error', () => {}); // a server that ended: its status says so
-    child.stderr.on('data', (piece: Buffer) => { this.stderr += piece.toString('utf8'); });
+    child.stderr.on('data', (piece: Buffer) => {
+      this.stderr += piece.toString('utf8');
+    });
     child.stdout.on('data', (piece: Buffer) => this.#take(piece));
   }
 
   /** Starts a server in this directory, as this account; ended after the test. Nothing was said to it yet. */
   static start(t: ExecutionContext, directory: string, account: BecomeAccount | null = null): SftpProcess {
     const [file, ...words] = sftpCommand(account);
-    const server = new SftpProcess(spawn(file, words, { cwd: directory, env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'] }));
+    const server = new SftpProcess(
+      spawn(file, words, { cwd: directory, env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'] }),
+    );
     t.teardown(async () => {
       server.child.kill('SIGKILL');
       await server.exited;
@@ -91,7 +100,11 @@ export class SftpProcess {
   }
 
   /** Starts one and greets it. */
-  static async greeted(t: ExecutionContext, directory: string, account: BecomeAccount | null = null): Promise<SftpProcess> {
+  static async greeted(
+    t: ExecutionContext,
+    directory: string,
+    account: BecomeAccount | null = null,
+  ): Promise<SftpProcess> {
     const server = SftpProcess.start(t, directory, account);
     server.send(GREETING);
     await server.answer();
@@ -106,7 +119,12 @@ export class SftpProcess {
   /** The next answer. */
   async answer(): Promise<Answer> {
     const came = this.#came.shift();
-    return came ?? new Promise((resolve) => { this.#waiting.push(resolve); });
+    return (
+      came ??
+      new Promise((resolve) => {
+        this.#waiting.push(resolve);
+      })
+    );
   }
 
   /** Sends a request and takes the next answer, which must be its own. */
@@ -141,7 +159,11 @@ export class SftpProcess {
     this.#rest = this.#rest.length === 0 ? Buffer.from(piece) : Buffer.concat([this.#rest, piece]);
     while (this.#rest.length >= 4 && this.#rest.length >= 4 + this.#rest.readUInt32BE()) {
       const end = 4 + this.#rest.readUInt32BE();
-      const answer = { kind: this.#rest.readUInt8(4), number: this.#rest.readUInt32BE(5), rest: this.#rest.subarray(9, end) };
+      const answer = {
+        kind: this.#rest.readUInt8(4),
+        number: this.#rest.readUInt32BE(5),
+        rest: this.#rest.subarray(9, end),
+      };
       this.#rest = this.#rest.subarray(end);
       const waiting = this.#waiting.shift();
       if (waiting) waiting(answer);

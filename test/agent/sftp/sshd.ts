@@ -24,21 +24,43 @@ export interface Sshd {
 /** Starts one; ended after the test. */
 export async function startSshd(t: ExecutionContext): Promise<Sshd> {
   const directory = temporaryDirectory(t);
-  const [host, key, config] = ['host', 'key', 'config'].map((name) => join(directory, name)) as [string, string, string];
+  const [host, key, config] = ['host', 'key', 'config'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
   for (const file of [host, key]) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
   const port = await freePort();
-  const command = ['/usr/bin/env', ...Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${value}`), ...sftpCommand(null)].join(' ');
-  writeFileSync(config, `Port ${port}\nListenAddress 127.0.0.1\nHostKey ${host}\nAuthorizedKeysFile ${key}.pub\nStrictModes no\nUsePAM no\nPidFile none\nSubsystem sftp ${command}\n`);
+  const command = [
+    '/usr/bin/env',
+    ...Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${value}`),
+    ...sftpCommand(null),
+  ].join(' ');
+  writeFileSync(
+    config,
+    `Port ${port}\nListenAddress 127.0.0.1\nHostKey ${host}\nAuthorizedKeysFile ${key}.pub\nStrictModes no\nUsePAM no\nPidFile none\nSubsystem sftp ${command}\n`,
+  );
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 }); // what sshd wants of Debian
   const daemon = spawn(await peerPath('sshd'), ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
-  daemon.stderr.on('data', (piece: Buffer) => { log += piece.toString('utf8'); });
+  daemon.stderr.on('data', (piece: Buffer) => {
+    log += piece.toString('utf8');
+  });
   t.teardown(async () => {
     daemon.kill('SIGTERM');
     if (daemon.exitCode === null && daemon.signalCode === null) await once(daemon, 'exit');
   });
   await until('sshd to listen', () => log.includes('Server listening'));
-  const words = ['-q', '-P', String(port), '-i', key, ...['IdentitiesOnly=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes'].flatMap((option) => ['-o', option])];
+  const words = [
+    '-q',
+    '-P',
+    String(port),
+    '-i',
+    key,
+    ...['IdentitiesOnly=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes'].flatMap(
+      (option) => ['-o', option],
+    ),
+  ];
   return { port, key, words, username: userInfo().username };
 }
 

@@ -1,6 +1,22 @@
 /** OpenSSH's sftp does with the server what people do with it. */
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
@@ -22,7 +38,11 @@ test('files of all sizes around the sizes of requests come back as they were', a
   const contents = new Map(sizes.map((size) => [`of-${size}`, randomBytes(size)]));
   for (const [name, bytes] of contents) writeFileSync(join(at.local, name), bytes);
 
-  const run = await sftp(t, [...contents.keys()].flatMap((name) => [`put ${name}`, `get ${name} back-${name}`]), at);
+  const run = await sftp(
+    t,
+    [...contents.keys()].flatMap((name) => [`put ${name}`, `get ${name} back-${name}`]),
+    at,
+  );
 
   t.deepEqual(run, done);
   for (const [name, bytes] of contents) {
@@ -70,26 +90,63 @@ test('a transfer that was cut goes on where it stopped, also beyond 4 GiB, witho
 
 test('names are bytes: those that are no UTF-8, and awkward ones, come through every request', async (t) => {
   const at = places(t);
-  const odd = Buffer.from([0x66, 0xFF, 0xFE, 0x80]);
-  const names = [odd, Buffer.from([0xC3, 0x28]), Buffer.from('Zürich ☂.txt'), Buffer.from('new\nline'), Buffer.from('-dash'), Buffer.from(' blank '), Buffer.alloc(255, 0xE9)];
+  const odd = Buffer.from([0x66, 0xff, 0xfe, 0x80]);
+  const names = [
+    odd,
+    Buffer.from([0xc3, 0x28]),
+    Buffer.from('Zürich ☂.txt'),
+    Buffer.from('new\nline'),
+    Buffer.from('-dash'),
+    Buffer.from(' blank '),
+    Buffer.alloc(255, 0xe9),
+  ];
   for (const name of names) writeFileSync(Buffer.concat([Buffer.from(`${at.local}/`), name]), name);
-  const listed = (directory: string) => readdirSync(Buffer.from(directory), 'buffer').map((name) => name.toString('latin1')).toSorted();
+  const listed = (directory: string) =>
+    readdirSync(Buffer.from(directory), 'buffer')
+      .map((name) => name.toString('latin1'))
+      .toSorted();
 
-  const run = await sftp(t, ['put -r . tree', 'get -r tree .', 'cd tree', Buffer.concat([Buffer.from('rename "'), odd, Buffer.from([0x22, 0x20, 0xFE])])], at);
+  const run = await sftp(
+    t,
+    [
+      'put -r . tree',
+      'get -r tree .',
+      'cd tree',
+      Buffer.concat([Buffer.from('rename "'), odd, Buffer.from([0x22, 0x20, 0xfe])]),
+    ],
+    at,
+  );
 
   t.like(run, { status: 0, stderr: '' });
   t.deepEqual(listed(join(at.local, 'tree')), names.map((name) => name.toString('latin1')).toSorted());
-  t.deepEqual(listed(join(at.remote, 'tree')), [...names.slice(1).map((name) => name.toString('latin1')), '\xFE'].toSorted());
+  t.deepEqual(
+    listed(join(at.remote, 'tree')),
+    [...names.slice(1).map((name) => name.toString('latin1')), '\xFE'].toSorted(),
+  );
 });
 
 test('what people type does what it says', async (t) => {
   const at = places(t);
   writeFileSync(join(at.remote, 'file'), 'content', { mode: 0o644 });
 
-  const run = await sftp(t, [
-    'mkdir one', 'mkdir one/two', 'rename file one/moved', 'ln -s one/moved soft', 'ln one/moved hard', 'chmod 4750 one/moved', 'cd one/two', 'pwd', 'cd ..', 'rmdir two', 'cp moved copy',
-    `chown ${process.getuid?.() ?? 0} moved`,
-  ], at);
+  const run = await sftp(
+    t,
+    [
+      'mkdir one',
+      'mkdir one/two',
+      'rename file one/moved',
+      'ln -s one/moved soft',
+      'ln one/moved hard',
+      'chmod 4750 one/moved',
+      'cd one/two',
+      'pwd',
+      'cd ..',
+      'rmdir two',
+      'cp moved copy',
+      `chown ${process.getuid?.() ?? 0} moved`,
+    ],
+    at,
+  );
 
   t.deepEqual(run, { ...done, stdout: `Remote working directory: ${at.remote}/one/two\n` });
   t.deepEqual(readdirSync(at.remote).toSorted(), ['hard', 'one', 'soft']);
@@ -111,9 +168,21 @@ test('ls -la is that of ls: kinds, modes, owners, sizes and dates, with . and ..
 
   const { stdout } = await sftp(t, ['ls -la'], at);
 
-  const lines = stdout.trim().split('\n').map((line) => line.split(/\s+/u));
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/\s+/u));
   t.deepEqual(lines.map((words) => words.at(-1) ?? '').toSorted(), ['.', '..', 'old', 'soft', 'sub']);
-  t.deepEqual(lines.find((words) => words.at(-1) === 'old')?.toSpliced(1, 1), ['-rws--s--x', username, username, '12', 'Jan', '1', '1971', 'old']);
+  t.deepEqual(lines.find((words) => words.at(-1) === 'old')?.toSpliced(1, 1), [
+    '-rws--s--x',
+    username,
+    username,
+    '12',
+    'Jan',
+    '1',
+    '1971',
+    'old',
+  ]);
   t.is(lines.find((words) => words.at(-1) === 'sub')?.[0], 'drwxrwxrwt');
   t.is(lines.find((words) => words.at(-1) === 'soft')?.[0], 'lrwxrwxrwx');
 });
@@ -145,10 +214,17 @@ test('what cannot be done is told, and the rest goes on', async (t) => {
   mkdirSync(join(at.remote, 'full'));
   writeFileSync(join(at.remote, 'full/file'), '');
 
-  const run = await sftp(t, ['-get missing', '-rmdir full', '-cd full/file/x', '-mkdir full', 'rm full/file', 'rmdir full'], at);
+  const run = await sftp(
+    t,
+    ['-get missing', '-rmdir full', '-cd full/file/x', '-mkdir full', 'rm full/file', 'rmdir full'],
+    at,
+  );
 
   t.is(run.status, 0);
-  t.regex(run.stderr, /missing" not found[\s\S]*rmdir "[^"]*full": Failure[\s\S]*full\/file\/x: not a directory[\s\S]*mkdir "[^"]*full": Failure/u);
+  t.regex(
+    run.stderr,
+    /missing" not found[\s\S]*rmdir "[^"]*full": Failure[\s\S]*full\/file\/x: not a directory[\s\S]*mkdir "[^"]*full": Failure/u,
+  );
   t.deepEqual(readdirSync(at.remote), []);
 });
 
@@ -163,12 +239,18 @@ function plant(root: string): void {
 
 /** Every path below with what it is. */
 function treeOf(root: string): readonly string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' }).toSorted().map((path) => {
-    const stats = lstatSync(join(root, path));
-    const isFile = stats.isFile();
-    const hash = isFile ? createHash('sha256').update(readFileSync(join(root, path))).digest('hex') : '';
-    return `${path} ${stats.mode.toString(8)} ${isFile ? stats.mtimeMs : ''} ${hash}`;
-  });
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .toSorted()
+    .map((path) => {
+      const stats = lstatSync(join(root, path));
+      const isFile = stats.isFile();
+      const hash = isFile
+        ? createHash('sha256')
+            .update(readFileSync(join(root, path)))
+            .digest('hex')
+        : '';
+      return `${path} ${stats.mode.toString(8)} ${isFile ? stats.mtimeMs : ''} ${hash}`;
+    });
 }
 
 /** A file of zeros that takes no room on the disk, and what follows them. */

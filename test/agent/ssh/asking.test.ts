@@ -12,13 +12,21 @@ const PASSWORD = { method: 'password', password: 'x' } as const;
 function kept(all: (string | null)[] = []) {
   return {
     add: (username: string) => String(all.push(username) - 1),
-    remove: (ids: readonly string[]) => { for (const id of ids) all[Number(id)] = null; },
+    remove: (ids: readonly string[]) => {
+      for (const id of ids) all[Number(id)] = null;
+    },
   };
 }
 
 function rig() {
   const asked: number[] = [];
-  return { asked, asking: createAsking((attempt) => { asked.push(attempt); return true; }, kept()) };
+  return {
+    asked,
+    asking: createAsking((attempt) => {
+      asked.push(attempt);
+      return true;
+    }, kept()),
+  };
 }
 
 test('a verdict that comes again, late, or before it was asked for lets nobody in', async (t) => {
@@ -84,7 +92,11 @@ test('a login that nobody answered is kept to be told of, unless its answer come
   const all: (string | null)[] = [];
   const asking = createAsking(() => false, kept(all));
 
-  await Promise.all([asking.verify('ada', PASSWORD), asking.verify('bob', PASSWORD), asking.verify('eve', { method: 'public_key', blob: 'AAAA', signature: 'none' })]);
+  await Promise.all([
+    asking.verify('ada', PASSWORD),
+    asking.verify('bob', PASSWORD),
+    asking.verify('eve', { method: 'public_key', blob: 'AAAA', signature: 'none' }),
+  ]);
   asking.verdict(2, NO); // the admin had stored it, and only its answer was late
 
   t.deepEqual(all, ['ada', null]);

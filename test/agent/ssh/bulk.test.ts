@@ -14,7 +14,9 @@ const test = await peerTest('ssh', 'ssh-keygen');
 
 /** Lets a client of ssh2 take no more than its first window, until `adjust`. */
 function holdWindow(client: RawClient): { adjust: () => void } {
-  const { _protocol: protocol } = client as unknown as { readonly _protocol: { channelWindowAdjust: (channel: number, bytes: number) => void } };
+  const { _protocol: protocol } = client as unknown as {
+    readonly _protocol: { channelWindowAdjust: (channel: number, bytes: number) => void };
+  };
   const send = protocol.channelWindowAdjust.bind(protocol);
   protocol.channelWindowAdjust = () => {};
   return { adjust: () => send(0, 2_097_152) };
@@ -36,7 +38,9 @@ test.serial('200 MB of output arrive exactly, and do not wait in memory', async 
     out?.update(data);
     largest = Math.max(largest, process.memoryUsage.rss());
   });
-  child.stderr.on('data', (data: Buffer) => { error?.update(data); });
+  child.stderr.on('data', (data: Buffer) => {
+    error?.update(data);
+  });
   await once(child, 'close');
 
   const zeros = createHash('sha256');
@@ -56,12 +60,15 @@ test.serial('200 MB of input arrive exactly', async (t) => {
     for await (const data of child.stdout) text += String(data);
     return text;
   })();
-  await pipeline((async function* blocks() {
-    for (let at = 0; at < MUCH_BYTES; at += block.length) {
-      hash.update(block);
-      yield block;
-    }
-  })(), child.stdin);
+  await pipeline(
+    (async function* blocks() {
+      for (let at = 0; at < MUCH_BYTES; at += block.length) {
+        hash.update(block);
+        yield block;
+      }
+    })(),
+    child.stdin,
+  );
 
   t.is(await end, `${hash.digest('hex')}  -\n`);
 });
@@ -87,27 +94,35 @@ test.serial('a client that reads nothing stops the program, and its memory at th
   t.true(process.memoryUsage.rss() < 400_000_000);
 });
 
-test.serial('the last output of a program with a terminal waits for a slow client, long after the program is over', async (t) => {
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
-  const { adjust } = holdWindow(client);
-  // As much as fits into the client's window and what the server holds, and a little of it into the terminal itself.
-  const bytes = 2_097_152 + OUTPUT_WAITING_BYTES_MAX + 6_000;
-  const pidFile = join(rig.directory, 'pid');
-  const channel = await new Promise<Awaited<ReturnType<typeof execRaw>>>((resolve, reject) => {
-    client.exec(`echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, { pty: true }, (error, opened) => { if (error) reject(error); else resolve(opened); });
-  });
-  const pid = await until('the program runs', () => Number(readFileSync(pidFile, 'utf8')) || null);
-  let overMs = Infinity;
-  await until('the program has been over for long', () => {
-    if (!lives(pid)) overMs = Math.min(overMs, performance.now());
-    return performance.now() > overMs + 3 * TERMINAL_SILENCE_MS_MAX;
-  });
+test.serial(
+  'the last output of a program with a terminal waits for a slow client, long after the program is over',
+  async (t) => {
+    const { rig, key } = await withAlice(t);
+    const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+    const { adjust } = holdWindow(client);
+    // As much as fits into the client's window and what the server holds, and a little of it into the terminal itself.
+    const bytes = 2_097_152 + OUTPUT_WAITING_BYTES_MAX + 6_000;
+    const pidFile = join(rig.directory, 'pid');
+    const channel = await new Promise<Awaited<ReturnType<typeof execRaw>>>((resolve, reject) => {
+      client.exec(`echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, { pty: true }, (error, opened) => {
+        if (error) reject(error);
+        else resolve(opened);
+      });
+    });
+    const pid = await until('the program runs', () => Number(readFileSync(pidFile, 'utf8')) || null);
+    let overMs = Infinity;
+    await until('the program has been over for long', () => {
+      if (!lives(pid)) overMs = Math.min(overMs, performance.now());
+      return performance.now() > overMs + 3 * TERMINAL_SILENCE_MS_MAX;
+    });
 
-  let got = 0;
-  channel.on('data', (data: Buffer) => { got += data.length; });
-  adjust();
-  const [[status]] = await Promise.all([once(channel, 'exit') as Promise<[number]>, once(channel, 'close')]);
+    let got = 0;
+    channel.on('data', (data: Buffer) => {
+      got += data.length;
+    });
+    adjust();
+    const [[status]] = await Promise.all([once(channel, 'exit') as Promise<[number]>, once(channel, 'close')]);
 
-  t.deepEqual([status, got], [0, bytes]);
-});
+    t.deepEqual([status, got], [0, bytes]);
+  },
+);

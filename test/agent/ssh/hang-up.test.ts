@@ -6,11 +6,16 @@ import { until } from '../../support/until.ts';
 import { lives } from './ssh-rig.ts';
 
 test('what a program that has ended left in its group is ended', async (t) => {
-  const program = spawn('/bin/sh', ['-c', 'sleep 1000 & echo $!'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
-  const [text] = await once(program.stdout, 'data') as [Buffer];
+  const program = spawn('/bin/sh', ['-c', 'sleep 1000 & echo $!'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [text] = (await once(program.stdout, 'data')) as [Buffer];
   if (program.exitCode === null) await once(program, 'exit');
 
-  await new Promise<void>((resolve) => { hangUp(groupsLeftBy(program.pid ?? 0), 10, resolve); });
+  await new Promise<void>((resolve) => {
+    hangUp(groupsLeftBy(program.pid ?? 0), 10, resolve);
+  });
 
   await t.notThrowsAsync(until('it is gone', () => !lives(Number(text))));
 });

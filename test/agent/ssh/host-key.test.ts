@@ -7,7 +7,9 @@ import { createHostKey, openHostKey } from '../../../agent/ssh/host-key.ts';
 import { temporaryDirectory } from '../agent-process.ts';
 
 test('every new key is one that can be read, also of those whose public key begins with a zero byte', (t) => {
-  const unreadable = Array.from({ length: 3_000 }, createHostKey).filter((key) => ssh2.utils.parseKey(key) instanceof Error);
+  const unreadable = Array.from({ length: 3_000 }, createHostKey).filter(
+    (key) => ssh2.utils.parseKey(key) instanceof Error,
+  );
 
   t.deepEqual(unreadable, []);
 });

@@ -21,13 +21,20 @@ const test = await peerTest('ssh', 'ssh-keygen');
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 /** What ssh2 gives no types for. */
 interface RawInsides {
-  readonly _protocol: { readonly _cipher: unknown; channelData(channel: number, data: Buffer): void; session(channel: number, window: number, packetBytes: number): void; exec(channel: number, command: string, isAnswerWanted: boolean): void };
+  readonly _protocol: {
+    readonly _cipher: unknown;
+    channelData(channel: number, data: Buffer): void;
+    session(channel: number, window: number, packetBytes: number): void;
+    exec(channel: number, command: string, isAnswerWanted: boolean): void;
+  };
 }
 
 function knock(t: ExecutionContext, port: number): Socket {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
-  t.teardown(() => { socket.destroy(); });
+  t.teardown(() => {
+    socket.destroy();
+  });
   return socket;
 }
 
@@ -36,7 +43,9 @@ async function closed(socket: Socket): Promise<void> {
 }
 
 test('the native crypto of ssh2 is there, and so are the insides that this server uses', async (t) => {
-  const { bindingAvailable } = createRequire(import.meta.url)('ssh2/lib/protocol/crypto.js') as { bindingAvailable: boolean };
+  const { bindingAvailable } = createRequire(import.meta.url)('ssh2/lib/protocol/crypto.js') as {
+    bindingAvailable: boolean;
+  };
   const { rig, key } = await withAlice(t);
   const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
 
@@ -54,7 +63,9 @@ test('garbage, silence and half a handshake hold up nobody, and end', async (t) 
   const half = knock(t, rig.port);
   half.write('SSH-2.0-half\r\n');
   const broken = knock(t, rig.port);
-  broken.write(Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]));
+  broken.write(
+    Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]),
+  );
 
   const end = await rig.ssh([...words, 'echo in']);
 
@@ -71,25 +82,42 @@ test('only so many connections log in at once: one more makes the oldest go, so 
     await once(socket, 'data');
   }
 
-  const [greeting] = await once(knock(t, rig.port), 'data') as [Buffer];
+  const [greeting] = (await once(knock(t, rig.port), 'data')) as [Buffer];
 
   t.true(String(greeting).startsWith('SSH-2.0-'));
   await closed(held[0] as Socket);
-  t.deepEqual(held.map((socket) => socket.destroyed || socket.readableEnded), [true, false, false]);
+  t.deepEqual(
+    held.map((socket) => socket.destroyed || socket.readableEnded),
+    [true, false, false],
+  );
 });
 
 test('addresses elsewhere have limits of their own, also those of one network of IPv6; loopback waits after failures', (t) => {
   let nowMs = 0;
   const admission = new Admission({ ...SSH_LIMITS, strangersPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
 
-  t.deepEqual(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map((address) => admission.enter(address) === null), [true, true, false]);
-  t.deepEqual(['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3', '2001:db8:0:1::3'].map((address) => admission.enter(address) === null), [true, true, false, true]);
+  t.deepEqual(
+    ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map((address) => admission.enter(address) === null),
+    [true, true, false],
+  );
+  t.deepEqual(
+    ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3', '2001:db8:0:1::3'].map(
+      (address) => admission.enter(address) === null,
+    ),
+    [true, true, false, true],
+  );
   admission.leave('192.0.2.1');
   t.is(admission.enter('192.0.2.1'), null);
 
-  t.deepEqual(Array.from({ length: 3 }, () => admission.fail('198.51.100.7')), [0, 0, FAILURE_DELAY_MS]);
+  t.deepEqual(
+    Array.from({ length: 3 }, () => admission.fail('198.51.100.7')),
+    [0, 0, FAILURE_DELAY_MS],
+  );
   t.regex(admission.enter('198.51.100.7') ?? '', /too many failed logins/u);
-  t.deepEqual(Array.from({ length: 3 }, () => admission.fail('127.0.0.1')), [0, 0, FAILURE_DELAY_MS]);
+  t.deepEqual(
+    Array.from({ length: 3 }, () => admission.fail('127.0.0.1')),
+    [0, 0, FAILURE_DELAY_MS],
+  );
   t.is(admission.enter('127.0.0.1'), null);
   nowMs = MINUTE_MS;
   t.is(admission.enter('198.51.100.7'), null);
@@ -100,7 +128,10 @@ test('who was wrong too often from loopback waits, and who is right does not', a
   rig.user('alice', [], 'right and long enough');
   const login = async (password: string) => {
     const beganMs = performance.now();
-    const said = await connectRaw(t, rig.port, { username: 'alice', password }).then(() => 'in', (error: unknown) => (error as Error).message);
+    const said = await connectRaw(t, rig.port, { username: 'alice', password }).then(
+      () => 'in',
+      (error: unknown) => (error as Error).message,
+    );
     return { said, ms: performance.now() - beganMs };
   };
 
@@ -126,7 +157,9 @@ test('who sends more than the window is cut, and memory does not grow', async (t
 
 test('the host key is made once and kept, for its owner only, and a damaged one stops SSH and says so', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
-  t.teardown(() => { rmSync(directory, { recursive: true }); });
+  t.teardown(() => {
+    rmSync(directory, { recursive: true });
+  });
   const path = join(directory, 'key');
 
   const [first, second] = [openHostKey(path), openHostKey(path)];
@@ -136,9 +169,14 @@ test('the host key is made once and kept, for its owner only, and a damaged one 
   const damaged = openHostKey(path);
   const rig = await startSshRig(t, { hostKeyPath: path });
 
-  t.true(first.ok && second.ok && first.fingerprint === second.fingerprint && /^SHA256:[\w+/]{43}$/u.test(first.fingerprint));
+  t.true(
+    first.ok && second.ok && first.fingerprint === second.fingerprint && /^SHA256:[\w+/]{43}$/u.test(first.fingerprint),
+  );
   t.is(mode, 0o600);
-  t.deepEqual(damaged, { ok: false, problem: `the SSH host key ${path} is damaged: restore it, or remove it so that a new one is made, of which every client will warn` });
+  t.deepEqual(damaged, {
+    ok: false,
+    problem: `the SSH host key ${path} is damaged: restore it, or remove it so that a new one is made, of which every client will warn`,
+  });
   t.is(rig.server.problem, damaged.ok ? null : damaged.problem);
   t.is(rig.port, 0);
   t.is(readFileSync(path, 'utf8').length, 150);
@@ -147,11 +185,16 @@ test('the host key is made once and kept, for its owner only, and a damaged one 
 test('a port that is taken is told in one sentence, and other addresses are served', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
-  t.teardown(() => { other.close(); });
+  t.teardown(() => {
+    other.close();
+  });
   const { port } = other.address() as AddressInfo;
 
   const rig = await startSshRig(t, { port, hosts: ['127.0.0.1', '127.0.0.2'] });
-  const [greeting] = await once(connect(port, '127.0.0.2').on('error', () => {}), 'data') as [Buffer];
+  const [greeting] = (await once(
+    connect(port, '127.0.0.2').on('error', () => {}),
+    'data',
+  )) as [Buffer];
 
   t.is(rig.server.problem, `SSH does not listen on port ${port}: another program has it`);
   t.is(String(greeting), 'SSH-2.0-edge-agent\r\n');
@@ -160,7 +203,7 @@ test('a port that is taken is told in one sentence, and other addresses are serv
 test('the end of the server ends connections and processes within seconds', async (t) => {
   const { rig, words } = await withAlice(t);
   const client = rig.start([...words, 'trap "" HUP TERM; echo $$; sleep 1000']);
-  const [pid] = await once(client.stdout, 'data') as [Buffer];
+  const [pid] = (await once(client.stdout, 'data')) as [Buffer];
   const end = once(client, 'close');
 
   const beganMs = performance.now();

@@ -15,7 +15,12 @@ function asAlice(rig: SshRig, key: string | null): string[] {
   return [...rig.options(key), 'alice@127.0.0.1', 'echo in'];
 }
 
-async function refusal(t: ExecutionContext, rig: SshRig, words: readonly string[], environment?: NodeJS.ProcessEnv): Promise<string> {
+async function refusal(
+  t: ExecutionContext,
+  rig: SshRig,
+  words: readonly string[],
+  environment?: NodeJS.ProcessEnv,
+): Promise<string> {
   const { status, stdout, stderr } = await rig.ssh(words, '', environment);
   t.deepEqual({ status, stdout }, { status: 255, stdout: '' });
   return stderr;
@@ -29,8 +34,16 @@ test('keys of every kind that the admin stores let their user in, RSA with SHA-2
 
   const ends = await Promise.all(keys.map(async (key) => rig.ssh(asAlice(rig, key))));
 
-  t.deepEqual(ends, keys.map(() => ({ status: 0, signal: null, stdout: 'in\n', stderr: '' })));
-  t.deepEqual(rig.asked.map(({ credential }) => credential.method === 'public_key' ? credential.signature : '').toSorted((a, b) => a.localeCompare(b)), [...keys.map(() => 'none'), ...keys.map(() => 'verified')]);
+  t.deepEqual(
+    ends,
+    keys.map(() => ({ status: 0, signal: null, stdout: 'in\n', stderr: '' })),
+  );
+  t.deepEqual(
+    rig.asked
+      .map(({ credential }) => (credential.method === 'public_key' ? credential.signature : ''))
+      .toSorted((a, b) => a.localeCompare(b)),
+    [...keys.map(() => 'none'), ...keys.map(() => 'verified')],
+  );
 });
 
 test('an RSA key that signs with SHA-1 stays outside, and nobody is asked about it', async (t) => {
@@ -53,9 +66,13 @@ test('a password lets its user in, and a wrong one does not', async (t) => {
 
   t.deepEqual(right, { status: 0, signal: null, stdout: 'in\n', stderr: '' });
   t.regex(wrong, /Permission denied \(publickey,password\)/u);
-  t.deepEqual(rig.asked.map(({ credential }) => credential), [
-    { method: 'password', password: 'right and long enough' }, ...Array.from({ length: 3 }, () => ({ method: 'password', password: 'wrong' })),
-  ]);
+  t.deepEqual(
+    rig.asked.map(({ credential }) => credential),
+    [
+      { method: 'password', password: 'right and long enough' },
+      ...Array.from({ length: 3 }, () => ({ method: 'password', password: 'wrong' })),
+    ],
+  );
 });
 
 test('a known public key without its private half stays outside, even when the admin would say yes (E6)', async (t) => {
@@ -64,9 +81,14 @@ test('a known public key without its private half stays outside, even when the a
   const user = rig.user('alice', [known]);
   rig.verdict = async () => ({ accepted: true, grant: { ssh_username_id: user.id, ssh_public_key_id: null } });
 
-  await t.throwsAsync(connectRaw(t, rig.port, { username: 'alice', agent: forgedAgent(known, own), authHandler: ['agent'] }));
+  await t.throwsAsync(
+    connectRaw(t, rig.port, { username: 'alice', agent: forgedAgent(known, own), authHandler: ['agent'] }),
+  );
 
-  t.deepEqual(rig.asked.map(({ credential }) => credential), (['none', 'wrong'] as const).map((signature) => ({ method: 'public_key', blob: blobOf(known), signature })));
+  t.deepEqual(
+    rig.asked.map(({ credential }) => credential),
+    (['none', 'wrong'] as const).map((signature) => ({ method: 'public_key', blob: blobOf(known), signature })),
+  );
   t.deepEqual(rig.server.grants(), []);
 });
 
@@ -80,7 +102,10 @@ test('nobody gets in without a credential, as a user that is not known, or with 
   const unknownKey = await refusal(t, rig, asAlice(rig, other));
 
   for (const stderr of [none, unknownUser, unknownKey]) t.regex(stderr, /Permission denied \(publickey,password\)/u);
-  t.deepEqual(rig.asked.map(({ username }) => username), ['mallory', 'alice']);
+  t.deepEqual(
+    rig.asked.map(({ username }) => username),
+    ['mallory', 'alice'],
+  );
 });
 
 test('an admin that cannot be asked is a no, and a yes is not remembered', async (t) => {
@@ -113,7 +138,13 @@ test('a deleted user or key ends its connections within a second, and no others 
   const alice = rig.user('alice', [keys[0], keys[1]]);
   const bob = rig.user('bob', [keys[2]]);
   const clients = keys.map((key, index) => {
-    const child = rig.start([...rig.options(key), '-o', 'LogLevel=INFO', `${index < 2 ? 'alice' : 'bob'}@127.0.0.1`, 'echo in; trap "" HUP; sleep 1000']);
+    const child = rig.start([
+      ...rig.options(key),
+      '-o',
+      'LogLevel=INFO',
+      `${index < 2 ? 'alice' : 'bob'}@127.0.0.1`,
+      'echo in; trap "" HUP; sleep 1000',
+    ]);
     return { child, end: collect(child), isIn: once(child.stdout, 'data') };
   });
   await Promise.all(clients.map(({ isIn }) => isIn));
@@ -130,12 +161,18 @@ test('a deleted user or key ends its connections within a second, and no others 
 
   t.is(grants.length, 3);
   const kept = [alice.keys.get(blobOf(keys[1])), bob.keys.get(blobOf(keys[2]))];
-  t.deepEqual(kept.map((key) => left.filter((grant) => grant.ssh_public_key_id === key).length), [1, 1]);
+  t.deepEqual(
+    kept.map((key) => left.filter((grant) => grant.ssh_public_key_id === key).length),
+    [1, 1],
+  );
   t.is(left.length, kept.length);
   t.regex(first?.stderr ?? '', /The key of this session was deleted/u);
   t.regex(second?.stderr ?? '', /The user of this session was deleted/u);
   t.true(keyMs < 1_000 + BUSY_MS && userMs < 2_000 + BUSY_MS, `${keyMs} ms, ${userMs} ms`);
-  t.deepEqual(rig.server.grants().map((grant) => grant.ssh_username_id), [bob.id]);
+  t.deepEqual(
+    rig.server.grants().map((grant) => grant.ssh_username_id),
+    [bob.id],
+  );
 });
 
 test('a user who is deleted while the admin is asked does not get in', async (t) => {
@@ -160,7 +197,9 @@ test('a user has so many connections at once, and the machine so many of all; wh
   rig.user('carol', [key]);
   const open = async (name: string) => {
     const child = rig.start([...rig.options(key), `${name}@127.0.0.1`, 'echo in; cat']);
-    t.teardown(() => { child.kill(); });
+    t.teardown(() => {
+      child.kill();
+    });
     await once(child.stdout, 'data');
   };
   await open('alice');
@@ -185,5 +224,8 @@ test('attempts and connections are counted, and live users are named once', asyn
   for (const client of clients) client.stdin.end();
   await until('the connections are gone', () => rig.server.grants().length === 0);
 
-  t.deepEqual(during, { grants: [{ ssh_username_id: alice.id, ssh_public_key_id: alice.keys.get(blobOf(key)) ?? randomUUID() }], counters: { authentications: 2, connections: 2 } });
+  t.deepEqual(during, {
+    grants: [{ ssh_username_id: alice.id, ssh_public_key_id: alice.keys.get(blobOf(key)) ?? randomUUID() }],
+    counters: { authentications: 2, connections: 2 },
+  });
 });

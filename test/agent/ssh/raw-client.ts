@@ -28,7 +28,9 @@ export function forgedAgent(knownPath: string, ownPath: string): ssh2.BaseAgent 
 /** Connects; resolves once logged in, rejects with why not. */
 export async function connectRaw(scope: Scope, port: number, config: ConnectConfig): Promise<RawClient> {
   const client = new ssh2.Client();
-  scope.teardown(() => { client.destroy(); });
+  scope.teardown(() => {
+    client.destroy();
+  });
   client.on('error', () => {});
   client.connect({ host: '127.0.0.1', port, readyTimeout: 20_000, ...config });
   await once(client, 'ready');
@@ -46,12 +48,16 @@ export async function execRaw(client: RawClient, command: string): Promise<Clien
 }
 
 /** Opens a shell with a terminal of 24 by 80. */
-export async function shellRaw(client: RawClient): Promise<{ readonly channel: ClientChannel; readonly seen: () => string }> {
+export async function shellRaw(
+  client: RawClient,
+): Promise<{ readonly channel: ClientChannel; readonly seen: () => string }> {
   return new Promise((resolve, reject) => {
     client.shell({ term: 'xterm', rows: 24, cols: 80 }, (error, channel) => {
       if (error) return reject(error);
       let seen = '';
-      channel.on('data', (data: Buffer) => { seen += String(data); });
+      channel.on('data', (data: Buffer) => {
+        seen += String(data);
+      });
       resolve({ channel, seen: () => seen });
     });
   });

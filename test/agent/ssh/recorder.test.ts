@@ -20,18 +20,30 @@ const recorderFile = join(import.meta.dirname, '../../../agent/ssh/recorder.ts')
 const test = await peerTest('ssh', 'ssh-keygen');
 
 const ALL: SshRecordingSettings = { mode: 'all', bytes_max: 1_000_000, ms_max: 60_000 };
-const SHELL = { usernameId: '00000000-0000-4000-8000-000000000001', username: 'alice', command: null, shell: '/bin/sh', terminal: { term: 'xterm', columns: 90, rows: 30 } };
+const SHELL = {
+  usernameId: '00000000-0000-4000-8000-000000000001',
+  username: 'alice',
+  command: null,
+  shell: '/bin/sh',
+  terminal: { term: 'xterm', columns: 90, rows: 30 },
+};
 
 function directory(t: ExecutionContext): string {
   const path = mkdtempSync(join(tmpdir(), 'edge-spool-'));
-  t.teardown(() => { rmSync(path, { recursive: true }); });
+  t.teardown(() => {
+    rmSync(path, { recursive: true });
+  });
   return join(path, 'spool');
 }
 
 /** Header and events of the only recording, times left out. */
 function recorded(path: string): { header: Record<string, unknown>; events: unknown[] } {
   const [name = ''] = readdirSync(path).filter((file) => file.endsWith('.cast.gz'));
-  const [header, ...events] = gunzipSync(readFileSync(join(path, name))).toString().trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
+  const [header, ...events] = gunzipSync(readFileSync(join(path, name)))
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
   return { header: header as Record<string, unknown>, events: (events as unknown[][]).map((event) => event.slice(1)) };
 }
 
@@ -45,12 +57,21 @@ test('a session with a terminal is recorded as asciicast 2: what was shown and i
   const { rig, words } = await withAlice(t, { recording: { spool, settings: () => ({ ...ALL, mode: 'pty' }) } });
 
   await rig.ssh([...words, 'echo not this']);
-  await rig.ssh(['-tt', ...words, 'stty -echo; echo shown; read secret; echo "got ${#secret}"'], 'hunter2\n', { TERM: 'xterm' });
+  await rig.ssh(['-tt', ...words, 'stty -echo; echo shown; read secret; echo "got ${#secret}"'], 'hunter2\n', {
+    TERM: 'xterm',
+  });
   const [entry, ...others] = [await finished(spool), ...spool.list().slice(1)];
   const { header, events } = recorded(path);
 
   t.deepEqual(others, []);
-  t.like(entry, { username: 'alice', ssh_username_id: rig.users.get('alice')?.id ?? '', width: 80, height: 24, truncated: false, command: 'stty -echo; echo shown; read secret; echo "got ${#secret}"' });
+  t.like(entry, {
+    username: 'alice',
+    ssh_username_id: rig.users.get('alice')?.id ?? '',
+    width: 80,
+    height: 24,
+    truncated: false,
+    command: 'stty -echo; echo shown; read secret; echo "got ${#secret}"',
+  });
   t.is(entry.bytes, statSync(join(path, `${entry.id}.cast.gz`)).size);
   t.like(header, { version: 2, width: 80, height: 24, env: { TERM: 'xterm', SHELL: '/bin/bash' } });
   t.regex(events.map((event) => (event as string[])[1]).join(''), /^(?:hunter2\r\n)?shown\r\ngot 7\r\n$/u);
@@ -70,7 +91,10 @@ test('a code point that was cut in two is one in the recording, and a new size i
   recorder?.end();
   await finished(spool);
 
-  t.deepEqual(recorded(path).events, [['r', '100x40'], ['o', '€!']]);
+  t.deepEqual(recorded(path).events, [
+    ['r', '100x40'],
+    ['o', '€!'],
+  ]);
 });
 
 test('a recording ends at its limits, and says that it did', async (t) => {
@@ -86,7 +110,10 @@ test('a recording ends at its limits, and says that it did', async (t) => {
   }
   const ends = [await finished(spools[0]), await finished(spools[1])];
 
-  t.deepEqual(ends.map((entry) => entry.truncated), [true, true]);
+  t.deepEqual(
+    ends.map((entry) => entry.truncated),
+    [true, true],
+  );
   const { events } = recorded(long) as { events: string[][] };
   t.is(events.length, 1);
   t.regex(events[0]?.[1] ?? '', /^x{800,1023}$/u);

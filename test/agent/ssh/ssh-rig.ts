@@ -62,11 +62,21 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
   const asked: SshRig['asked'] = [];
   const silent = () => {};
   const server = createSshServer({
-    port: 0, hosts: ['127.0.0.1'], hostKeyPath: join(directory, 'ssh_host_key'),
-    exit: directExit(), log: { debug: silent, info: silent, warn: silent, error: silent },
+    port: 0,
+    hosts: ['127.0.0.1'],
+    hostKeyPath: join(directory, 'ssh_host_key'),
+    exit: directExit(),
+    log: { debug: silent, info: silent, warn: silent, error: silent },
     environment: { PATH: process.env['PATH'], LANG: 'C.UTF-8' },
     sftpCommand,
-    accounts: async () => ({ name: userInfo().username, uid: userInfo().uid, gid: userInfo().gid, home: directory, shell: '/bin/bash', isOther: false }), // the home of whoever runs the tests may hold anything
+    accounts: async () => ({
+      name: userInfo().username,
+      uid: userInfo().uid,
+      gid: userInfo().gid,
+      home: directory,
+      shell: '/bin/bash',
+      isOther: false,
+    }), // the home of whoever runs the tests may hold anything
     ...options,
     verify: async (username, credential) => {
       asked.push({ username, credential });
@@ -82,33 +92,70 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
   async function judge(username: string, credential: SshCredential): Promise<SshVerdict | null> {
     const user = users.get(username);
     if (user === undefined) return { accepted: false };
-    if (credential.method === 'password') return credential.password === user.password ? accepted(user, null) : { accepted: false };
+    if (credential.method === 'password')
+      return credential.password === user.password ? accepted(user, null) : { accepted: false };
     const key = user.keys.get(credential.blob);
     return key === undefined || credential.signature === 'wrong' ? { accepted: false } : accepted(user, key);
   }
 
   let made = 0;
   const rig: SshRig = {
-    server, port: port ?? 0, directory, users, asked, verdict: null,
+    server,
+    port: port ?? 0,
+    directory,
+    users,
+    asked,
+    verdict: null,
     async key(type, bits) {
       const path = join(directory, `key-${made++}`);
-      await promisify(execFile)('ssh-keygen', ['-q', '-t', type, ...(bits === undefined ? [] : ['-b', String(bits)]), '-N', '', '-f', path]);
+      await promisify(execFile)('ssh-keygen', [
+        '-q',
+        '-t',
+        type,
+        ...(bits === undefined ? [] : ['-b', String(bits)]),
+        '-N',
+        '',
+        '-f',
+        path,
+      ]);
       return path;
     },
     user(name, keys, password) {
-      const user = { id: randomUUID(), ...(password !== undefined && { password }), keys: new Map(keys.map((path) => [blobOf(path), randomUUID()])) };
+      const user = {
+        id: randomUUID(),
+        ...(password !== undefined && { password }),
+        keys: new Map(keys.map((path) => [blobOf(path), randomUUID()])),
+      };
       users.set(name, user);
       return user;
     },
     options(key) {
       const known = join(directory, 'known_hosts');
       return [
-        '-F', 'none', '-p', String(port), '-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${known}`, '-o', 'GlobalKnownHostsFile=none', '-o', 'IdentityAgent=none', '-o', 'LogLevel=ERROR',
-        ...(key === null ? ['-o', 'PubkeyAuthentication=no'] : ['-o', 'IdentitiesOnly=yes', '-i', key, '-o', 'PasswordAuthentication=no']),
+        '-F',
+        'none',
+        '-p',
+        String(port),
+        '-o',
+        'StrictHostKeyChecking=no',
+        '-o',
+        `UserKnownHostsFile=${known}`,
+        '-o',
+        'GlobalKnownHostsFile=none',
+        '-o',
+        'IdentityAgent=none',
+        '-o',
+        'LogLevel=ERROR',
+        ...(key === null
+          ? ['-o', 'PubkeyAuthentication=no']
+          : ['-o', 'IdentitiesOnly=yes', '-i', key, '-o', 'PasswordAuthentication=no']),
       ];
     },
     start(words, environment) {
-      const client = spawn('ssh', [...words], { env: { PATH: process.env['PATH'], HOME: directory, ...environment }, stdio: ['pipe', 'pipe', 'pipe'] });
+      const client = spawn('ssh', [...words], {
+        env: { PATH: process.env['PATH'], HOME: directory, ...environment },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      });
       client.stdin.on('error', () => {}); // a client that ended before it had read all
       return client;
     },
@@ -118,7 +165,10 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
 }
 
 /** A server with alice, and the arguments that log her in. */
-export async function withAlice(scope: Scope, options: Partial<SshServerOptions> = {}): Promise<{ readonly rig: SshRig; readonly key: string; readonly words: string[] }> {
+export async function withAlice(
+  scope: Scope,
+  options: Partial<SshServerOptions> = {},
+): Promise<{ readonly rig: SshRig; readonly key: string; readonly words: string[] }> {
   const rig = await startSshRig(scope, options);
   const key = await rig.key('ed25519');
   rig.user('alice', [key]);
@@ -134,11 +184,15 @@ export function lives(pid: number): boolean {
 export async function collect(child: ChildProcessWithoutNullStreams, input: string | Buffer = ''): Promise<ClientEnd> {
   const out: Buffer[] = [];
   const error: Buffer[] = [];
-  child.stdout.on('data', (data: Buffer) => { out.push(data); });
-  child.stderr.on('data', (data: Buffer) => { error.push(data); });
+  child.stdout.on('data', (data: Buffer) => {
+    out.push(data);
+  });
+  child.stderr.on('data', (data: Buffer) => {
+    error.push(data);
+  });
   child.stdin.on('error', () => {}); // a client that ended before it had read all
   child.stdin.end(input);
-  const [status, signal] = await once(child, 'close') as [number | null, NodeJS.Signals | null];
+  const [status, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   return { status, signal, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(error).toString() };
 }
 
@@ -157,11 +211,14 @@ export function askpass(directory: string, password: string): NodeJS.ProcessEnv 
 /** Dials whatever is asked for: the policy of real exits has tests of its own. */
 function directExit(): Exit {
   return {
-    dial: async ({ host, port }, _use, signal) => new Promise<Dialled>((resolve) => {
-      const stream = connect({ host, port, signal, allowHalfOpen: true });
-      stream.once('connect', () => resolve({ ok: true, stream }));
-      stream.once('error', (error: NodeJS.ErrnoException) => resolve(notDialled(error.code === 'ECONNREFUSED' ? 'refused' : 'failed', error.message)));
-    }),
+    dial: async ({ host, port }, _use, signal) =>
+      new Promise<Dialled>((resolve) => {
+        const stream = connect({ host, port, signal, allowHalfOpen: true });
+        stream.once('connect', () => resolve({ ok: true, stream }));
+        stream.once('error', (error: NodeJS.ErrnoException) =>
+          resolve(notDialled(error.code === 'ECONNREFUSED' ? 'refused' : 'failed', error.message)),
+        );
+      }),
   };
 }
 

@@ -29,8 +29,14 @@ async function rig(scope: Scope) {
   const silent = () => {};
   const dialled: string[] = [];
   const tunnels = createAgentTunnels({
-    exit: { dial: async ({ host }, use) => { dialled.push(`${use} ${host}`); return notDialled('refused', 'nobody is there'); } },
-    join: silent, log: { debug: silent, info: silent, warn: silent, error: silent },
+    exit: {
+      dial: async ({ host }, use) => {
+        dialled.push(`${use} ${host}`);
+        return notDialled('refused', 'nobody is there');
+      },
+    },
+    join: silent,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
   });
   scope.teardown(() => {
     tunnels.close();
@@ -39,13 +45,14 @@ async function rig(scope: Scope) {
   });
   const open = async (): Promise<WebSocket> => {
     tunnels.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, TOKEN);
-    const [socket] = await once(sockets, 'connection') as [WebSocket];
+    const [socket] = (await once(sockets, 'connection')) as [WebSocket];
     return socket.on('error', silent);
   };
   return { tunnels, open, dialled };
 }
 
-const HEADERS = (block: Buffer, stream = 1): Buffer => Buffer.concat([PREFACE, frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, block)]);
+const HEADERS = (block: Buffer, stream = 1): Buffer =>
+  Buffer.concat([PREFACE, frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, block)]);
 
 for (const [what, bytes] of [
   ['bytes that are no HTTP/2', randomBytes(4_096)],
@@ -56,7 +63,16 @@ for (const [what, bytes] of [
   ['headers that nobody can read', HEADERS(Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]))],
   ['headers on an even stream', HEADERS(Buffer.from([0x82, 0x84, 0x86]), 2)],
   ['data for no stream', Buffer.concat([PREFACE, frame(TYPE.data, FLAG.none, 9, Buffer.alloc(100))])],
-  ['headers that go on for ever', Buffer.concat([PREFACE, frame(TYPE.headers, FLAG.none, 1, Buffer.from([0x82])), ...Array.from({ length: 2_000 }, () => frame(TYPE.continuation, FLAG.none, 1, Buffer.from([0, 1, 0x61, 1, 0x62])))])],
+  [
+    'headers that go on for ever',
+    Buffer.concat([
+      PREFACE,
+      frame(TYPE.headers, FLAG.none, 1, Buffer.from([0x82])),
+      ...Array.from({ length: 2_000 }, () =>
+        frame(TYPE.continuation, FLAG.none, 1, Buffer.from([0, 1, 0x61, 1, 0x62])),
+      ),
+    ]),
+  ],
 ] as const) {
   test(`${what} ends a tunnel and nothing else`, async (t) => {
     const { tunnels, open, dialled } = await rig(t);
@@ -76,15 +92,27 @@ test('a request that is no CONNECT, of no known use, or to no target is refused 
   const { open, dialled } = await rig(t);
   const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
   const session = connect('http://tunnel', { createConnection: () => bytes });
-  t.teardown(() => { session.destroy(); });
+  t.teardown(() => {
+    session.destroy();
+  });
   const ask = async (headers: OutgoingHttpHeaders): Promise<unknown> => {
     const stream = session.request(headers);
-    return once(stream.resume(), 'response').then(([answer]: IncomingHttpHeaders[]) => [answer?.[':status'], answer?.[FAILURE_HEADER]], () => NOT_HTTP2);
+    return once(stream.resume(), 'response').then(
+      ([answer]: IncomingHttpHeaders[]) => [answer?.[':status'], answer?.[FAILURE_HEADER]],
+      () => NOT_HTTP2,
+    );
   };
 
   for (const headers of [
-    { ':method': 'GET', ':path': '/' }, { ':method': 'CONNECT', ':authority': 'a:1' }, { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'ssh' }, { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'proxy' },
-    ...['a', 'a:0', 'a:65536', ':1', 'a b:1', '[::1:1', 'a:1:2', 'a:-1', 'a:1e3'].map((authority) => ({ ':method': 'CONNECT', ':authority': authority, [USE_HEADER]: 'self' })),
+    { ':method': 'GET', ':path': '/' },
+    { ':method': 'CONNECT', ':authority': 'a:1' },
+    { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'ssh' },
+    { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'proxy' },
+    ...['a', 'a:0', 'a:65536', ':1', 'a b:1', '[::1:1', 'a:1:2', 'a:-1', 'a:1e3'].map((authority) => ({
+      ':method': 'CONNECT',
+      ':authority': authority,
+      [USE_HEADER]: 'self',
+    })),
   ]) {
     const answer = await ask(headers);
     if (answer !== NOT_HTTP2) t.deepEqual(answer, [502, 'failed'], JSON.stringify(headers));

@@ -20,8 +20,17 @@ const VIEWER_MS_MAX = 30_000;
 test.before(async () => {
   // It makes a user directory of its own and removes it again.
   browser = await chromium.launch({
-    executablePath: await peerPath('chromium'), headless: true,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    executablePath: await peerPath('chromium'),
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
   scope.teardown(() => browser.close());
 });
@@ -29,7 +38,18 @@ test.before(async () => {
 ava.after.always('the browser is closed', () => scope.end());
 
 /** The viewer is not ours, and light only. */
-const PAGES = ['/', '/guide/clusters', '/guide/nodes', '/guide/commands', '/guide/proxy', '/guide/ssh', '/guide/metrics', '/guide/events', '/api/docs', '/asyncdoc'];
+const PAGES = [
+  '/',
+  '/guide/clusters',
+  '/guide/nodes',
+  '/guide/commands',
+  '/guide/proxy',
+  '/guide/ssh',
+  '/guide/metrics',
+  '/guide/events',
+  '/api/docs',
+  '/asyncdoc',
+];
 
 /** A phone, a tablet, and a laptop, in CSS pixels. */
 const WIDTHS = [360, 768, 1_280];
@@ -132,7 +152,9 @@ for (const path of PAGES) {
 
     for (const role of ['banner', 'main', 'contentinfo'] as const) t.is(await page.getByRole(role).count(), 1, role);
     t.is(await page.getByRole('navigation', { name: 'Documentation' }).count(), 1);
-    const levels = (await page.getByRole('heading').all()).map(async (heading) => Number(await heading.evaluate((element: { readonly tagName: string }) => element.tagName.slice(1))));
+    const levels = (await page.getByRole('heading').all()).map(async (heading) =>
+      Number(await heading.evaluate((element: { readonly tagName: string }) => element.tagName.slice(1))),
+    );
     const inOrder = await Promise.all(levels);
     t.is(inOrder.filter((level) => level === 1).length, 1);
     t.is(inOrder[0], 1);
@@ -163,7 +185,11 @@ for (const path of PAGES) {
 
     await page.keyboard.press('Tab');
     t.is((await page.evaluate<Focused>(FOCUSED)).is, 'A To the content');
-    for (let focused: Focused | null = await page.evaluate<Focused | null>(FOCUSED); focused !== null; focused = await page.evaluate<Focused | null>(FOCUSED)) {
+    for (
+      let focused: Focused | null = await page.evaluate<Focused | null>(FOCUSED);
+      focused !== null;
+      focused = await page.evaluate<Focused | null>(FOCUSED)
+    ) {
       reached.add(focused.index);
       if (!focused.isSeen) unseen.push(focused.is);
       await page.keyboard.press('Tab');
@@ -180,8 +206,14 @@ test.serial('the viewer shows every type, from this machine alone and within its
 
   await page.locator('#viewer .aui-root').waitFor({ timeout: VIEWER_MS_MAX });
 
-  for (const type of EVENT_TYPES) t.true(await page.getByText(type, { exact: true }).count() > 0, type);
-  t.deepEqual(asked.toSorted(), ['/api/asyncapi', '/asyncdoc/viewer', '/asyncdoc/viewer/start.js', '/asyncdoc/viewer/viewer.css', '/asyncdoc/viewer/viewer.js']);
+  for (const type of EVENT_TYPES) t.true((await page.getByText(type, { exact: true }).count()) > 0, type);
+  t.deepEqual(asked.toSorted(), [
+    '/api/asyncapi',
+    '/asyncdoc/viewer',
+    '/asyncdoc/viewer/start.js',
+    '/asyncdoc/viewer/viewer.css',
+    '/asyncdoc/viewer/viewer.js',
+  ]);
   t.deepEqual(problems, []);
 });
 

@@ -8,8 +8,27 @@ import { ADMIN_SETTINGS } from '../../../config.ts';
 import { settingsMarkdown } from '../../../settings/environment.ts';
 import { serveApi } from '../fakes.ts';
 
-const GUIDES = ['/', '/guide/clusters', '/guide/nodes', '/guide/commands', '/guide/proxy', '/guide/ssh', '/guide/metrics', '/guide/events'];
-const DOCUMENTATION = [...GUIDES, '/api/docs', '/api/openapi', '/asyncdoc', '/api/asyncapi', '/asyncdoc/viewer', '/asyncdoc/viewer/viewer.js', '/asyncdoc/viewer/viewer.css', '/asyncdoc/viewer/start.js'];
+const GUIDES = [
+  '/',
+  '/guide/clusters',
+  '/guide/nodes',
+  '/guide/commands',
+  '/guide/proxy',
+  '/guide/ssh',
+  '/guide/metrics',
+  '/guide/events',
+];
+const DOCUMENTATION = [
+  ...GUIDES,
+  '/api/docs',
+  '/api/openapi',
+  '/asyncdoc',
+  '/api/asyncapi',
+  '/asyncdoc/viewer',
+  '/asyncdoc/viewer/viewer.js',
+  '/asyncdoc/viewer/viewer.css',
+  '/asyncdoc/viewer/start.js',
+];
 const PAGES = [...GUIDES, '/api/docs', '/asyncdoc'];
 
 const PROXIES = () => ({ http: 43_128, socks5: 41_080 });
@@ -29,7 +48,10 @@ test('API_DOCS_ENABLED=false hides every documentation route, in the normal form
 
   for (const path of DOCUMENTATION) {
     const { status, body, headers } = await request('GET', path);
-    t.deepEqual([path, status, body?.error, headers.get('content-type')], [path, 404, { code: 'not_found', message: 'No such route.', details: null }, 'application/json; charset=utf-8']);
+    t.deepEqual(
+      [path, status, body?.error, headers.get('content-type')],
+      [path, 404, { code: 'not_found', message: 'No such route.', details: null }, 'application/json; charset=utf-8'],
+    );
     t.is(body?.meta?.request_id, headers.get('x-request-id') ?? '');
   }
   t.is((await request('GET', '/livez')).status, 200);
@@ -41,10 +63,25 @@ test('no page needs a key, runs a script, or loads or sends anything', async (t)
   for (const path of PAGES) {
     const response = await fetch(url + path);
     const html = await response.text();
-    t.deepEqual([response.status, response.headers.get('content-type'), response.headers.get('cache-control')], [200, 'text/html; charset=utf-8', 'no-store'], path);
-    t.regex(response.headers.get('content-security-policy') ?? '', /default-src 'none'; style-src 'unsafe-inline'; img-src data:;/u);
-    t.notRegex(html, /<(?:script|iframe|object|embed|form|img|base)\b|\s(?:src|srcset|action|style|on\w+)=(?!"margin-top:0"|"font:inherit")|@import|url\(/iu, path);
-    t.deepEqual([...html.matchAll(/<link\b[^>]*>/gu)].map(([tag]) => tag), ['<link rel="icon" href="data:,">'], path);
+    t.deepEqual(
+      [response.status, response.headers.get('content-type'), response.headers.get('cache-control')],
+      [200, 'text/html; charset=utf-8', 'no-store'],
+      path,
+    );
+    t.regex(
+      response.headers.get('content-security-policy') ?? '',
+      /default-src 'none'; style-src 'unsafe-inline'; img-src data:;/u,
+    );
+    t.notRegex(
+      html,
+      /<(?:script|iframe|object|embed|form|img|base)\b|\s(?:src|srcset|action|style|on\w+)=(?!"margin-top:0"|"font:inherit")|@import|url\(/iu,
+      path,
+    );
+    t.deepEqual(
+      [...html.matchAll(/<link\b[^>]*>/gu)].map(([tag]) => tag),
+      ['<link rel="icon" href="data:,">'],
+      path,
+    );
   }
 });
 
@@ -58,7 +95,8 @@ test('every link of every page leads to something, and every anchor to a place o
     const found = [...html.matchAll(/\sid="(?<id>[^"]+)"/gu)].map(({ groups }) => groups?.['id'] ?? '');
     t.is(new Set(found).size, found.length, `${path} has an id twice`);
     ids.set(path, new Set(found));
-    for (const { groups } of html.matchAll(/<a\b[^>]*\shref="(?<href>[^"]*)"/gu)) links.add(new URL(groups?.['href'] ?? '', url + path).href);
+    for (const { groups } of html.matchAll(/<a\b[^>]*\shref="(?<href>[^"]*)"/gu))
+      links.add(new URL(groups?.['href'] ?? '', url + path).href);
   }
 
   for (const href of links) {
@@ -85,25 +123,41 @@ test('each page has its own title, says where one is, and names its operations a
 
   t.is(titles.size, PAGES.length);
   // Admins of a service are looked at in the reference alone.
-  const told = Object.values(catalogue).filter(({ rest }) => rest !== null && (!rest.path.startsWith('/admins') || rest.path.includes('/metrics'))).map(({ name }) => name);
+  const told = Object.values(catalogue)
+    .filter(({ rest }) => rest !== null && (!rest.path.startsWith('/admins') || rest.path.includes('/metrics')))
+    .map(({ name }) => name);
   t.deepEqual([...linked].toSorted(), told.toSorted());
 });
 
 test('settings are those of the programs, with their defaults', async (t) => {
   const { url } = await serveApi(t);
-  const rows = { 'edge-admin': defaults(settingsMarkdown(ADMIN_SETTINGS)), 'edge-agent': defaults(settingsMarkdown(AGENT_SETTINGS)) };
+  const rows = {
+    'edge-admin': defaults(settingsMarkdown(ADMIN_SETTINGS)),
+    'edge-agent': defaults(settingsMarkdown(AGENT_SETTINGS)),
+  };
   let told = 0;
 
   for (const path of GUIDES) {
     const html = await pageAt(url, path);
-    for (const { groups } of html.matchAll(/<code data-setting="(?<program>[^"]+)">(?<name>[^<]+)<\/code> <span class="default">(?<fallback>.*?)<\/span>/gu)) {
+    for (const { groups } of html.matchAll(
+      /<code data-setting="(?<program>[^"]+)">(?<name>[^<]+)<\/code> <span class="default">(?<fallback>.*?)<\/span>/gu,
+    )) {
       const { program = '', name = '', fallback = '' } = groups ?? {};
-      t.is(fallback.replaceAll(/<\/?code>/gu, '`'), rows[program as keyof typeof rows].get(name) ?? `${program} has no setting ${name}`, `${path}: ${name}`);
+      t.is(
+        fallback.replaceAll(/<\/?code>/gu, '`'),
+        rows[program as keyof typeof rows].get(name) ?? `${program} has no setting ${name}`,
+        `${path}: ${name}`,
+      );
       told += 1;
     }
     // Whatever looks like a setting is one of either program, of edge, or a variable of a command on the page.
-    for (const [, word = ''] of html.replaceAll(/<pre.*?<\/pre>/gsu, '').matchAll(/<code>(?<word>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^<]*)?<\/code>/gu)) {
-      t.true(rows['edge-admin'].has(word) || rows['edge-agent'].has(word) || word.endsWith('_FILE') || word === 'EDGE_URL', `${path}: ${word}`);
+    for (const [, word = ''] of html
+      .replaceAll(/<pre.*?<\/pre>/gsu, '')
+      .matchAll(/<code>(?<word>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^<]*)?<\/code>/gu)) {
+      t.true(
+        rows['edge-admin'].has(word) || rows['edge-agent'].has(word) || word.endsWith('_FILE') || word === 'EDGE_URL',
+        `${path}: ${word}`,
+      );
     }
   }
   t.true(told > 30);
@@ -111,13 +165,22 @@ test('settings are those of the programs, with their defaults', async (t) => {
 
 /** Name of a setting → what the README says of its default. */
 function defaults(markdown: string): ReadonlyMap<string, string> {
-  return new Map([...markdown.matchAll(/^\| `(?<name>[^`]+)` \| (?<fallback>.*?) \|/gmu)].map(({ groups }) => [groups?.['name'] ?? '', groups?.['fallback'] ?? '']));
+  return new Map(
+    [...markdown.matchAll(/^\| `(?<name>[^`]+)` \| (?<fallback>.*?) \|/gmu)].map(({ groups }) => [
+      groups?.['name'] ?? '',
+      groups?.['fallback'] ?? '',
+    ]),
+  );
 }
 
 test('commands name the URL that the operator gave, whatever the request says', async (t) => {
   const { url } = await serveApi(t, { operations: { adminUrls: ['https://fleet.example', 'https://other.example'] } });
 
-  const html = await (await fetch(`${url}/guide/proxy`, { headers: { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' } })).text();
+  const html = await (
+    await fetch(`${url}/guide/proxy`, {
+      headers: { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' },
+    })
+  ).text();
 
   t.true(html.includes('export EDGE_URL=https://fleet.example\n'));
   t.true(html.includes('export EDGE_PROXY_URL=https://fleet.example:43128\n'));
@@ -125,7 +188,9 @@ test('commands name the URL that the operator gave, whatever the request says', 
 });
 
 test('what an operator writes stays text of the page, and one word of the shell', async (t) => {
-  const { url } = await serveApi(t, { operations: { adminUrls: ["http://a'$(id)<script>alert(1)</script>/"], vpnDomain: 'edge.internal' } });
+  const { url } = await serveApi(t, {
+    operations: { adminUrls: ["http://a'$(id)<script>alert(1)</script>/"], vpnDomain: 'edge.internal' },
+  });
 
   const html = await pageAt(url, '/');
 

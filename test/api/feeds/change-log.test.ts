@@ -33,33 +33,54 @@ class Reader {
 }
 
 const operation = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ type: fc.constant('put' as const), id: fc.integer({ min: 0, max: 7 }).map(String), size: fc.integer({ min: 0, max: 2 }), colour: fc.constantFrom('red', 'blue') }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('remove' as const), id: fc.integer({ min: 0, max: 7 }).map(String) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('put' as const),
+      id: fc.integer({ min: 0, max: 7 }).map(String),
+      size: fc.integer({ min: 0, max: 2 }),
+      colour: fc.constantFrom('red', 'blue'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant('remove' as const), id: fc.integer({ min: 0, max: 7 }).map(String) }),
+  },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('read' as const), reader: fc.integer({ min: 0, max: 2 }) }) },
 );
 
 test('whenever readers catch up they have exactly what is there, however little is remembered', (t) => {
-  fc.assert(fc.property(fc.array(operation, { maxLength: 200 }), fc.integer({ min: 2, max: 20 }), (operations, rememberedMax) => {
-    const log = createChangeLog<Thing>([{ id: '0', size: 0, colour: 'red' }], rememberedMax);
-    const model = new Map<string, Thing>(log.values().map((thing) => [thing.id, thing]));
-    const readers = [new Reader(log), new Reader(log), new Reader(log)];
-    const isRight = (reader: Reader | undefined): boolean => {
-      reader?.catchUp(log);
-      return JSON.stringify([...reader?.state.values() ?? []].toSorted(byId)) === JSON.stringify([...model.values()].toSorted(byId));
-    };
+  fc.assert(
+    fc.property(
+      fc.array(operation, { maxLength: 200 }),
+      fc.integer({ min: 2, max: 20 }),
+      (operations, rememberedMax) => {
+        const log = createChangeLog<Thing>([{ id: '0', size: 0, colour: 'red' }], rememberedMax);
+        const model = new Map<string, Thing>(log.values().map((thing) => [thing.id, thing]));
+        const readers = [new Reader(log), new Reader(log), new Reader(log)];
+        const isRight = (reader: Reader | undefined): boolean => {
+          reader?.catchUp(log);
+          return (
+            JSON.stringify([...(reader?.state.values() ?? [])].toSorted(byId)) ===
+            JSON.stringify([...model.values()].toSorted(byId))
+          );
+        };
 
-    for (const one of operations) {
-      if (one.type === 'put') {
-        const { id, size, colour } = one;
-        model.set(id, { id, size, colour });
-        log.put({ id, size, colour });
-      } else if (one.type === 'remove') {
-        model.delete(one.id);
-        log.remove(one.id);
-      } else if (!isRight(readers[one.reader])) return false;
-    }
-    return readers.every(isRight) && log.size === model.size;
-  }), { numRuns: 500 });
+        for (const one of operations) {
+          if (one.type === 'put') {
+            const { id, size, colour } = one;
+            model.set(id, { id, size, colour });
+            log.put({ id, size, colour });
+          } else if (one.type === 'remove') {
+            model.delete(one.id);
+            log.remove(one.id);
+          } else if (!isRight(readers[one.reader])) return false;
+        }
+        return readers.every(isRight) && log.size === model.size;
+      },
+    ),
+    { numRuns: 500 },
+  );
   t.pass();
 });
 
@@ -71,7 +92,13 @@ test('a patch holds only what changed, and all of a thing that is new to the rea
   const since = log.head;
   log.put({ id: 'b', size: 1, colour: 'red' });
 
-  t.deepEqual(log.after(0), { patches: [{ id: 'a', size: 2 }, { id: 'b', size: 1, colour: 'red' }], removed: [] });
+  t.deepEqual(log.after(0), {
+    patches: [
+      { id: 'a', size: 2 },
+      { id: 'b', size: 1, colour: 'red' },
+    ],
+    removed: [],
+  });
   t.deepEqual(log.after(since), { patches: [{ id: 'b', colour: 'red' }], removed: [] });
 });
 
@@ -93,7 +120,13 @@ test('a position older than what is remembered, or of another log, is not answer
 });
 
 test('one thing that changes for ever does not grow what is remembered', (t) => {
-  const log = createChangeLog<Thing>([{ id: 'a', size: 0, colour: 'red' }, { id: 'b', size: 0, colour: 'red' }], 10);
+  const log = createChangeLog<Thing>(
+    [
+      { id: 'a', size: 0, colour: 'red' },
+      { id: 'b', size: 0, colour: 'red' },
+    ],
+    10,
+  );
   log.put({ id: 'b', size: 1, colour: 'red' });
   const position = log.head;
 

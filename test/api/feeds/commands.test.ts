@@ -2,7 +2,19 @@ import test from 'ava';
 import type { Notice } from '../../../actors/kit/notice.ts';
 import { summaryOf, type CommandMessage } from '../../../api/feeds/commands.ts';
 import { FEED_INTERVAL_MS } from '../../../api/feeds/limits.ts';
-import { commandId, commandOf, createWorld, executionId, executionOf, gather, granted, idOf, nodeId, settle, type World } from './world.ts';
+import {
+  commandId,
+  commandOf,
+  createWorld,
+  executionId,
+  executionOf,
+  gather,
+  granted,
+  idOf,
+  nodeId,
+  settle,
+  type World,
+} from './world.ts';
 
 test('a watcher gets the command with its executions, then each change with the new summary', async (t) => {
   const world = worldWith(2);
@@ -17,9 +29,29 @@ test('a watcher gets the command with its executions, then each change with the 
   const nothing = { sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 };
   const pending = { node_id: idOf(1_000), cluster_name: 'demo', status: 'pending', exit_code: null };
   t.deepEqual(watching.messages, [
-    { type: 'snapshot', page: 1, pages: 1, command: { ...commandOf(7), summary: { total: 2, pending: 2, ...nothing } }, executions: [{ id: idOf(0), ...pending }, { id: idOf(1), ...pending, node_id: idOf(1_001) }] },
-    { type: 'changed', summary: { ...nothing, total: 2, pending: 1, sent: 1 }, executions: [{ id: idOf(0), status: 'sent' }] },
-    { type: 'changed', summary: { ...nothing, total: 2, pending: 0, completed: 2, succeeded: 1, failed: 1 }, executions: [{ id: idOf(0), status: 'completed', exit_code: 0 }, { id: idOf(1), status: 'completed', exit_code: 3 }] },
+    {
+      type: 'snapshot',
+      page: 1,
+      pages: 1,
+      command: { ...commandOf(7), summary: { total: 2, pending: 2, ...nothing } },
+      executions: [
+        { id: idOf(0), ...pending },
+        { id: idOf(1), ...pending, node_id: idOf(1_001) },
+      ],
+    },
+    {
+      type: 'changed',
+      summary: { ...nothing, total: 2, pending: 1, sent: 1 },
+      executions: [{ id: idOf(0), status: 'sent' }],
+    },
+    {
+      type: 'changed',
+      summary: { ...nothing, total: 2, pending: 0, completed: 2, succeeded: 1, failed: 1 },
+      executions: [
+        { id: idOf(0), status: 'completed', exit_code: 0 },
+        { id: idOf(1), status: 'completed', exit_code: 3 },
+      ],
+    },
   ] as CommandMessage[]);
 });
 
@@ -78,9 +110,25 @@ test('a command that does not exist is refused', async (t) => {
 });
 
 test('a summary splits what completed by exit code', (t) => {
-  const summary = summaryOf([{ status: 'completed', exit_code: 0 }, { status: 'completed', exit_code: 1 }, { status: 'cancelled', exit_code: 143 }, { status: 'expired', exit_code: null }, { status: 'dropped', exit_code: null }]);
+  const summary = summaryOf([
+    { status: 'completed', exit_code: 0 },
+    { status: 'completed', exit_code: 1 },
+    { status: 'cancelled', exit_code: 143 },
+    { status: 'expired', exit_code: null },
+    { status: 'dropped', exit_code: null },
+  ]);
 
-  t.deepEqual(summary, { total: 5, pending: 0, sent: 0, completed: 2, succeeded: 1, failed: 1, cancelled: 1, expired: 1, dropped: 1 });
+  t.deepEqual(summary, {
+    total: 5,
+    pending: 0,
+    sent: 0,
+    completed: 2,
+    succeeded: 1,
+    failed: 1,
+    cancelled: 1,
+    expired: 1,
+    dropped: 1,
+  });
 });
 
 function worldWith(executions: number): World {
@@ -98,5 +146,13 @@ async function watch(world: World) {
 }
 
 function changed(n: number, status: 'sent' | 'completed', exitCode: number | null): Notice {
-  return { type: 'execution-changed', execution: executionId(n), command: commandId(7), node: nodeId(n + 1_000), clusterName: 'demo', status, exitCode };
+  return {
+    type: 'execution-changed',
+    execution: executionId(n),
+    command: commandId(7),
+    node: nodeId(n + 1_000),
+    clusterName: 'demo',
+    status,
+    exitCode,
+  };
 }

@@ -15,7 +15,17 @@ test('a watcher hears of every event that is stored from now on', async (t) => {
   t.deepEqual(watching.messages[0], { type: 'started' });
   t.deepEqual(watching.ids, ['1', '3']);
   t.deepEqual(eventIds(watching.messages), [idOf(2), idOf(3)]);
-  t.like(watching.messages[1], { events: [{ specversion: '1.0', source: '/edge-fleet-control', type: 'edge.node.registered', corename: 'default', time: AT }] });
+  t.like(watching.messages[1], {
+    events: [
+      {
+        specversion: '1.0',
+        source: '/edge-fleet-control',
+        type: 'edge.node.registered',
+        corename: 'default',
+        time: AT,
+      },
+    ],
+  });
 });
 
 test('a watcher that comes back hears what it missed, each event once', async (t) => {
@@ -32,7 +42,10 @@ test('a watcher that comes back hears what it missed, each event once', async (t
   store(world, 3);
   await turns(world, 3);
 
-  t.deepEqual(eventIds(second.messages), Array.from({ length: 1_203 }, (_none, n) => idOf(n + 2)));
+  t.deepEqual(
+    eventIds(second.messages),
+    Array.from({ length: 1_203 }, (_none, n) => idOf(n + 2)),
+  );
 });
 
 test('only the types that were asked for are told', async (t) => {
@@ -110,9 +123,17 @@ test('events that nobody told of are found by looking', async (t) => {
   t.deepEqual(eventIds(watching.messages), [idOf(1)]);
 });
 
-async function watch(world: World, { types = [], lastEventId }: { readonly types?: readonly EventType[]; readonly lastEventId?: string | undefined } = {}) {
+async function watch(
+  world: World,
+  {
+    types = [],
+    lastEventId,
+  }: { readonly types?: readonly EventType[]; readonly lastEventId?: string | undefined } = {},
+) {
   const controller = new AbortController();
-  const watching = gather((signal) => world.feeds.events.watch(types, { lastEventId, signal: AbortSignal.any([signal, controller.signal]) }));
+  const watching = gather((signal) =>
+    world.feeds.events.watch(types, { lastEventId, signal: AbortSignal.any([signal, controller.signal]) }),
+  );
   await settle();
   return { ...watching, gone: () => controller.abort() };
 }
@@ -135,5 +156,5 @@ function eventOf(n: number, type: EventType = 'edge.node.registered') {
 }
 
 function eventIds(messages: readonly EventsMessage[]): string[] {
-  return messages.flatMap((message) => message.type === 'events' ? message.events.map(({ id }) => id) : []);
+  return messages.flatMap((message) => (message.type === 'events' ? message.events.map(({ id }) => id) : []));
 }

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { FEED_INTERVAL_MS, SNAPSHOT_PAGE_ROWS, WATCHED_NODES_MAX, CHANNEL_LINGER_MS } from '../../../api/feeds/limits.ts';
+import {
+  FEED_INTERVAL_MS,
+  SNAPSHOT_PAGE_ROWS,
+  WATCHED_NODES_MAX,
+  CHANNEL_LINGER_MS,
+} from '../../../api/feeds/limits.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
 import type { NodeResource } from '../../../actors/resources.ts';
 import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from './world.ts';
@@ -13,7 +18,11 @@ test('a watcher gets the nodes that are there, then what changed of them', async
 
   t.deepEqual(watching.messages, [
     { type: 'snapshot', page: 1, pages: 1, total: 2, nodes: [nodeOf(0), nodeOf(1)] },
-    { type: 'changed', nodes: [{ id: idOf(1), status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' }], removed: [] },
+    {
+      type: 'changed',
+      nodes: [{ id: idOf(1), status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' }],
+      removed: [],
+    },
   ]);
 });
 
@@ -87,7 +96,15 @@ test('a watcher cut off in the middle of a snapshot starts over', async (t) => {
   t.is(watching.ids[0], 'snapshot');
   const again = await watch(world, watching.ids[0]);
 
-  t.deepEqual(again.messages.map((message) => message.type === 'snapshot' ? [message.page, message.pages, message.nodes.length] : []), [[1, 2, SNAPSHOT_PAGE_ROWS], [2, 2, 1]]);
+  t.deepEqual(
+    again.messages.map((message) =>
+      message.type === 'snapshot' ? [message.page, message.pages, message.nodes.length] : [],
+    ),
+    [
+      [1, 2, SNAPSHOT_PAGE_ROWS],
+      [2, 2, 1],
+    ],
+  );
 });
 
 test('a storm over 10,000 nodes is read once and reaches a hundred watchers in a few messages, all the same objects', async (t) => {
@@ -108,13 +125,18 @@ test('a storm over 10,000 nodes is read once and reaches a hundred watchers in a
     const changes = messages.filter(({ type }) => type === 'changed');
     t.true(changes.length <= 4);
     t.true([...stateOf(messages).values()].every(({ status }) => status === 'unreachable'));
-    t.is(changes[0], watchers[0]?.messages.find(({ type }) => type === 'changed'));
+    t.is(
+      changes[0],
+      watchers[0]?.messages.find(({ type }) => type === 'changed'),
+    );
   }
 });
 
 test('a slow watcher holds no queue: when it reads again it gets everything that changed in one message', async (t) => {
   const world = fleetOf(3);
-  const reader = (await granted(world.feeds.nodes.watch([], { signal: new AbortController().signal })))[Symbol.asyncIterator]();
+  const reader = (await granted(world.feeds.nodes.watch([], { signal: new AbortController().signal })))[
+    Symbol.asyncIterator
+  ]();
   await reader.next();
 
   for (const status of ['unhealthy', 'unreachable', 'unhealthy'] as const) {
@@ -125,7 +147,11 @@ test('a slow watcher holds no queue: when it reads again it gets everything that
   }
   const { value } = await reader.next();
 
-  t.deepEqual(value?.data, { type: 'changed', nodes: [0, 1, 2].map((n) => ({ id: idOf(n), status: 'unhealthy' })), removed: [] });
+  t.deepEqual(value?.data, {
+    type: 'changed',
+    nodes: [0, 1, 2].map((n) => ({ id: idOf(n), status: 'unhealthy' })),
+    removed: [],
+  });
   await reader.return();
 });
 
@@ -140,7 +166,11 @@ test('a change that the database could not be asked about is told when it answer
   world.clock.advance(1_000);
   await settle();
 
-  t.deepEqual(watching.messages.at(-1), { type: 'changed', nodes: [{ id: idOf(0), status: 'unhealthy' }], removed: [] });
+  t.deepEqual(watching.messages.at(-1), {
+    type: 'changed',
+    nodes: [{ id: idOf(0), status: 'unhealthy' }],
+    removed: [],
+  });
 });
 
 test('a change while the snapshot is read is not lost', async (t) => {
@@ -186,7 +216,11 @@ function fleetOf(count: number): World {
   return world;
 }
 
-async function watch(world: World, lastEventId?: string, filters: Parameters<World['feeds']['nodes']['watch']>[0] = []) {
+async function watch(
+  world: World,
+  lastEventId?: string,
+  filters: Parameters<World['feeds']['nodes']['watch']>[0] = [],
+) {
   const controller = new AbortController();
   const reader = await granted(world.feeds.nodes.watch(filters, { lastEventId, signal: controller.signal }));
   const watching = gather(() => reader);
@@ -195,7 +229,7 @@ async function watch(world: World, lastEventId?: string, filters: Parameters<Wor
 }
 
 function change(world: World, n: number, changes: Partial<NodeResource>): void {
-  world.nodes.set(idOf(n), { ...world.nodes.get(idOf(n)) ?? nodeOf(n), ...changes });
+  world.nodes.set(idOf(n), { ...(world.nodes.get(idOf(n)) ?? nodeOf(n)), ...changes });
   world.bus.publish([{ type: 'node-changed', node: nodeId(n) }]);
 }
 

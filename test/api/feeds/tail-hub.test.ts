@@ -13,9 +13,15 @@ function hubs(pieces: number) {
   const end = pieces * TAIL_PIECE_BYTES;
   const asked: { readonly from: number; readonly stream: () => void }[] = [];
   const tails = {
-    open(_node: NodeId, _execution: ExecutionId, from: number, onOutput: (piece: { offset: number; text: string; end: boolean }) => void) {
+    open(
+      _node: NodeId,
+      _execution: ExecutionId,
+      from: number,
+      onOutput: (piece: { offset: number; text: string; end: boolean }) => void,
+    ) {
       const stream = (): void => {
-        for (let offset = from; offset < end; offset += TAIL_PIECE_BYTES) onOutput({ offset, text: text.slice(0, Math.min(TAIL_PIECE_BYTES, end - offset)), end: false });
+        for (let offset = from; offset < end; offset += TAIL_PIECE_BYTES)
+          onOutput({ offset, text: text.slice(0, Math.min(TAIL_PIECE_BYTES, end - offset)), end: false });
         onOutput({ offset: end, text: '', end: true });
       };
       asked.push({ from, stream });
@@ -31,20 +37,31 @@ function hubs(pieces: number) {
 }
 
 test('live output of all slow readers together has a bound, and none of them misses anything', (t) => {
-  const { waiting, asked, reader, end } = hubs(2 * TAIL_WAITING_BYTES_MAX / TAIL_PIECE_BYTES);
-  const readers = Array.from({ length: TAIL_WAITING_TOTAL_BYTES_MAX / TAIL_WAITING_BYTES_MAX + 8 }, (_, index) => reader(index));
+  const { waiting, asked, reader, end } = hubs((2 * TAIL_WAITING_BYTES_MAX) / TAIL_PIECE_BYTES);
+  const readers = Array.from({ length: TAIL_WAITING_TOTAL_BYTES_MAX / TAIL_WAITING_BYTES_MAX + 8 }, (_, index) =>
+    reader(index),
+  );
 
   const read = readers.map(() => 0);
   for (const { stream } of asked.splice(0)) stream();
   const most = waiting.bytes;
   for (let isOver = false; !isOver;) {
-    readers.forEach((one, index) => { for (let piece = one.take(); piece !== null; piece = one.take()) read[index] = (read[index] ?? 0) + piece.text.length; });
+    readers.forEach((one, index) => {
+      for (let piece = one.take(); piece !== null; piece = one.take())
+        read[index] = (read[index] ?? 0) + piece.text.length;
+    });
     isOver = asked.length === 0;
     for (const { stream } of asked.splice(0)) stream();
   }
 
-  t.true(most >= TAIL_WAITING_TOTAL_BYTES_MAX && most <= TAIL_WAITING_TOTAL_BYTES_MAX + readers.length * TAIL_PIECE_BYTES, `${most}`);
-  t.deepEqual(read, readers.map(() => end));
+  t.true(
+    most >= TAIL_WAITING_TOTAL_BYTES_MAX && most <= TAIL_WAITING_TOTAL_BYTES_MAX + readers.length * TAIL_PIECE_BYTES,
+    `${most}`,
+  );
+  t.deepEqual(
+    read,
+    readers.map(() => end),
+  );
   t.is(waiting.bytes, 0);
 });
 

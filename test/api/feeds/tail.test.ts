@@ -1,8 +1,25 @@
 import test from 'ava';
 import type { ExecutionResource } from '../../../actors/resources.ts';
-import { FEED_RETRY_MS, TAIL_PIECE_BYTES, TAIL_REST_MS_MAX, TAIL_RETRY_MS, TAIL_WAITING_BYTES_MAX } from '../../../api/feeds/limits.ts';
+import {
+  FEED_RETRY_MS,
+  TAIL_PIECE_BYTES,
+  TAIL_REST_MS_MAX,
+  TAIL_RETRY_MS,
+  TAIL_WAITING_BYTES_MAX,
+} from '../../../api/feeds/limits.ts';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
-import { commandId, createWorld, executionId, executionOf, gather, granted, idOf, nodeId, settle, type World } from './world.ts';
+import {
+  commandId,
+  createWorld,
+  executionId,
+  executionOf,
+  gather,
+  granted,
+  idOf,
+  nodeId,
+  settle,
+  type World,
+} from './world.ts';
 
 test('the output of a running execution comes as the agent sends it, and ends when its result is stored', async (t) => {
   const world = worldWith({ status: 'sent' });
@@ -45,7 +62,9 @@ test('the output of a finished execution comes from its row, in pieces that cut 
   await tail.ended;
 
   t.is(textOf(tail.messages), `x${output}`);
-  t.true(tail.messages.every((message) => message.type !== 'output' || Buffer.byteLength(message.text) <= TAIL_PIECE_BYTES));
+  t.true(
+    tail.messages.every((message) => message.type !== 'output' || Buffer.byteLength(message.text) <= TAIL_PIECE_BYTES),
+  );
 });
 
 test('a reader goes on exactly where it was, over the end of the execution', async (t) => {
@@ -136,7 +155,9 @@ test('readers at different places share one stream, from the furthest behind', a
 
 test('a reader that does not read keeps at most 1 MiB here, and misses nothing', async (t) => {
   const world = worldWith({ status: 'sent' });
-  const reader = (await granted(world.feeds.executions.tail(executionId(0), { signal: new AbortController().signal })))[Symbol.asyncIterator]();
+  const reader = (await granted(world.feeds.executions.tail(executionId(0), { signal: new AbortController().signal })))[
+    Symbol.asyncIterator
+  ]();
   await reader.next();
   const asking = reader.next(); // joins, and waits for the first piece
   await settle();
@@ -181,7 +202,10 @@ test('the last reader that leaves ends the stream', async (t) => {
 });
 
 test('an execution that does not exist is refused', async (t) => {
-  t.like(await createWorld().feeds.executions.tail(executionId(1), { signal: new AbortController().signal }), { ok: false, refusal: { code: 'not_found' } });
+  t.like(await createWorld().feeds.executions.tail(executionId(1), { signal: new AbortController().signal }), {
+    ok: false,
+    refusal: { code: 'not_found' },
+  });
 });
 
 function worldWith(execution: Partial<ExecutionResource>): World {
@@ -201,7 +225,17 @@ async function follow(world: World, lastEventId?: string) {
 function change(world: World, changes: Partial<ExecutionResource>): void {
   const changed = { ...executionOf(0, 7), ...changes };
   world.executions.set(idOf(0), changed);
-  world.bus.publish([{ type: 'execution-changed', execution: executionId(0), command: commandId(7), node: nodeId(1_000), clusterName: 'demo', status: changed.status, exitCode: changed.exit_code }]);
+  world.bus.publish([
+    {
+      type: 'execution-changed',
+      execution: executionId(0),
+      command: commandId(7),
+      node: nodeId(1_000),
+      clusterName: 'demo',
+      status: changed.status,
+      exitCode: changed.exit_code,
+    },
+  ]);
 }
 
 function finish(world: World, changes: Partial<ExecutionResource>): void {
@@ -209,7 +243,7 @@ function finish(world: World, changes: Partial<ExecutionResource>): void {
 }
 
 function textOf(messages: readonly TailMessage[]): string {
-  return messages.map((message) => message.type === 'output' ? message.text : '').join('');
+  return messages.map((message) => (message.type === 'output' ? message.text : '')).join('');
 }
 
 function lengthOf({ value }: IteratorResult<{ readonly data: TailMessage }, void>): number {

@@ -24,7 +24,9 @@ export function createFakeClock(): FakeClock {
     after(ms, run) {
       const timer = { atMs: nowMs + ms, run };
       timers.push(timer);
-      return () => { timers = timers.filter((one) => one !== timer); };
+      return () => {
+        timers = timers.filter((one) => one !== timer);
+      };
     },
     advance(ms) {
       nowMs += ms;
@@ -46,7 +48,13 @@ export interface World {
   readonly events: StoredEvent[];
   readonly readCalls: { list: number; events: number };
   /** What agents stream: one entry an open stream. */
-  readonly streams: { readonly node: string; readonly execution: string; readonly from: number; send(offset: number, text: string, end?: boolean): void; closed: boolean }[];
+  readonly streams: {
+    readonly node: string;
+    readonly execution: string;
+    readonly from: number;
+    send(offset: number, text: string, end?: boolean): void;
+    closed: boolean;
+  }[];
   online: boolean;
   failing: boolean;
 }
@@ -55,7 +63,9 @@ export interface World {
 export function createWorld(): World {
   const clock = createFakeClock();
   const bus = createBus(silentLog);
-  const fail = (): void => { if (world.failing) throw new DatabaseUnavailable('the database is away'); };
+  const fail = (): void => {
+    if (world.failing) throw new DatabaseUnavailable('the database is away');
+  };
   const reads: FeedReads = {
     list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
       await Promise.resolve();
@@ -72,7 +82,10 @@ export function createWorld(): World {
     }) as FeedReads['get'],
     async executionsOf(command, limit): Promise<readonly ExecutionBrief[]> {
       await Promise.resolve();
-      return [...world.executions.values()].filter((one) => one.command_id === command).slice(0, limit).map(briefOf);
+      return [...world.executions.values()]
+        .filter((one) => one.command_id === command)
+        .slice(0, limit)
+        .map(briefOf);
     },
     async eventsAfter(cursor, limit) {
       await Promise.resolve();
@@ -86,13 +99,30 @@ export function createWorld(): World {
   const tails: Tails = {
     open(node, execution, from, onOutput) {
       if (!world.online) return null;
-      const stream = { node, execution, from, closed: false, send: (offset: number, text: string, end = false) => onOutput({ offset, text, end }) };
+      const stream = {
+        node,
+        execution,
+        from,
+        closed: false,
+        send: (offset: number, text: string, end = false) => onOutput({ offset, text, end }),
+      };
       world.streams.push(stream);
-      return () => { stream.closed = true; };
+      return () => {
+        stream.closed = true;
+      };
     },
   };
   const world: World = {
-    bus, clock, nodes: new Map(), commands: new Map(), executions: new Map(), events: [], readCalls: { list: 0, events: 0 }, streams: [], online: true, failing: false,
+    bus,
+    clock,
+    nodes: new Map(),
+    commands: new Map(),
+    executions: new Map(),
+    events: [],
+    readCalls: { list: 0, events: 0 },
+    streams: [],
+    online: true,
+    failing: false,
     feeds: createFeeds({ bus, reads, tails, clock, log: silentLog, coreName: 'default' }),
   };
   return world;
@@ -114,22 +144,77 @@ export const executionId = (n: number): ExecutionId => ExecutionId.parse(idOf(n)
 /** A healthy node. */
 export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeResource {
   return {
-    id: idOf(n), cluster_name: 'demo', status: 'healthy', status_since: AT, status_reason: null, status_evidence: null, version: '1.0.0', id_type: 'persistent', vpn_hostname: `node-${idOf(n)}.demo.edge.internal`, aliases: [],
-    http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080,
-    self_update_enabled: false, enrollment_key_id: null, last_seen_at: AT, inserted_at: AT, updated_at: AT, ...changes,
+    id: idOf(n),
+    cluster_name: 'demo',
+    status: 'healthy',
+    status_since: AT,
+    status_reason: null,
+    status_evidence: null,
+    version: '1.0.0',
+    id_type: 'persistent',
+    vpn_hostname: `node-${idOf(n)}.demo.edge.internal`,
+    aliases: [],
+    http_port: 44_000,
+    ssh_port: 40_022,
+    host_metrics_port: 49_100,
+    wireguard_metrics_port: 49_586,
+    http_proxy_port: 43_128,
+    socks5_proxy_port: 41_080,
+    self_update_enabled: false,
+    enrollment_key_id: null,
+    last_seen_at: AT,
+    inserted_at: AT,
+    updated_at: AT,
+    ...changes,
   };
 }
 
 /** A command on all nodes. */
 export function commandOf(n: number): CommandResource {
-  return { id: idOf(n), command_text: 'true', targeting: { type: 'all' }, timeout: null, expired_at: null, summary: { total: 0, pending: 0, sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 }, inserted_at: AT, updated_at: AT };
+  return {
+    id: idOf(n),
+    command_text: 'true',
+    targeting: { type: 'all' },
+    timeout: null,
+    expired_at: null,
+    summary: {
+      total: 0,
+      pending: 0,
+      sent: 0,
+      completed: 0,
+      succeeded: 0,
+      failed: 0,
+      cancelled: 0,
+      expired: 0,
+      dropped: 0,
+    },
+    inserted_at: AT,
+    updated_at: AT,
+  };
 }
 
 /** A pending execution of a command, on a node of its own. */
 export function executionOf(n: number, command: number, changes: Partial<ExecutionResource> = {}): ExecutionResource {
   return {
-    id: idOf(n), command_id: idOf(command), node_id: idOf(n + 1_000), cluster_name: 'demo', command_text: 'true', timeout: null, status: 'pending', exit_code: null, output: null, output_truncated: false, output_withheld: false,
-    target_all: true, expired_at: null, sent_at: null, completed_at: null, cancelled_at: null, inserted_at: AT, updated_at: AT, ...changes,
+    id: idOf(n),
+    command_id: idOf(command),
+    node_id: idOf(n + 1_000),
+    cluster_name: 'demo',
+    command_text: 'true',
+    timeout: null,
+    status: 'pending',
+    exit_code: null,
+    output: null,
+    output_truncated: false,
+    output_withheld: false,
+    target_all: true,
+    expired_at: null,
+    sent_at: null,
+    completed_at: null,
+    cancelled_at: null,
+    inserted_at: AT,
+    updated_at: AT,
+    ...changes,
   };
 }
 
@@ -139,7 +224,9 @@ function briefOf({ id, node_id, cluster_name, status, exit_code }: ExecutionReso
 
 /** Lets everything that is ready happen. */
 export function settle(): Promise<void> {
-  return new Promise((resolve) => { setImmediate(resolve); });
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 /** A reader whose messages gather as they come; `gone` ends it. */
@@ -151,7 +238,9 @@ export interface Watching<M> {
 }
 
 /** Reads all there is, as fast as it comes. */
-export function gather<M>(start: (signal: AbortSignal) => AsyncGenerator<{ readonly id: string; readonly data: M }, void, undefined>): Watching<M> {
+export function gather<M>(
+  start: (signal: AbortSignal) => AsyncGenerator<{ readonly id: string; readonly data: M }, void, undefined>,
+): Watching<M> {
   const controller = new AbortController();
   const messages: M[] = [];
   const ids: string[] = [];
@@ -165,7 +254,11 @@ export function gather<M>(start: (signal: AbortSignal) => AsyncGenerator<{ reado
 }
 
 /** The value of a success. */
-export async function granted<T>(result: Promise<{ readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: { readonly message: string } }>): Promise<T> {
+export async function granted<T>(
+  result: Promise<
+    { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: { readonly message: string } }
+  >,
+): Promise<T> {
   const settled = await result;
   if (!settled.ok) throw new Error(settled.refusal.message);
   return settled.value;

@@ -1,5 +1,8 @@
 /** Real MCP clients of both kinds that are in use, behind one shape. */
-import { Client as CurrentClient, StreamableHTTPClientTransport as CurrentTransport } from '@modelcontextprotocol/client';
+import {
+  Client as CurrentClient,
+  StreamableHTTPClientTransport as CurrentTransport,
+} from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
@@ -47,7 +50,7 @@ export async function olderClient(t: ExecutionContext, url: string, key: string 
   t.teardown(() => client.close());
   return {
     tools: async () => (await client.listTools()).tools,
-    call: async (name, input = {}) => await client.callTool({ name, arguments: input }) as ToolAnswer,
+    call: async (name, input = {}) => (await client.callTool({ name, arguments: input })) as ToolAnswer,
     protocol: () => transport.protocolVersion,
   };
 }

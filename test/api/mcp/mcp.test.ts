@@ -6,7 +6,13 @@ import { commandOf, idOf, nodeOf } from '../feeds/world.ts';
 import { answerWith, KEYS, serve, type Served } from '../trpc/served.ts';
 import { currentClient, olderClient, type McpClient } from './clients.ts';
 
-const CLIENTS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Promise<McpClient>])[] = [['2026-07-28', currentClient], ['2025-11-25', olderClient]];
+const CLIENTS: readonly (readonly [
+  string,
+  (t: ExecutionContext, url: string, key: string | null) => Promise<McpClient>,
+])[] = [
+  ['2026-07-28', currentClient],
+  ['2025-11-25', olderClient],
+];
 
 for (const [protocol, connect] of CLIENTS) {
   test(`a ${protocol} client finds a tool for every operation, each with all of its hints`, async (t) => {
@@ -16,15 +22,27 @@ for (const [protocol, connect] of CLIENTS) {
     const tools = await client.tools();
 
     t.is(client.protocol(), protocol);
-    t.deepEqual(tools.map(({ name }) => name), Object.keys(catalogue));
+    t.deepEqual(
+      tools.map(({ name }) => name),
+      Object.keys(catalogue),
+    );
     t.true(tools.every(({ inputSchema }) => inputSchema.type === 'object'));
-    t.true(tools.every(({ annotations }) => ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every((hint) => typeof annotations?.[hint] === 'boolean')));
+    t.true(
+      tools.every(({ annotations }) =>
+        ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every(
+          (hint) => typeof annotations?.[hint] === 'boolean',
+        ),
+      ),
+    );
     const hintsOf = (name: string) => tools.find((tool) => tool.name === name)?.annotations;
-    t.deepEqual([hintsOf('list_nodes'), hintsOf('delete_node'), hintsOf('create_command')], [
-      { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-      { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-      { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-    ]);
+    t.deepEqual(
+      [hintsOf('list_nodes'), hintsOf('delete_node'), hintsOf('create_command')],
+      [
+        { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+        { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+      ],
+    );
   });
 
   test(`a ${protocol} client gets values as structured content and as text`, async (t) => {
@@ -51,14 +69,20 @@ for (const [protocol, connect] of CLIENTS) {
 
     t.like(invalid, { isError: true, structuredContent: { error: { code: 'validation_failed' } } });
     t.true(invalid.content[0]?.text?.includes('command_text'));
-    t.like(missing, { isError: true, structuredContent: { error: { code: 'not_found', message: 'Resource not found' } } });
+    t.like(missing, {
+      isError: true,
+      structuredContent: { error: { code: 'not_found', message: 'Resource not found' } },
+    });
   });
 
   test(`a ${protocol} client without a credential sees and may call only what is public`, async (t) => {
     const { url } = await start(t);
     const client = await connect(t, url, null);
 
-    t.deepEqual((await client.tools()).map(({ name }) => name), ['create_public_enrollment_key']);
+    t.deepEqual(
+      (await client.tools()).map(({ name }) => name),
+      ['create_public_enrollment_key'],
+    );
     t.like(await client.call('list_nodes'), { isError: true, structuredContent: { error: { code: 'unauthorized' } } });
   });
 
@@ -89,7 +113,17 @@ for (const [protocol, connect] of CLIENTS) {
 
 test('the statuses of HTTP are those of the other surfaces', async (t) => {
   const { url } = await start(t);
-  const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, { method: 'POST', body, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${KEYS.mcp}`, ...headers } });
+  const post = (body: string, headers: Record<string, string> = {}) =>
+    fetch(`${url}/mcp`, {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${KEYS.mcp}`,
+        ...headers,
+      },
+    });
   const statusOf = async (answer: Promise<Response>) => (await answer).status;
 
   t.is(await statusOf(fetch(`${url}/mcp`)), 405);
@@ -97,7 +131,12 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
   t.is(await statusOf(post('{')), 400);
   t.is(await statusOf(post('['.repeat(10_000))), 400);
   t.is(await statusOf(post('null')), 400);
-  t.is(await statusOf(post(JSON.stringify(Array.from({ length: 33 }, (_none, id) => ({ jsonrpc: '2.0', id, method: 'ping' })))), ), 400);
+  t.is(
+    await statusOf(
+      post(JSON.stringify(Array.from({ length: 33 }, (_none, id) => ({ jsonrpc: '2.0', id, method: 'ping' })))),
+    ),
+    400,
+  );
   t.is(await statusOf(post('x'.repeat(1_100_000))), 413);
   t.is(await statusOf(post('{}', { 'content-type': 'text/plain' })), 415);
   t.is(await statusOf(post('{}', { authorization: 'Bearer wrong' })), 401);
@@ -111,18 +150,32 @@ test('the public tool is listed where it works, and to nobody elsewhere', async 
   const { url } = await serve(t, { mounts: () => [mountMcp({ offersPublicTools: false })] });
 
   for (const [, connect] of CLIENTS) {
-    const listed = await Promise.all([KEYS.mcp, KEYS.master, null].map(async (key) => (await (await connect(t, url, key)).tools()).map(({ name }) => name)));
-    t.deepEqual(listed.map((names) => names.includes('create_public_enrollment_key')), [false, false, false]);
-    t.deepEqual(listed.map(({ length }) => length), [Object.keys(catalogue).length - 1, Object.keys(catalogue).length - 1, 0]);
+    const listed = await Promise.all(
+      [KEYS.mcp, KEYS.master, null].map(async (key) =>
+        (await (await connect(t, url, key)).tools()).map(({ name }) => name),
+      ),
+    );
+    t.deepEqual(
+      listed.map((names) => names.includes('create_public_enrollment_key')),
+      [false, false, false],
+    );
+    t.deepEqual(
+      listed.map(({ length }) => length),
+      [Object.keys(catalogue).length - 1, Object.keys(catalogue).length - 1, 0],
+    );
   }
 });
 
 test('an unknown tool is an error', async (t) => {
   const { url } = await start(t);
 
-  for (const [, connect] of CLIENTS) await t.throwsAsync(async () => (await connect(t, url, KEYS.mcp)).call('toString'), { message: /Unknown tool/u });
+  for (const [, connect] of CLIENTS)
+    await t.throwsAsync(async () => (await connect(t, url, KEYS.mcp)).call('toString'), { message: /Unknown tool/u });
 });
 
-function start(t: ExecutionContext, gate: Parameters<typeof serve>[1] extends infer O ? O extends { gate?: infer G } ? G : never : never = {}): Promise<Served> {
+function start(
+  t: ExecutionContext,
+  gate: Parameters<typeof serve>[1] extends infer O ? (O extends { gate?: infer G } ? G : never) : never = {},
+): Promise<Served> {
   return serve(t, { mounts: () => [mountMcp({ offersPublicTools: true })], gate });
 }

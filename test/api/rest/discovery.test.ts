@@ -9,8 +9,13 @@ test('a client that takes nothing in time is as one that is gone', async (t) => 
   const answer = Promise.withResolvers<ServerResponse>();
   const server = createServer((_request, response) => answer.resolve(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => { server.closeAllConnections(); server.close(); });
-  const client = request({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }, (response) => response.pause());
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const client = request({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }, (response) =>
+    response.pause(),
+  );
   client.on('error', () => {}).end();
   const raw = await answer.promise;
 

@@ -7,7 +7,10 @@ import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { RECORDING_PATH } from '../../../transport/protocol/version.ts';
 import { serveApi, SOME_ID } from '../fakes.ts';
 
-const ROUTES = [['POST', DIAGNOSIS_PATH], ['PUT', RECORDING_PATH + SOME_ID]] as const;
+const ROUTES = [
+  ['POST', DIAGNOSIS_PATH],
+  ['PUT', RECORDING_PATH + SOME_ID],
+] as const;
 
 for (const [method, path] of ROUTES) {
   test(`${method} ${path}: a client that is gone before its token was looked up keeps no turn`, async (t) => {
@@ -17,9 +20,24 @@ for (const [method, path] of ROUTES) {
       await found.promise;
       return { node: SOME_ID as NodeId, cluster: SOME_ID as never };
     };
-    const { url, api, request } = await serveApi(t, { reads: { nodeByToken }, ports: { nodeDiagnoses: { take: async () => ok(null), get: async () => { throw new Error('not asked'); } } } });
-    const closed = new Promise<void>((resolve) => { api.server.once('connection', (socket) => socket.once('close', () => resolve())); });
-    const sent = httpRequest(url + path, { method, headers: { authorization: 'Bearer of-a-node', 'content-type': 'application/json' } });
+    const { url, api, request } = await serveApi(t, {
+      reads: { nodeByToken },
+      ports: {
+        nodeDiagnoses: {
+          take: async () => ok(null),
+          get: async () => {
+            throw new Error('not asked');
+          },
+        },
+      },
+    });
+    const closed = new Promise<void>((resolve) => {
+      api.server.once('connection', (socket) => socket.once('close', () => resolve()));
+    });
+    const sent = httpRequest(url + path, {
+      method,
+      headers: { authorization: 'Bearer of-a-node', 'content-type': 'application/json' },
+    });
     sent.on('error', () => {});
     sent.end('{}');
     await asked.promise;

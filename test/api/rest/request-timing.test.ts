@@ -9,7 +9,11 @@ import { serveApi, SOME_ID } from '../fakes.ts';
 test('requests are told by operation or by the pattern of their route, never by what the client wrote', async (t) => {
   const adminMetrics = createAdminMetrics(fakeSources());
   const served = await serveApi(t, { ports: { adminMetrics } });
-  const told = () => adminMetrics.requests.all().map(({ surface, operation, code, durations }) => `${surface} ${operation} ${code} ${durations.count}`).sort();
+  const told = () =>
+    adminMetrics.requests
+      .all()
+      .map(({ surface, operation, code, durations }) => `${surface} ${operation} ${code} ${durations.count}`)
+      .sort();
 
   await served.request('GET', '/api/v1/nodes?page_size=1');
   await served.request('GET', `/api/v1/nodes/${SOME_ID}`);
@@ -19,14 +23,25 @@ test('requests are told by operation or by the pattern of their route, never by 
   await served.request('GET', '/made/up');
   await served.request('GET', '/livez');
 
-  await until('all are counted', () => adminMetrics.requests.all().reduce((sum, { durations }) => sum + durations.count, 0) === 7);
-  t.deepEqual(told(), ['other /livez 2xx 1', 'other unknown 4xx 2', 'rest delete_node 4xx 1', 'rest get_node 4xx 2', 'rest list_nodes 2xx 1']);
+  await until(
+    'all are counted',
+    () => adminMetrics.requests.all().reduce((sum, { durations }) => sum + durations.count, 0) === 7,
+  );
+  t.deepEqual(told(), [
+    'other /livez 2xx 1',
+    'other unknown 4xx 2',
+    'rest delete_node 4xx 1',
+    'rest get_node 4xx 2',
+    'rest list_nodes 2xx 1',
+  ]);
 });
 
 test('what is no HTTP makes no name', async (t) => {
   const adminMetrics = createAdminMetrics(fakeSources());
   const { url } = await serveApi(t, { ports: { adminMetrics } });
-  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {}).resume();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    .on('error', () => {})
+    .resume();
 
   socket.write('no HTTP at all\r\n\r\n');
   await once(socket, 'close');

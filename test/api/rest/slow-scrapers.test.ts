@@ -8,8 +8,12 @@ import { KEYS, serveApi, SOME_ID } from '../fakes.ts';
 
 test('expositions that nobody takes are bounded together, and room is back when their clients are gone', async (t) => {
   const exposition = Buffer.alloc(50_331_648, '\n');
-  const none = async () => { throw new Error('not asked'); };
-  const { url, request } = await serveApi(t, { ports: { nodeMetrics: { raw: async () => ok([exposition]), host: none, agent: none } } });
+  const none = async () => {
+    throw new Error('not asked');
+  };
+  const { url, request } = await serveApi(t, {
+    ports: { nodeMetrics: { raw: async () => ok([exposition]), host: none, agent: none } },
+  });
   const path = `/api/v1/nodes/${SOME_ID}/metrics/host/raw`;
   const headers = { authorization: `Bearer ${KEYS.metrics}` };
   const slow = Array.from({ length: 3 }, () => httpRequest(url + path, { headers }));
@@ -23,7 +27,10 @@ test('expositions that nobody takes are bounded together, and room is back when 
     await response.body?.cancel();
     return response.status;
   };
-  await until('room for another', async () => await status() === 200);
+  await until('room for another', async () => (await status()) === 200);
 
-  t.deepEqual([refused.status, refused.body?.error?.code, refused.headers.get('retry-after')], [503, 'service_unavailable', '1']);
+  t.deepEqual(
+    [refused.status, refused.body?.error?.code, refused.headers.get('retry-after')],
+    [503, 'service_unavailable', '1'],
+  );
 });

@@ -6,7 +6,9 @@ import { batchClient, failure, httpClient, socketClient, type Client } from './c
 import { answerWith, KEYS, serve, type Served } from './served.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
-  ['HTTP', (_t, url, key) => httpClient(url, key)], ['a batch', (_t, url, key) => batchClient(url, key)], ['WebSocket', socketClient],
+  ['HTTP', (_t, url, key) => httpClient(url, key)],
+  ['a batch', (_t, url, key) => batchClient(url, key)],
+  ['WebSocket', socketClient],
 ];
 
 for (const [way, connect] of WAYS) {
@@ -24,7 +26,10 @@ for (const [way, connect] of WAYS) {
     const served = await start(t);
     served.answer = answerWith(commandOf(1));
 
-    const created = await connect(t, served.url, KEYS.master).create_command.mutate({ command_text: 'true', targeting: { type: 'all' } });
+    const created = await connect(t, served.url, KEYS.master).create_command.mutate({
+      command_text: 'true',
+      targeting: { type: 'all' },
+    });
 
     t.deepEqual(created, commandOf(1));
     t.like(served.asked[0], { to: { kind: 'command' }, message: { type: 'create', command: { text: 'true' } } });
@@ -48,7 +53,12 @@ for (const [way, connect] of WAYS) {
   test(`over ${way}, a missing and a wrong key are told apart from one that does not reach here`, async (t) => {
     const { url } = await start(t);
 
-    for (const [key, code, httpStatus] of [[null, 'unauthorized', 401], ['wrong', 'unauthorized', 401], [KEYS.metrics, 'forbidden', 403], [KEYS.mcp, 'forbidden', 403]] as const) {
+    for (const [key, code, httpStatus] of [
+      [null, 'unauthorized', 401],
+      ['wrong', 'unauthorized', 401],
+      [KEYS.metrics, 'forbidden', 403],
+      [KEYS.mcp, 'forbidden', 403],
+    ] as const) {
       t.like((await failure(connect(t, url, key).get_admin.query({}))).data, { code, httpStatus });
     }
     t.is((await connect(t, url, KEYS.api).get_admin.query({})).name, 'test');
@@ -79,7 +89,11 @@ test('a body that is no JSON, too deep or poisoned is a bad request', async (t) 
   const { url } = await start(t);
 
   for (const body of ['{', '['.repeat(100_000), '{"a":{"__proto__":{}}}', 'null', '"text"', '[]']) {
-    const answer = await fetch(`${url}/api/trpc/create_command`, { method: 'POST', body, headers: { authorization: `Bearer ${KEYS.api}`, 'content-type': 'application/json' } });
+    const answer = await fetch(`${url}/api/trpc/create_command`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${KEYS.api}`, 'content-type': 'application/json' },
+    });
     const text = await answer.text();
 
     t.true([400, 422].includes(answer.status), `${body.slice(0, 20)}: ${answer.status}`);
@@ -92,9 +106,12 @@ test('answers carry the request id, and 401 says how to authenticate', async (t)
   const { url } = await start(t);
 
   const answer = await fetch(`${url}/api/trpc/get_admin`, { headers: { 'x-request-id': 'mine' } });
-  const { error } = await answer.json() as { error: { data: { request_id: string } } };
+  const { error } = (await answer.json()) as { error: { data: { request_id: string } } };
 
-  t.deepEqual([answer.headers.get('x-request-id'), answer.headers.get('www-authenticate'), error.data.request_id], ['mine', 'Bearer', 'mine']);
+  t.deepEqual(
+    [answer.headers.get('x-request-id'), answer.headers.get('www-authenticate'), error.data.request_id],
+    ['mine', 'Bearer', 'mine'],
+  );
 });
 
 test('a retried create over HTTP is told apart by its Idempotency-Key', async (t) => {
@@ -102,7 +119,8 @@ test('a retried create over HTTP is told apart by its Idempotency-Key', async (t
   served.answer = answerWith(commandOf(1));
 
   await fetch(`${served.url}/api/trpc/create_command`, {
-    method: 'POST', body: JSON.stringify({ command_text: 'true', targeting: { type: 'all' } }),
+    method: 'POST',
+    body: JSON.stringify({ command_text: 'true', targeting: { type: 'all' } }),
     headers: { authorization: `Bearer ${KEYS.api}`, 'content-type': 'application/json', 'idempotency-key': 'once' },
   });
 

@@ -1,5 +1,15 @@
 /** Real, typed tRPC clients over each way in. */
-import { createTRPCClient, createWSClient, httpBatchLink, httpLink, httpSubscriptionLink, splitLink, TRPCClientError, wsLink, type TRPCClient } from '@trpc/client';
+import {
+  createTRPCClient,
+  createWSClient,
+  httpBatchLink,
+  httpLink,
+  httpSubscriptionLink,
+  splitLink,
+  TRPCClientError,
+  wsLink,
+  type TRPCClient,
+} from '@trpc/client';
 import type { ExecutionContext } from 'ava';
 import { EventSource } from 'eventsource';
 import { WebSocket } from 'ws';
@@ -10,21 +20,32 @@ export type Client = TRPCClient<AppRouter>;
 
 /** One request a call, subscriptions as server-sent events. */
 export function httpClient(url: string, key: string | null): Client {
-  return createTRPCClient<AppRouter>({ links: [splitLink({
-    condition: ({ type }) => type === 'subscription',
-    true: httpSubscriptionLink({ url: `${url}/api/trpc`, EventSource, connectionParams: () => authorization(key) }),
-    false: httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) }),
-  })] });
+  return createTRPCClient<AppRouter>({
+    links: [
+      splitLink({
+        condition: ({ type }) => type === 'subscription',
+        true: httpSubscriptionLink({ url: `${url}/api/trpc`, EventSource, connectionParams: () => authorization(key) }),
+        false: httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) }),
+      }),
+    ],
+  });
 }
 
 /** Calls of one tick in one request. */
 export function batchClient(url: string, key: string | null): Client {
-  return createTRPCClient<AppRouter>({ links: [httpBatchLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })] });
+  return createTRPCClient<AppRouter>({
+    links: [httpBatchLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })],
+  });
 }
 
 /** Everything over one WebSocket, which the test ends. */
 export function socketClient(t: ExecutionContext, url: string, key: string | null): Client {
-  const client = createWSClient({ url: `${url.replace('http', 'ws')}/api/trpc`, WebSocket: WebSocket as never, connectionParams: () => authorization(key), retryDelayMs: () => 10 });
+  const client = createWSClient({
+    url: `${url.replace('http', 'ws')}/api/trpc`,
+    WebSocket: WebSocket as never,
+    connectionParams: () => authorization(key),
+    retryDelayMs: () => 10,
+  });
   t.teardown(() => client.close());
   return createTRPCClient<AppRouter>({ links: [wsLink({ client })] });
 }
@@ -34,11 +55,14 @@ function authorization(key: string | null): Record<string, string> {
 }
 
 /** What a failed call says: message, and the data that clients decide by. */
-export async function failure(call: Promise<unknown>): Promise<{ readonly message: string; readonly data: unknown; readonly raw: string }> {
+export async function failure(
+  call: Promise<unknown>,
+): Promise<{ readonly message: string; readonly data: unknown; readonly raw: string }> {
   try {
     await call;
   } catch (error) {
-    if (error instanceof TRPCClientError) return { message: error.message, data: error.data as unknown, raw: JSON.stringify(error.shape) };
+    if (error instanceof TRPCClientError)
+      return { message: error.message, data: error.data as unknown, raw: JSON.stringify(error.shape) };
     throw error;
   }
   throw new Error('the call did not fail');

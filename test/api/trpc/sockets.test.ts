@@ -17,10 +17,19 @@ async function start(t: ExecutionContext, gate: object = {}): Promise<Served & {
 }
 
 /** A connection that answers pings and says nothing by itself. */
-async function open(t: ExecutionContext, url: string, headers: Record<string, string> = {}, query = ''): Promise<WebSocket> {
+async function open(
+  t: ExecutionContext,
+  url: string,
+  headers: Record<string, string> = {},
+  query = '',
+): Promise<WebSocket> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/api/trpc${query}`, { headers });
-  t.teardown(() => { socket.terminate(); });
-  socket.on('message', (data: Buffer) => { if (data.toString() === 'PING') socket.send('PONG'); });
+  t.teardown(() => {
+    socket.terminate();
+  });
+  socket.on('message', (data: Buffer) => {
+    if (data.toString() === 'PING') socket.send('PONG');
+  });
   await once(socket, 'open');
   return socket;
 }
@@ -35,17 +44,31 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 test('a connection that shows no key, or a wrong one, is closed when the time to sign in is over', async (t) => {
   const { url, clock } = await start(t);
-  const without = [await open(t, url), await open(t, url, bearer('wrong')), await open(t, url, {}, '?connectionParams=1')];
-  const withKey = [await open(t, url, bearer(KEYS.api)), await open(t, url, bearer(KEYS.metrics)), await open(t, url, {}, '?connectionParams=1')];
+  const without = [
+    await open(t, url),
+    await open(t, url, bearer('wrong')),
+    await open(t, url, {}, '?connectionParams=1'),
+  ];
+  const withKey = [
+    await open(t, url, bearer(KEYS.api)),
+    await open(t, url, bearer(KEYS.metrics)),
+    await open(t, url, {}, '?connectionParams=1'),
+  ];
   withKey[2]?.send(JSON.stringify({ method: 'connectionParams', data: bearer(KEYS.api) }));
   await Promise.all(withKey.map(heard));
   const closed = without.map((socket) => once(socket, 'close'));
 
   clock.pass(SIGN_IN_MS_MAX);
 
-  t.deepEqual((await Promise.all(closed)).map(([code]) => code as number), [1008, 1008, 1008]);
+  t.deepEqual(
+    (await Promise.all(closed)).map(([code]) => code as number),
+    [1008, 1008, 1008],
+  );
   await Promise.all(withKey.map(heard));
-  t.deepEqual(withKey.map(({ readyState }) => readyState), [WebSocket.OPEN, WebSocket.OPEN, WebSocket.OPEN]);
+  t.deepEqual(
+    withKey.map(({ readyState }) => readyState),
+    [WebSocket.OPEN, WebSocket.OPEN, WebSocket.OPEN],
+  );
 });
 
 test('where no key is asked for, none has to be shown', async (t) => {
@@ -65,10 +88,13 @@ test('what is no WebSocket, or larger than is taken, ends its connection and is 
   const closed = once(socket, 'close');
 
   socket.send('x'.repeat(2_000_000));
-  const [code] = await closed as [number];
+  const [code] = (await closed) as [number];
 
   t.is(code, 1009);
-  t.deepEqual(log.lines.filter(({ level }) => level === 'error' || level === 'warn'), []);
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'error' || level === 'warn'),
+    [],
+  );
 });
 
 test(`at most ${WAITING_MAX} wait, and the network that floods makes room for the others`, (t) => {
@@ -89,8 +115,13 @@ test(`at most ${WAITING_MAX} wait, and the network that floods makes room for th
 test('a flood of connections without a key, all answering pings, keeps nobody with a key out', async (t) => {
   const { url } = await start(t);
   const flood: WebSocket[] = [];
-  while (flood.length < WAITING_MAX + 50) flood.push(...await Promise.all(Array.from({ length: 50 }, () => open(t, url))));
-  const closed = Promise.all(flood.slice(0, 50).map(async (socket) => { if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close'); }));
+  while (flood.length < WAITING_MAX + 50)
+    flood.push(...(await Promise.all(Array.from({ length: 50 }, () => open(t, url)))));
+  const closed = Promise.all(
+    flood.slice(0, 50).map(async (socket) => {
+      if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
+    }),
+  );
 
   const honest = await open(t, url, bearer(KEYS.api));
   await heard(honest);
@@ -119,7 +150,10 @@ test('places have a share for one key and for one address, of which IPv6 has one
 
 test('bytes that wait are bounded for one socket and for all, and whose network holds most is cut first', (t) => {
   const cut: string[] = [];
-  const client = (name: string, address: string, bufferedAmount: number) => ({ address, socket: { bufferedAmount, terminate: () => void cut.push(name) } });
+  const client = (name: string, address: string, bufferedAmount: number) => ({
+    address,
+    socket: { bufferedAmount, terminate: () => void cut.push(name) },
+  });
   const mebibyte = 1_048_576;
   const greedy = Array.from({ length: 10 }, (_none, n) => client(`greedy ${n}`, `2001:db8::${n}`, (20 + n) * mebibyte));
 

@@ -12,8 +12,19 @@ interface Told {
   readonly summary: string;
 }
 
-const CHECK = { name: 'disk', status: 'pass', summary: 'There is room.', hint: null, details: { free_bytes: 1 }, duration_ms: 2 };
-const report = (check: object = {}) => ({ overall: 'pass', collected_at: '2001-01-01T00:00:00.000Z', checks: [{ ...CHECK, ...check }] });
+const CHECK = {
+  name: 'disk',
+  status: 'pass',
+  summary: 'There is room.',
+  hint: null,
+  details: { free_bytes: 1 },
+  duration_ms: 2,
+};
+const report = (check: object = {}) => ({
+  overall: 'pass',
+  collected_at: '2001-01-01T00:00:00.000Z',
+  checks: [{ ...CHECK, ...check }],
+});
 
 let fleet: Fleet;
 const scope = createScope();
@@ -26,10 +37,13 @@ test.after.always(() => scope.end());
 
 /** A node that has its token and no agent. */
 async function world() {
-  const { data: { key } } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
+  const {
+    data: { key },
+  } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
   const { data } = await fleet.enroll(String(key), { node_id: randomUUID() });
   const node = String(data['node_id']);
-  const bring = (body: unknown, token = String(data['api_token'])) => fleet.request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
+  const bring = (body: unknown, token = String(data['api_token'])) =>
+    fleet.request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
   const diagnosed = async () => {
     const answer = await fleet.request('GET', `/nodes/${node}/diagnostics`);
     return { ...answer, checks: (answer.data['checks'] ?? []) as readonly Told[] };
@@ -47,36 +61,80 @@ test('a node that never connected fails with what is seen from here, and with it
   const later = await diagnosed();
 
   t.deepEqual([before.status, brought.status, after.status], [200, 204, 200]);
-  t.deepEqual(before.checks.map(({ name, status }) => [name, status]), [['node_session', 'fail'], ['node_last_seen', 'fail'], ['node_tunnel', 'fail'], ['agent_report', 'fail'], ['version', 'pass']]);
-  t.deepEqual(after.checks.map(({ name }) => name), ['node_session', 'node_last_seen', 'node_tunnel', 'agent_report', 'disk', 'version']);
+  t.deepEqual(
+    before.checks.map(({ name, status }) => [name, status]),
+    [
+      ['node_session', 'fail'],
+      ['node_last_seen', 'fail'],
+      ['node_tunnel', 'fail'],
+      ['agent_report', 'fail'],
+      ['version', 'pass'],
+    ],
+  );
+  t.deepEqual(
+    after.checks.map(({ name }) => name),
+    ['node_session', 'node_last_seen', 'node_tunnel', 'agent_report', 'disk', 'version'],
+  );
   t.deepEqual([after.data['overall'], after.data['is_live']], ['fail', false]);
-  t.true(Math.abs(Date.now() - Date.parse(String(after.data['collected_at']))) < 60_000, 'by the clock of the admin, whatever the machine says');
+  t.true(
+    Math.abs(Date.now() - Date.parse(String(after.data['collected_at']))) < 60_000,
+    'by the clock of the admin, whatever the machine says',
+  );
   t.is(later.checks.find(({ name }) => name === 'disk')?.summary, 'There is less room.');
 });
 
 test('only the token of a node brings a report, and what is none is refused and keeps nothing', async (t) => {
   const { bring, diagnosed, admin } = await world();
 
-  const strangers = [await bring(report(), ''), await bring(report(), 'no-such-token'), await bring(report(), ADMIN_KEYS.MASTER_KEY), await bring(report(), ADMIN_KEYS.API_KEY)];
-  const wrong = [await bring({}), await bring(report({ name: 'node_tunnel' })), await bring([1]), await bring(report({ details: { a: { b: 1 } } }))];
+  const strangers = [
+    await bring(report(), ''),
+    await bring(report(), 'no-such-token'),
+    await bring(report(), ADMIN_KEYS.MASTER_KEY),
+    await bring(report(), ADMIN_KEYS.API_KEY),
+  ];
+  const wrong = [
+    await bring({}),
+    await bring(report({ name: 'node_tunnel' })),
+    await bring([1]),
+    await bring(report({ details: { a: { b: 1 } } })),
+  ];
   const large = await bring({ ...report(), padding: 'x'.repeat(DIAGNOSIS_BYTES_MAX) });
-  const read = await fetch(`${admin.url}${DIAGNOSIS_PATH}`, { headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}` } });
+  const read = await fetch(`${admin.url}${DIAGNOSIS_PATH}`, {
+    headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}` },
+  });
 
-  t.deepEqual(strangers.map(({ status, error }) => [status, error?.code]), strangers.map(() => [401, 'unauthorized']));
-  t.deepEqual(wrong.map(({ status, error }) => [status, error?.code]), wrong.map(() => [422, 'validation_failed']));
+  t.deepEqual(
+    strangers.map(({ status, error }) => [status, error?.code]),
+    strangers.map(() => [401, 'unauthorized']),
+  );
+  t.deepEqual(
+    wrong.map(({ status, error }) => [status, error?.code]),
+    wrong.map(() => [422, 'validation_failed']),
+  );
   t.deepEqual([large.status, read.status], [413, 405]);
   t.deepEqual((await diagnosed()).checks.length, 5);
 });
 
 test('the largest report that is one can be kept, and numbers that no database writes shortly are none', async (t) => {
   const { bring, diagnosed } = await world();
-  const checks = (number: number) => Array.from({ length: 40 }, (_, index) => ({ ...CHECK, name: `check_${index}`, details: Object.fromEntries(Array.from({ length: 32 }, (__, detail) => [`d${detail}`, number])) }));
+  const checks = (number: number) =>
+    Array.from({ length: 40 }, (_, index) => ({
+      ...CHECK,
+      name: `check_${index}`,
+      details: Object.fromEntries(Array.from({ length: 32 }, (__, detail) => [`d${detail}`, number])),
+    }));
 
   const kept = await bring({ ...report(), checks: checks(-0.000_001_234_567_890_12) });
   const inodes = await bring({ ...report(), checks: checks(2 ** 64) });
-  const refused = [await bring({ ...report(), checks: checks(1e300) }), await bring({ ...report(), checks: checks(1e-300) })];
+  const refused = [
+    await bring({ ...report(), checks: checks(1e300) }),
+    await bring({ ...report(), checks: checks(1e-300) }),
+  ];
 
-  t.deepEqual([kept, inodes, ...refused].map(({ status }) => status), [204, 204, 422, 422]);
+  t.deepEqual(
+    [kept, inodes, ...refused].map(({ status }) => status),
+    [204, 204, 422, 422],
+  );
   t.is((await diagnosed()).checks.length, 45);
 });
 
@@ -95,10 +153,15 @@ test('a node that brings too many is told to wait, and no other is', async (t) =
   const statuses: number[] = [];
   for (let count = 0; count < 13; count += 1) statuses.push((await bring(report())).status);
   const { headers } = await bring(report());
-  const { data: { key } } = await request('POST', '/clusters/prod/enrollment_keys', {});
+  const {
+    data: { key },
+  } = await request('POST', '/clusters/prod/enrollment_keys', {});
   const { data } = await enroll(String(key), { node_id: randomUUID() });
 
-  t.deepEqual(statuses.toSorted((a, b) => a - b), [...Array.from({ length: 12 }, () => 204), 429]);
+  t.deepEqual(
+    statuses.toSorted((a, b) => a - b),
+    [...Array.from({ length: 12 }, () => 204), 429],
+  );
   t.regex(headers.get('retry-after') ?? '', /^\d+$/u);
   t.is((await bring(report(), String(data['api_token']))).status, 204);
   t.is((await diagnosed()).status, 200);
@@ -107,5 +170,11 @@ test('a node that brings too many is told to wait, and no other is', async (t) =
 test('a diagnosis of a node that is not there is a 404, and one with a wrong id a 400', async (t) => {
   const { request } = await world();
 
-  t.deepEqual([(await request('GET', `/nodes/${randomUUID()}/diagnostics`)).status, (await request('GET', '/nodes/nobody/diagnostics')).status], [404, 400]);
+  t.deepEqual(
+    [
+      (await request('GET', `/nodes/${randomUUID()}/diagnostics`)).status,
+      (await request('GET', '/nodes/nobody/diagnostics')).status,
+    ],
+    [404, 400],
+  );
 });

@@ -16,12 +16,22 @@ test('no request makes a whole admin answer 5xx, or log a fault', async (t) => {
   const executions = await request('GET', '/command_executions');
   const alias = await request('POST', `/nodes/${nodes[0] ?? ''}/aliases`, { name: 'a' });
   const keys = await request('GET', '/enrollment_keys');
-  const known = ['one', ...nodes, ...[command.data, alias.data, ...executions.rows, ...keys.rows].map((row) => String(row['id']))];
+  const known = [
+    'one',
+    ...nodes,
+    ...[command.data, alias.data, ...executions.rows, ...keys.rows].map((row) => String(row['id'])),
+  ];
 
-  await fc.assert(fc.asyncProperty(requests(operations, fc.constantFrom(...known)), async ({ method, path, body, declared }) => {
-    const { status } = await request(method, path, body);
-    return status < 500 && declared.includes(status);
-  }), { numRuns: 600 });
+  await fc.assert(
+    fc.asyncProperty(requests(operations, fc.constantFrom(...known)), async ({ method, path, body, declared }) => {
+      const { status } = await request(method, path, body);
+      return status < 500 && declared.includes(status);
+    }),
+    { numRuns: 600 },
+  );
 
-  t.deepEqual(admin.log.lines.filter(({ level }) => level === 'error' || level === 'warn'), []);
+  t.deepEqual(
+    admin.log.lines.filter(({ level }) => level === 'error' || level === 'warn'),
+    [],
+  );
 });

@@ -6,7 +6,8 @@ import { ADMIN_KEYS } from '../../support/admin.ts';
 import { httpClient } from '../trpc/clients.ts';
 import { startFleet } from './fleet.ts';
 
-const checksAt = async (url: string): Promise<readonly SubsystemCheck[]> => (await (await fetch(`${url}/healthz`)).json()) as readonly SubsystemCheck[];
+const checksAt = async (url: string): Promise<readonly SubsystemCheck[]> =>
+  (await (await fetch(`${url}/healthz`)).json()) as readonly SubsystemCheck[];
 const words = (checks: readonly SubsystemCheck[]) => checks.map(({ name, healthy, error }) => [name, healthy, error]);
 
 test('check_admin_health has the checks of /healthz; proxies that listen no more and a cluster without a record of its owner are red', async (t) => {
@@ -18,9 +19,14 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   t.true(well.healthy);
   t.deepEqual(words(well.checks), words(await checksAt(admin.url)));
   t.deepEqual(words(well.checks), [
-    ['database', true, null], ['database_clock', true, null], ['peer_membership', true, null], ['ownership_metadata', true, null],
-    ['vpn_manager', true, null], ['vpn_client', true, 'does not apply: this admin is in no VPN'],
-    ['proxy_servers', true, null], ['event_broker', true, 'does not apply: no event broker is configured'],
+    ['database', true, null],
+    ['database_clock', true, null],
+    ['peer_membership', true, null],
+    ['ownership_metadata', true, null],
+    ['vpn_manager', true, null],
+    ['vpn_client', true, 'does not apply: this admin is in no VPN'],
+    ['proxy_servers', true, null],
+    ['event_broker', true, 'does not apply: no event broker is configured'],
   ]);
 
   await admin.proxies?.close(0);
@@ -31,12 +37,16 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   const broken = await client.check_admin_health.query({});
   t.false(broken.healthy);
   t.deepEqual(words(broken.checks.filter(({ healthy }) => !healthy)), [
-    ['ownership_metadata', false, '1 clusters have no record of their owner'], ['proxy_servers', false, 'the proxies do not listen'],
+    ['ownership_metadata', false, '1 clusters have no record of their owner'],
+    ['proxy_servers', false, 'the proxies do not listen'],
   ]);
 });
 
 test('what is switched off does not apply', async (t) => {
   const { admin } = await startFleet(t, { ADMIN_PROXY_ENABLED: 'false' });
 
-  t.deepEqual((await checksAt(admin.url)).find(({ name }) => name === 'proxy_servers')?.error, 'does not apply: the proxies are switched off');
+  t.deepEqual(
+    (await checksAt(admin.url)).find(({ name }) => name === 'proxy_servers')?.error,
+    'does not apply: the proxies are switched off',
+  );
 });

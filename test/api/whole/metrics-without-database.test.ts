@@ -12,7 +12,11 @@ const SCRAPE_MS_MAX = 2_000;
 /** A server's processes: the postmaster and all it has forked. */
 async function processes(postmaster: number): Promise<readonly number[]> {
   const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const parents = await Promise.all(all.map(async (pid) => Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1])));
+  const parents = await Promise.all(
+    all.map(async (pid) =>
+      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
+    ),
+  );
   return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
 }
 
@@ -20,10 +24,14 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const { connection } = server;
-  const admin = await startTestAdmin(t, { DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}` });
+  const admin = await startTestAdmin(t, {
+    DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
+  });
   const scrape = async () => {
     const beganMs = performance.now();
-    const answer = await fetch(`${admin.url}/api/v1/admins/me/metrics/raw`, { headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` } });
+    const answer = await fetch(`${admin.url}/api/v1/admins/me/metrics/raw`, {
+      headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` },
+    });
     const series = seriesOf(await answer.text());
     return { status: answer.status, series, tookMs: performance.now() - beganMs };
   };
@@ -38,23 +46,51 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
       }
     }
   };
-  t.teardown(() => { signal('SIGCONT'); });
+  t.teardown(() => {
+    signal('SIGCONT');
+  });
 
   signal('SIGSTOP');
   const frozen = await Promise.all([scrape(), scrape(), scrape()]);
   const again = await scrape();
-  const object = await (await fetch(`${admin.url}/api/v1/admins/me/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` } })).json() as { readonly data: { readonly database: { readonly available: boolean }; readonly nodes: object } };
+  const object = (await (
+    await fetch(`${admin.url}/api/v1/admins/me/metrics`, {
+      headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` },
+    })
+  ).json()) as { readonly data: { readonly database: { readonly available: boolean }; readonly nodes: object } };
   signal('SIGCONT');
 
   for (const { status, series, tookMs } of [...frozen, again]) {
     t.is(status, 200);
     t.true(tookMs < SCRAPE_MS_MAX, `${tookMs} ms`);
-    t.deepEqual([...new Set(Object.keys(before.series).filter((name) => name.startsWith('edge_') && !(name in series)).map((name) => name.split('{')[0]))], ['edge_admin_nodes', 'edge_admin_events_backlog', 'edge_admin_executions', 'edge_admin_webhook_deliveries_pending']);
+    t.deepEqual(
+      [
+        ...new Set(
+          Object.keys(before.series)
+            .filter((name) => name.startsWith('edge_') && !(name in series))
+            .map((name) => name.split('{')[0]),
+        ),
+      ],
+      [
+        'edge_admin_nodes',
+        'edge_admin_events_backlog',
+        'edge_admin_executions',
+        'edge_admin_webhook_deliveries_pending',
+      ],
+    );
     t.true((series['edge_admin_database_connections{state="busy"}'] ?? 0) >= 1);
   }
-  t.deepEqual([object.data.database.available, object.data.nodes], [false, { healthy: null, unhealthy: null, unreachable: null }]);
-  t.is((await until('the rows to be counted again', async () => {
-    const { series } = await scrape();
-    return 'edge_admin_nodes{status="healthy"}' in series ? series : null;
-  }))['edge_admin_nodes{status="healthy"}'], 0);
+  t.deepEqual(
+    [object.data.database.available, object.data.nodes],
+    [false, { healthy: null, unhealthy: null, unreachable: null }],
+  );
+  t.is(
+    (
+      await until('the rows to be counted again', async () => {
+        const { series } = await scrape();
+        return 'edge_admin_nodes{status="healthy"}' in series ? series : null;
+      })
+    )['edge_admin_nodes{status="healthy"}'],
+    0,
+  );
 });

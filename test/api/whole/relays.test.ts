@@ -30,21 +30,32 @@ async function startRelayedFleet(t: ExecutionContext, env: Readonly<Record<strin
       const privateKeys: string[] = [];
       for (const node of nodes) {
         const pair = newBoxKeys();
-        await rows.query(`insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
-          select id, cluster_id, $2, $3, '[]', now(), now() from node where id = $1`, [node, 2 + privateKeys.length, pair.publicKey.toString('base64')]);
+        await rows.query(
+          `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
+          select id, cluster_id, $2, $3, '[]', now(), now() from node where id = $1`,
+          [node, 2 + privateKeys.length, pair.publicKey.toString('base64')],
+        );
         privateKeys.push(pair.privateKey.toString('base64'));
       }
       return privateKeys;
     },
     async region() {
-      const read = await fetchMap(`${fleet.admin.url}${RELAY_MAP_PATH}`, { vet: createVet({ allowPrivate: false }), trusted: () => [fleet.admin.url] });
+      const read = await fetchMap(`${fleet.admin.url}${RELAY_MAP_PATH}`, {
+        vet: createVet({ allowPrivate: false }),
+        trusted: () => [fleet.admin.url],
+      });
       const [region] = read.ok ? read.map.regions.values() : [];
       if (region === undefined) throw new Error('no map');
       return region;
     },
     async admission(publicKey: string): Promise<{ readonly status: number; readonly body: unknown }> {
       const answer = await fetch(`${fleet.admin.url}${RELAY_ADMISSION_PATH}`, {
-        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ NodePublic: `nodekey:${Buffer.from(publicKey, 'base64').toString('hex')}`, Source: '198.51.100.7' }),
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          NodePublic: `nodekey:${Buffer.from(publicKey, 'base64').toString('hex')}`,
+          Source: '198.51.100.7',
+        }),
       });
       return { status: answer.status, body: await answer.json() };
     },
@@ -57,7 +68,8 @@ test('members reach each other through the relay of their admin, those of anothe
   const [one, other] = await fleet.members(press);
   const [foreign] = await fleet.members(mill);
   const region = await fleet.region();
-  const connected = (privateKey: string | undefined): Promise<RelayClient> => connectedClient(t, region, { privateKey: privateKey ?? '' });
+  const connected = (privateKey: string | undefined): Promise<RelayClient> =>
+    connectedClient(t, region, { privateKey: privateKey ?? '' });
   const [a, b, c] = [await connected(one), await connected(other), await connected(foreign)];
   const stranger = startClient(t, region);
 
@@ -66,9 +78,16 @@ test('members reach each other through the relay of their admin, those of anothe
   await until('the packet', () => b.packets.length > 0);
   await until('a refusal', () => stranger.problems.length > 0);
 
-  t.deepEqual(b.packets.map(({ packet }) => packet.toString()), ['from its own']);
+  t.deepEqual(
+    b.packets.map(({ packet }) => packet.toString()),
+    ['from its own'],
+  );
   t.is(stranger.opened, 0);
-  const metrics = await (await fetch(`${fleet.admin.url}/api/v1/admins/me/metrics/raw`, { headers: { authorization: 'Bearer metrics-key-of-the-tests-1234' } })).text();
+  const metrics = await (
+    await fetch(`${fleet.admin.url}/api/v1/admins/me/metrics/raw`, {
+      headers: { authorization: 'Bearer metrics-key-of-the-tests-1234' },
+    })
+  ).text();
   t.regex(metrics, /edge_admin_relay_clients 3\n/u);
   t.regex(metrics, /edge_admin_relay_packets_total 1\n/u);
   t.regex(metrics, /edge_admin_relay_dropped_total\{reason="foreign"\} 1\n/u);
@@ -79,7 +98,10 @@ test('a node that is deleted is out of the relay within a second, and not let in
   const nodes = await fleet.cluster('press', 2);
   const [one, other] = await fleet.members(nodes);
   const region = await fleet.region();
-  const [gone, stays] = [await connectedClient(t, region, { privateKey: one ?? '' }), await connectedClient(t, region, { privateKey: other ?? '' })];
+  const [gone, stays] = [
+    await connectedClient(t, region, { privateKey: one ?? '' }),
+    await connectedClient(t, region, { privateKey: other ?? '' }),
+  ];
 
   const { status } = await fleet.request('DELETE', `/nodes/${nodes[0] ?? ''}`);
   const startedMs = performance.now();
@@ -92,7 +114,7 @@ test('a node that is deleted is out of the relay within a second, and not let in
   t.deepEqual([gone.opened, stays.opened, stays.connection.isOpen], [1, 1, true]);
 });
 
-test('others\' relays are told whether a key is a member\'s, in the words of derper, and in which cluster', async (t) => {
+test("others' relays are told whether a key is a member's, in the words of derper, and in which cluster", async (t) => {
   const fleet = await startRelayedFleet(t, { EMBEDDED_RELAY: 'false' });
   const nodes = await fleet.cluster('press', 1);
   const [privateKey] = await fleet.members(nodes);
@@ -112,22 +134,35 @@ test('strangers cannot be tried without end: an address that asks for too many g
 
   const statuses = new Set<number>();
   for (let asked = 0; asked < 700; asked += 50) {
-    for (const { status } of await Promise.all(Array.from({ length: 50 }, () => fleet.admission(newBoxKeys().publicKey.toString('base64'))))) statuses.add(status);
+    for (const { status } of await Promise.all(
+      Array.from({ length: 50 }, () => fleet.admission(newBoxKeys().publicKey.toString('base64'))),
+    ))
+      statuses.add(status);
   }
 
-  t.deepEqual([...statuses].toSorted((a, b) => a - b), [200, 429]);
+  t.deepEqual(
+    [...statuses].toSorted((a, b) => a - b),
+    [200, 429],
+  );
   t.is((await fleet.admission(boxKeys(privateKey ?? '').publicKey.toString('base64'))).status, 200);
 });
 
 test('the map of the relay is what agents are told, unless others are configured', async (t) => {
-  const fleet = await startRelayedFleet(t, { ADMIN_URLS: 'http://localhost:1', EMBEDDED_RELAY_HOSTNAME: 'relay.example.com' });
+  const fleet = await startRelayedFleet(t, {
+    ADMIN_URLS: 'http://localhost:1',
+    EMBEDDED_RELAY_HOSTNAME: 'relay.example.com',
+  });
   const published: unknown = await (await fetch(`${fleet.admin.url}${RELAY_MAP_PATH}`)).json();
 
   const [node] = [...mapOf(published).regions.values()][0]?.nodes ?? [];
 
   t.deepEqual([node?.hostName, node?.identity.kind], ['relay.example.com', 'pin']);
   await fleet.request('POST', '/clusters', { name: 'press' });
-  const { data: { key } } = await fleet.request('POST', '/clusters/press/enrollment_keys', {});
+  const {
+    data: { key },
+  } = await fleet.request('POST', '/clusters/press/enrollment_keys', {});
   const { data } = await fleet.enroll(String(key), { node_id: crypto.randomUUID() });
-  t.deepEqual((data['settings'] as { readonly derp_map_urls: readonly string[] }).derp_map_urls, [`http://localhost:1${RELAY_MAP_PATH}`]);
+  t.deepEqual((data['settings'] as { readonly derp_map_urls: readonly string[] }).derp_map_urls, [
+    `http://localhost:1${RELAY_MAP_PATH}`,
+  ]);
 });

@@ -26,9 +26,22 @@ async function until<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Pr
 test('a cluster', async (t) => {
   const { request, cluster } = await startFleet(t);
 
-  const made = await request('POST', '/clusters', { name: 'one', ipv4_range: '10.1.0.0/24', ipv6_range: 'fd00:1::/64', node_limit: 5 });
+  const made = await request('POST', '/clusters', {
+    name: 'one',
+    ipv4_range: '10.1.0.0/24',
+    ipv6_range: 'fd00:1::/64',
+    node_limit: 5,
+  });
   t.is(made.status, 201);
-  t.like(made.data, { name: 'one', network_name: 'cluster-one', vpn_domain: 'one.edge.internal', ipv4_range: '10.1.0.0/24', ipv6_range: 'fd00:1::/64', node_limit: 5, node_count: 0 });
+  t.like(made.data, {
+    name: 'one',
+    network_name: 'cluster-one',
+    vpn_domain: 'one.edge.internal',
+    ipv4_range: '10.1.0.0/24',
+    ipv6_range: 'fd00:1::/64',
+    node_limit: 5,
+    node_count: 0,
+  });
   t.true(is(ClusterView, made.data));
 
   t.is((await request('POST', '/clusters', { name: 'one' })).error?.code, 'conflict');
@@ -41,7 +54,10 @@ test('a cluster', async (t) => {
   t.is((await request('PATCH', '/clusters/two', { node_limit: 2 })).status, 409);
   const read = await request('GET', '/clusters/two');
   t.true(is(ClusterView, read.data));
-  t.deepEqual((read.data['nodes'] as readonly { readonly id: string }[]).map(({ id }) => id).toSorted(), nodes.toSorted());
+  t.deepEqual(
+    (read.data['nodes'] as readonly { readonly id: string }[]).map(({ id }) => id).toSorted(),
+    nodes.toSorted(),
+  );
   t.is((await request('DELETE', '/clusters/two')).status, 409);
 
   t.is((await request('DELETE', '/clusters/one')).status, 202);
@@ -53,9 +69,14 @@ test('a cluster', async (t) => {
 test('clusters created at the same time without ranges get different ones', async (t) => {
   const { request } = await startFleet(t);
 
-  const made = await Promise.all(Array.from({ length: 12 }, (_, index) => request('POST', '/clusters', { name: `c${index}` })));
+  const made = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => request('POST', '/clusters', { name: `c${index}` })),
+  );
 
-  t.deepEqual(made.map(({ status }) => status), made.map(() => 201));
+  t.deepEqual(
+    made.map(({ status }) => status),
+    made.map(() => 201),
+  );
   t.is(new Set(made.map(({ data }) => data['ipv4_range'])).size, made.length);
   t.is(new Set(made.map(({ data }) => data['ipv6_range'])).size, made.length);
 });
@@ -73,7 +94,12 @@ test('an enrolment key', async (t) => {
   t.not((await request('GET', '/enrollment_keys')).rows[0]?.['key'], made.data['key']);
 
   const changed = await request('PATCH', path, { name: null, uses_remaining: 2, expired_at: '2099-01-01T00:00:00Z' });
-  t.like(changed.data, { key: made.data['key'], name: null, uses_remaining: 2, expired_at: '2099-01-01T00:00:00.000Z' });
+  t.like(changed.data, {
+    key: made.data['key'],
+    name: null,
+    uses_remaining: 2,
+    expired_at: '2099-01-01T00:00:00.000Z',
+  });
   t.deepEqual((await request('PATCH', path, {})).data, changed.data);
 
   t.is((await enroll(String(made.data['key']), { node_id: crypto.randomUUID() })).status, 201);
@@ -87,11 +113,19 @@ test('an enrolment key', async (t) => {
 });
 
 test('a public key lets one node in, without a credential', async (t) => {
-  const { request, enroll } = await startFleet(t, { DEFAULT_CLUSTER_NAME: 'main', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true' });
-  t.is((await request('POST', '/clusters/default/enrollment_keys/public', undefined, { authorization: '' })).status, 404);
+  const { request, enroll } = await startFleet(t, {
+    DEFAULT_CLUSTER_NAME: 'main',
+    PUBLIC_ENROLLMENT_KEY_ENABLED: 'true',
+  });
+  t.is(
+    (await request('POST', '/clusters/default/enrollment_keys/public', undefined, { authorization: '' })).status,
+    404,
+  );
   await request('POST', '/clusters', { name: 'main' });
 
-  const { status, data } = await request('POST', '/clusters/default/enrollment_keys/public', undefined, { authorization: '' });
+  const { status, data } = await request('POST', '/clusters/default/enrollment_keys/public', undefined, {
+    authorization: '',
+  });
 
   t.is(status, 201);
   t.is((await enroll(String(data['key']), { node_id: crypto.randomUUID() })).data['cluster_name'], 'main');
@@ -105,7 +139,12 @@ test('a node, its aliases and its recovery key', async (t) => {
 
   const node = await request('GET', `/nodes/${id}`);
   t.true(is(NodeView, node.data));
-  t.like(node.data, { cluster_name: 'one', status: 'unreachable', vpn_hostname: `node-${id}.one.edge.internal`, aliases: [] });
+  t.like(node.data, {
+    cluster_name: 'one',
+    status: 'unreachable',
+    vpn_hostname: `node-${id}.one.edge.internal`,
+    aliases: [],
+  });
   t.deepEqual((await request('GET', `/nodes?node_id__in=${id}`)).rows, [node.data]);
 
   const alias = await request('POST', `/nodes/${id}/aliases`, { name: 'press-4' });
@@ -115,7 +154,11 @@ test('a node, its aliases and its recovery key', async (t) => {
   t.is((await request('POST', `/nodes/${NOBODY}/aliases`, { name: 'press-5' })).status, 404);
   t.deepEqual((await request('GET', `/aliases/${String(alias.data['id'])}`)).data, alias.data);
   t.deepEqual((await request('GET', '/aliases?name=press*')).rows, [alias.data]);
-  t.deepEqual(((await request('GET', `/nodes/${id}`)).data['aliases'] as readonly object[])[0], { id: alias.data['id'], name: 'press-4', vpn_hostname: 'press-4.one.edge.internal' });
+  t.deepEqual(((await request('GET', `/nodes/${id}`)).data['aliases'] as readonly object[])[0], {
+    id: alias.data['id'],
+    name: 'press-4',
+    vpn_hostname: 'press-4.one.edge.internal',
+  });
   t.is((await request('DELETE', `/aliases/${String(alias.data['id'])}`)).status, 204);
   t.is((await request('DELETE', `/aliases/${String(alias.data['id'])}`)).status, 404);
 
@@ -140,8 +183,12 @@ test('a node, its aliases and its recovery key', async (t) => {
 test('a lost installation takes its node up again with the recovery key, once', async (t) => {
   const { request, cluster, enroll } = await startFleet(t);
   const [id = ''] = await cluster('one', 1);
-  const { data: { key } } = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null });
-  const { data: { recovery_key } } = await request('POST', `/nodes/${id}/recovery_key`);
+  const {
+    data: { key },
+  } = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null });
+  const {
+    data: { recovery_key },
+  } = await request('POST', `/nodes/${id}/recovery_key`);
 
   t.is((await enroll(String(key), { node_id: id, recovery_key: `${id}.wrong` })).status, 409);
   t.is((await enroll(String(key), { node_id: id, recovery_key })).status, 201);
@@ -153,10 +200,18 @@ test('a command and its executions', async (t) => {
   const nodes = await cluster('one', 3);
   await cluster('two', 1);
 
-  const made = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'clusters', cluster_names: ['one', 'one'] }, timeout: 1_000 });
+  const made = await request('POST', '/commands', {
+    command_text: 'true',
+    targeting: { type: 'clusters', cluster_names: ['one', 'one'] },
+    timeout: 1_000,
+  });
   t.is(made.status, 201);
   t.true(is(CommandView, made.data));
-  t.like(made.data, { targeting: { type: 'clusters', cluster_names: ['one'] }, timeout: 1_000, summary: { total: 3, pending: 3 } });
+  t.like(made.data, {
+    targeting: { type: 'clusters', cluster_names: ['one'] },
+    timeout: 1_000,
+    summary: { total: 3, pending: 3 },
+  });
   const path = `/commands/${String(made.data['id'])}`;
   t.deepEqual((await request('GET', path)).data, made.data);
   t.deepEqual((await request('GET', '/commands')).rows, [made.data]);
@@ -178,7 +233,10 @@ test('a command and its executions', async (t) => {
   const ended = await request('POST', `${path}/cancel`);
   t.is(ended.status, 202);
   t.true(is(CommandView, ended.data));
-  await until(async () => (await request('GET', path)).data['summary'], (summary) => (summary as CommandSummary).pending === 0);
+  await until(
+    async () => (await request('GET', path)).data['summary'],
+    (summary) => (summary as CommandSummary).pending === 0,
+  );
   t.is((await request('DELETE', path)).status, 204);
   t.is((await request('GET', path)).status, 404);
   t.is((await request('POST', `${path}/cancel`)).status, 404);
@@ -189,8 +247,15 @@ test('a targeting that matches nothing makes a command with no execution; an exp
   const { request, cluster } = await startFleet(t);
   await cluster('one', 1);
 
-  const none = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'nodes', node_ids: [NOBODY] } });
-  const past = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' }, expired_at: '2020-01-01T00:00:00Z' });
+  const none = await request('POST', '/commands', {
+    command_text: 'true',
+    targeting: { type: 'nodes', node_ids: [NOBODY] },
+  });
+  const past = await request('POST', '/commands', {
+    command_text: 'true',
+    targeting: { type: 'all' },
+    expired_at: '2020-01-01T00:00:00Z',
+  });
 
   t.like(none.data, { summary: { total: 0 } });
   t.deepEqual([past.status, past.error?.details], [422, { expired_at: ['must be in the future'] }]);
@@ -201,16 +266,28 @@ test('a retried create answers the first answer, also when both come at once', a
   await cluster('one', 2);
   const body = { command_text: 'true', targeting: { type: 'all' } };
 
-  const twins = await Promise.all(Array.from({ length: 5 }, () => request('POST', '/commands', body, { 'idempotency-key': 'k' })));
-  const clusters = await Promise.all(Array.from({ length: 3 }, () => request('POST', '/clusters', { name: 'twin' }, { 'idempotency-key': 'k' })));
-  const keys = await Promise.all(Array.from({ length: 3 }, () => request('POST', '/clusters/one/enrollment_keys', {}, { 'idempotency-key': 'k' })));
+  const twins = await Promise.all(
+    Array.from({ length: 5 }, () => request('POST', '/commands', body, { 'idempotency-key': 'k' })),
+  );
+  const clusters = await Promise.all(
+    Array.from({ length: 3 }, () => request('POST', '/clusters', { name: 'twin' }, { 'idempotency-key': 'k' })),
+  );
+  const keys = await Promise.all(
+    Array.from({ length: 3 }, () => request('POST', '/clusters/one/enrollment_keys', {}, { 'idempotency-key': 'k' })),
+  );
 
   for (const replies of [twins, clusters, keys]) {
-    t.deepEqual(replies.map(({ status }) => status), replies.map(() => 201));
+    t.deepEqual(
+      replies.map(({ status }) => status),
+      replies.map(() => 201),
+    );
     t.is(new Set(replies.map(({ data }) => JSON.stringify(data))).size, 1);
   }
   t.is((await request('GET', '/commands')).total, 1);
-  t.is((await request('POST', '/commands', { ...body, command_text: 'false' }, { 'idempotency-key': 'k' })).error?.code, 'idempotency_conflict');
+  t.is(
+    (await request('POST', '/commands', { ...body, command_text: 'false' }, { 'idempotency-key': 'k' })).error?.code,
+    'idempotency_conflict',
+  );
 });
 
 test('this admin, its health and a test event', async (t) => {

@@ -20,8 +20,12 @@ const SLACK_MS = 110_000;
 
 /** Bodies of which the document cannot say all: what a name or a time stands for is looked up, and what is in base64 is unpacked. */
 const BEYOND_SCHEMA = [
-  'POST /api/v1/clusters', 'POST /api/v1/commands', 'POST /api/v1/webhooks', 'POST /api/v1/nodes/{id}/change_cluster',
-  'POST /api/v1/nodes/{node_id}/ssh_usernames', 'POST /api/v1/ssh_usernames/{id}/ssh_public_keys',
+  'POST /api/v1/clusters',
+  'POST /api/v1/commands',
+  'POST /api/v1/webhooks',
+  'POST /api/v1/nodes/{id}/change_cluster',
+  'POST /api/v1/nodes/{node_id}/ssh_usernames',
+  'POST /api/v1/ssh_usernames/{id}/ssh_public_keys',
 ];
 
 /** 503 is an answer like others here: the nodes of this admin have no agents. 500 never is. */
@@ -34,7 +38,11 @@ ${BEYOND_SCHEMA.map((name) => `[[operations]]\ninclude-name = "${name}"\nchecks.
 
 test('no request that follows the document, or nearly does, gets an answer that it does not declare', async (t) => {
   t.timeout(SECONDS * 1_000 + SLACK_MS);
-  const { admin, cluster, request } = await startFleet(t, { AUTH_FAILURES_PER_MINUTE_MAX: '100000', DEFAULT_CLUSTER_NAME: 'one', PUBLIC_ENROLLMENT_KEY_ENABLED: 'true' });
+  const { admin, cluster, request } = await startFleet(t, {
+    AUTH_FAILURES_PER_MINUTE_MAX: '100000',
+    DEFAULT_CLUSTER_NAME: 'one',
+    PUBLIC_ENROLLMENT_KEY_ENABLED: 'true',
+  });
   await cluster('one', 3);
   await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
   const directory = await mkdtemp(join(tmpdir(), 'edge-schemathesis-'));
@@ -42,13 +50,43 @@ test('no request that follows the document, or nearly does, gets an answer that 
   await writeFile(join(directory, 'settings.toml'), SETTINGS);
 
   const words = [
-    '--config-file', 'settings.toml', 'run', `${admin.url}/api/openapi`, '--header', `Authorization: Bearer ${ADMIN_KEYS.MASTER_KEY}`, '--seed', SEED, '--max-time', String(SECONDS),
-    '--phases', 'coverage,fuzzing', '--max-examples', '20', '--workers', '2', '--no-color', '--generation-database', 'none', '--request-timeout', '20',
+    '--config-file',
+    'settings.toml',
+    'run',
+    `${admin.url}/api/openapi`,
+    '--header',
+    `Authorization: Bearer ${ADMIN_KEYS.MASTER_KEY}`,
+    '--seed',
+    SEED,
+    '--max-time',
+    String(SECONDS),
+    '--phases',
+    'coverage,fuzzing',
+    '--max-examples',
+    '20',
+    '--workers',
+    '2',
+    '--no-color',
+    '--generation-database',
+    'none',
+    '--request-timeout',
+    '20',
   ];
-  const said = await promisify(execFile)(await peerPath('schemathesis'), ['-m', 'schemathesis.cli', ...words], { cwd: directory, maxBuffer: 64 * 1_024 * 1_024 })
-    .then(({ stdout }) => ({ stdout, isClean: true }), ({ stdout = '', message }: { readonly stdout?: string; readonly message: string }) => ({ stdout: stdout === '' ? message : stdout, isClean: false }));
+  const said = await promisify(execFile)(await peerPath('schemathesis'), ['-m', 'schemathesis.cli', ...words], {
+    cwd: directory,
+    maxBuffer: 64 * 1_024 * 1_024,
+  }).then(
+    ({ stdout }) => ({ stdout, isClean: true }),
+    ({ stdout = '', message }: { readonly stdout?: string; readonly message: string }) => ({
+      stdout: stdout === '' ? message : stdout,
+      isClean: false,
+    }),
+  );
 
   t.true(said.isClean, said.stdout);
   t.regex(said.stdout, /^ *Tested: [1-9]\d*$/mu, 'it looked at something');
-  t.deepEqual(admin.log.lines.filter(({ level }) => level === 'error'), []);
+  t.deepEqual(
+    admin.log.lines.filter(({ level }) => level === 'error'),
+    [],
+  );
 });

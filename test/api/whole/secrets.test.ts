@@ -21,39 +21,67 @@ const operations: readonly AnyOperation[] = Object.values(catalogue);
 /** A secret in every form in which it could slip out. */
 function forms(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
-  return [secret, bytes.toString('base64').replace(/=+$/u, ''), bytes.toString('base64url'), bytes.toString('hex'), encodeURIComponent(secret)];
+  return [
+    secret,
+    bytes.toString('base64').replace(/=+$/u, ''),
+    bytes.toString('base64url'),
+    bytes.toString('hex'),
+    encodeURIComponent(secret),
+  ];
 }
 
 /** Names of the secrets that a text holds. */
 function leaks(secrets: Readonly<Record<string, string>>, text: string): readonly string[] {
-  return Object.entries(secrets).filter(([, secret]) => forms(secret).some((form) => text.includes(form))).map(([name]) => name);
+  return Object.entries(secrets)
+    .filter(([, secret]) => forms(secret).some((form) => text.includes(form)))
+    .map(([name]) => name);
 }
 
 /** Everything in every table, as text. */
 async function rowsOf(database: TestConnection): Promise<string> {
   const client = new Client({ ...database });
   await client.connect();
-  const { rows: tables } = await client.query<{ name: string }>(`select table_name as name from information_schema.tables where table_schema = 'public'`);
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public'`,
+  );
   const texts: string[] = [];
-  for (const { name } of tables) texts.push(...(await client.query<{ row: string }>(`select t::text as row from "${name}" t`)).rows.map(({ row }) => row));
+  for (const { name } of tables)
+    texts.push(
+      ...(await client.query<{ row: string }>(`select t::text as row from "${name}" t`)).rows.map(({ row }) => row),
+    );
   await client.end();
   return texts.join('\n');
 }
 
 /** None but the default, a wrong key, and another scheme. */
-const CREDENTIALS: readonly Readonly<Record<string, string>>[] = [{}, { authorization: 'Bearer wrong-canary-of-a-client-12345' }, { authorization: 'Basic wrong-canary-of-a-client-12345' }];
+const CREDENTIALS: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { authorization: 'Bearer wrong-canary-of-a-client-12345' },
+  { authorization: 'Basic wrong-canary-of-a-client-12345' },
+];
 
 /** Calls every operation and every other route, well and badly, and answers all that came back. */
 async function everything({ admin, request }: Fleet, ids: Readonly<Record<string, string>>): Promise<string> {
   const texts: string[] = [];
-  const paths = operations.flatMap(({ rest, name }) => (rest === null || READS_SECRET.has(name) ? [] : [{ method: rest.method, path: `/api/v1${rest.path}` }]));
-  const others = ['/', '/api/docs', '/api/openapi', '/healthz', '/livez', '/nope', ENROLL_PATH].map((path) => ({ method: 'GET' as const, path }));
+  const paths = operations.flatMap(({ rest, name }) =>
+    rest === null || READS_SECRET.has(name) ? [] : [{ method: rest.method, path: `/api/v1${rest.path}` }],
+  );
+  const others = ['/', '/api/docs', '/api/openapi', '/healthz', '/livez', '/nope', ENROLL_PATH].map((path) => ({
+    method: 'GET' as const,
+    path,
+  }));
   for (const { method, path } of [...others, ...paths]) {
     const resource = path.split('/')[3] ?? '';
     const filled = path.replaceAll(/:\w+/gu, ids[resource] ?? ids['nodes'] ?? '');
     for (const headers of CREDENTIALS) {
-      const body = method === 'GET' ? undefined : { name: 'x', command_text: '', password: 'wrong-canary-of-a-client-12345' };
-      const { data, rows, error, headers: answered } = await request(method, filled, body, headers).catch(() => request('GET', '/nope')); // pages are no JSON: read below
+      const body =
+        method === 'GET' ? undefined : { name: 'x', command_text: '', password: 'wrong-canary-of-a-client-12345' };
+      const {
+        data,
+        rows,
+        error,
+        headers: answered,
+      } = await request(method, filled, body, headers).catch(() => request('GET', '/nope')); // pages are no JSON: read below
       texts.push(JSON.stringify([data, rows, error, [...answered]]));
     }
     if (method === 'GET') texts.push(await (await fetch(admin.url + filled)).text());
@@ -62,7 +90,13 @@ async function everything({ admin, request }: Fleet, ids: Readonly<Record<string
 }
 
 /** Operations whose very answer is a secret, for who may see it. Source: contract.md, resource fields. */
-const READS_SECRET: ReadonlySet<string> = new Set(['get_enrollment_key', 'create_enrollment_key', 'create_public_enrollment_key', 'update_enrollment_key', 'create_node_recovery_key']);
+const READS_SECRET: ReadonlySet<string> = new Set([
+  'get_enrollment_key',
+  'create_enrollment_key',
+  'create_public_enrollment_key',
+  'update_enrollment_key',
+  'create_node_recovery_key',
+]);
 
 /** What a webhook is made with, well and badly. */
 const WEBHOOK_SECRETS = {
@@ -74,7 +108,9 @@ const WEBHOOK_SECRETS = {
 };
 
 /** Makes webhooks, well and badly, has an event delivered to a receiver that fails, and answers all that came back. */
-async function deliver({ request }: Fleet): Promise<{ readonly webhook: string; readonly delivery: string; readonly texts: string }> {
+async function deliver({
+  request,
+}: Fleet): Promise<{ readonly webhook: string; readonly delivery: string; readonly texts: string }> {
   const received: unknown[] = [];
   const receiver = createServer((incoming, response) => {
     received.push(incoming.headers['x-api-key']);
@@ -88,22 +124,42 @@ async function deliver({ request }: Fleet): Promise<{ readonly webhook: string; 
     return { data, rows, status };
   };
 
-  const body = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret: WEBHOOK_SECRETS['secret of a webhook'], subscribed_events: ['edge.core.test'], headers: { 'x-api-key': WEBHOOK_SECRETS['header of a webhook'] } };
+  const body = {
+    url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+    secret: WEBHOOK_SECRETS['secret of a webhook'],
+    subscribed_events: ['edge.core.test'],
+    headers: { 'x-api-key': WEBHOOK_SECRETS['header of a webhook'] },
+  };
   const created = await asked('POST', '/webhooks', body, { 'idempotency-key': 'w' });
   for (const wrong of [
-    { url: 'nonsense' }, { url: `https://user:${WEBHOOK_SECRETS['password in a URL']}@receiver.test/` }, { url: 'https://169.254.169.254/' }, { headers: { 'x-api-key': WEBHOOK_SECRETS['wrong header'] } },
-    { headers: { [WEBHOOK_SECRETS['header of a webhook']]: 'x' } }, { secret: WEBHOOK_SECRETS['wrong secret'] }, { subscribed_events: ['edge.nothing'] }, { secret: [body.secret] },
-  ]) await asked('POST', '/webhooks', { ...body, ...wrong });
+    { url: 'nonsense' },
+    { url: `https://user:${WEBHOOK_SECRETS['password in a URL']}@receiver.test/` },
+    { url: 'https://169.254.169.254/' },
+    { headers: { 'x-api-key': WEBHOOK_SECRETS['wrong header'] } },
+    { headers: { [WEBHOOK_SECRETS['header of a webhook']]: 'x' } },
+    { secret: WEBHOOK_SECRETS['wrong secret'] },
+    { subscribed_events: ['edge.nothing'] },
+    { secret: [body.secret] },
+  ])
+    await asked('POST', '/webhooks', { ...body, ...wrong });
   await asked('POST', '/webhooks', { ...body, headers: {} }, { 'idempotency-key': 'w' });
   await asked('POST', '/events/test');
   const path = `/webhook_deliveries?webhook_id__in=${String(created.data['id'])}`;
-  const delivery = String((await until('it is given up', async () => (await request('GET', path)).rows.find(({ status }) => status === 'dropped')))['id']);
+  const delivery = String(
+    (
+      await until('it is given up', async () =>
+        (await request('GET', path)).rows.find(({ status }) => status === 'dropped'),
+      )
+    )['id'],
+  );
   await asked('GET', `/webhook_deliveries/${delivery}`);
   await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
   receiver.closeAllConnections();
   receiver.close();
   await once(receiver, 'close');
-  await until('it is given up again', async () => (await request('GET', path)).rows.find(({ status }) => status === 'dropped'));
+  await until('it is given up again', async () =>
+    (await request('GET', path)).rows.find(({ status }) => status === 'dropped'),
+  );
   await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
   await asked('GET', path);
   await asked('GET', '/webhooks');
@@ -120,15 +176,35 @@ const SSH_SECRETS = {
 };
 
 /** Makes an SSH username, well and badly, has its agent ask about logins, and answers all that came back. */
-async function logIn({ admin, request }: Fleet, agent: EnrollAnswer, t: Scope): Promise<{ readonly username: string; readonly key: string; readonly texts: string }> {
+async function logIn(
+  { admin, request }: Fleet,
+  agent: EnrollAnswer,
+  t: Scope,
+): Promise<{ readonly username: string; readonly key: string; readonly texts: string }> {
   const answers: unknown[] = [];
   const password = SSH_SECRETS['password of an SSH username'];
   const path = `/nodes/${agent.node_id}/ssh_usernames`;
-  const made = await request('POST', path, { username: 'ada', password, public_keys: [{ key_name: 'k', public_key: newKey().line }] }, { 'idempotency-key': 's' });
+  const made = await request(
+    'POST',
+    path,
+    { username: 'ada', password, public_keys: [{ key_name: 'k', public_key: newKey().line }] },
+    { 'idempotency-key': 's' },
+  );
   const wrong = SSH_SECRETS['wrong password of an SSH username'];
   const bodies: readonly object[] = [
-    { username: 'ada', password: wrong }, { username: 'x', password: wrong }, { username: 'eve', password: [wrong] }, { username: 'eve', password: wrong.repeat(9) }, { username: 'eve', passwd: wrong }, { username: wrong },
-    { username: 'eve', public_keys: [{ key_name: 'k', public_key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${SSH_SECRETS['private key']}\n` }] }, { username: 'eve', public_keys: [{ key_name: 'k', public_key: SSH_SECRETS['private key'] }] },
+    { username: 'ada', password: wrong },
+    { username: 'x', password: wrong },
+    { username: 'eve', password: [wrong] },
+    { username: 'eve', password: wrong.repeat(9) },
+    { username: 'eve', passwd: wrong },
+    { username: wrong },
+    {
+      username: 'eve',
+      public_keys: [
+        { key_name: 'k', public_key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${SSH_SECRETS['private key']}\n` },
+      ],
+    },
+    { username: 'eve', public_keys: [{ key_name: 'k', public_key: SSH_SECRETS['private key'] }] },
   ];
   for (const body of bodies) {
     const { status, error, data } = await request('POST', path, body);
@@ -136,21 +212,44 @@ async function logIn({ admin, request }: Fleet, agent: EnrollAnswer, t: Scope): 
     answers.push(error);
   }
   const session = await rawAgent(t, () => admin.url, agent).connect({ protocol: PROTOCOL_VERSION });
-  for (const [index, tried] of [password, SSH_SECRETS['password that was tried']].entries()) session.send({ type: 'verify-ssh', attempt: index + 1, username: 'ada', credential: { method: 'password', password: tried } });
+  for (const [index, tried] of [password, SSH_SECRETS['password that was tried']].entries())
+    session.send({
+      type: 'verify-ssh',
+      attempt: index + 1,
+      username: 'ada',
+      credential: { method: 'password', password: tried },
+    });
   await until('both verdicts', () => session.frames.filter(({ type }) => type === 'ssh-verdict').length === 2);
-  const accepted = session.frames.flatMap((frame) => (frame.type === 'ssh-verdict' && frame.verdict.accepted ? frame.attempt : []));
+  const accepted = session.frames.flatMap((frame) =>
+    frame.type === 'ssh-verdict' && frame.verdict.accepted ? frame.attempt : [],
+  );
   if (accepted.join() !== '1') throw new Error('the password was not known');
   const again = await request('POST', path, { username: 'ada', password, public_keys: [] }, { 'idempotency-key': 's' });
-  return { username: String(made.data['id']), key: String((made.data['public_keys'] as { readonly id: string }[])[0]?.id), texts: JSON.stringify([made.data, again.error, ...answers, ...session.frames]) };
+  return {
+    username: String(made.data['id']),
+    key: String((made.data['public_keys'] as { readonly id: string }[])[0]?.id),
+    texts: JSON.stringify([made.data, again.error, ...answers, ...session.frames]),
+  };
 }
 
 test('no secret is in any answer, log line or row', async (t) => {
-  const fleet = await startFleet(t, { LOG_LEVEL: 'debug', WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '10' });
+  const fleet = await startFleet(t, {
+    LOG_LEVEL: 'debug',
+    WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
+    WEBHOOK_RETRY_BASE_MS: '10',
+  });
   const { admin, request, enroll } = fleet;
   await request('POST', '/clusters', { name: 'one' });
-  const key = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null }, { 'idempotency-key': 'a' });
+  const key = await request(
+    'POST',
+    '/clusters/one/enrollment_keys',
+    { uses_remaining: null },
+    { 'idempotency-key': 'a' },
+  );
   const node = await enroll(String(key.data['key']), { node_id: crypto.randomUUID() });
-  const recovery = await request('POST', `/nodes/${String(node.data['node_id'])}/recovery_key`, undefined, { 'idempotency-key': 'b' });
+  const recovery = await request('POST', `/nodes/${String(node.data['node_id'])}/recovery_key`, undefined, {
+    'idempotency-key': 'b',
+  });
   const command = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
   await enroll('not-a-key-canary-0123456789', { node_id: crypto.randomUUID() });
   const { webhook, delivery, texts } = await deliver(fleet);
@@ -169,7 +268,16 @@ test('no secret is in any answer, log line or row', async (t) => {
     'a wrong key of a client': 'wrong-canary-of-a-client-12345',
     'a wrong enrolment key': 'not-a-key-canary-0123456789',
   };
-  const ids = { nodes: String(node.data['node_id']), clusters: 'one', commands: String(command.data['id']), enrollment_keys: String(key.data['id']), webhooks: webhook, webhook_deliveries: delivery, ssh_usernames: ssh.username, ssh_public_keys: ssh.key };
+  const ids = {
+    nodes: String(node.data['node_id']),
+    clusters: 'one',
+    commands: String(command.data['id']),
+    enrollment_keys: String(key.data['id']),
+    webhooks: webhook,
+    webhook_deliveries: delivery,
+    ssh_usernames: ssh.username,
+    ssh_public_keys: ssh.key,
+  };
   const rows = await rowsOf(admin.database);
 
   const answers = [texts, ssh.texts, await everything(fleet, ids)].join('\n');
@@ -181,5 +289,8 @@ test('no secret is in any answer, log line or row', async (t) => {
   t.deepEqual(leaks(secrets, await rowsOf(admin.database)), [], 'rows after the calls');
   t.deepEqual(leaks(secrets, answers), [], 'answers');
   t.deepEqual(leaks(secrets, JSON.stringify(admin.log.lines)), [], 'log');
-  t.true(Object.values(secrets).every((secret) => secret.length >= 16), 'every canary is one');
+  t.true(
+    Object.values(secrets).every((secret) => secret.length >= 16),
+    'every canary is one',
+  );
 });

@@ -34,7 +34,11 @@ export interface SshWorld extends Fleet {
   /** Enrols one more. */
   node(): Promise<SshNode>;
   /** Makes a username; answers its id and those of its keys. */
-  username(node: string, username: string, more?: { readonly password?: string; readonly keys?: readonly TestKey[] }): Promise<{ readonly id: string; readonly keys: readonly string[] }>;
+  username(
+    node: string,
+    username: string,
+    more?: { readonly password?: string; readonly keys?: readonly TestKey[] },
+  ): Promise<{ readonly id: string; readonly keys: readonly string[] }>;
   rows<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
   /** Data of the events of logins at a node, in order of commit. */
   logins(node: string): Promise<readonly LoginEvent[]>;
@@ -56,16 +60,25 @@ export async function startSshWorld(t: Scope, env: Readonly<Record<string, strin
   const fleet = await startFleet(t, env);
   const { admin, request, enroll } = fleet;
   await request('POST', '/clusters', { name: 'one' });
-  const { data: { key } } = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null });
+  const {
+    data: { key },
+  } = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null });
   const client = new Client({ ...admin.database });
   await client.connect();
   t.teardown(() => client.end());
-  const rows = async <R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> => (await client.query<R>(text, [...values])).rows;
+  const rows = async <R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> =>
+    (await client.query<R>(text, [...values])).rows;
 
   return {
     ...fleet,
     rows,
-    logins: async (node) => (await rows<{ data: LoginEvent }>(`select data from event where type = 'edge.ssh_username.verified' and subject = $1 order by txid, seq`, [node])).map((row) => row.data),
+    logins: async (node) =>
+      (
+        await rows<{ data: LoginEvent }>(
+          `select data from event where type = 'edge.ssh_username.verified' and subject = $1 order by txid, seq`,
+          [node],
+        )
+      ).map((row) => row.data),
     async node() {
       const { status, data, error } = await enroll(String(key), { node_id: crypto.randomUUID() });
       if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
@@ -73,7 +86,11 @@ export async function startSshWorld(t: Scope, env: Readonly<Record<string, strin
       return { id: agent.node_id, connect: () => connect(agent) };
     },
     async username(node, username, { password, keys = [] } = {}) {
-      const { status, data, error } = await request('POST', `/nodes/${node}/ssh_usernames`, { username, ...(password !== undefined && { password }), public_keys: keys.map(({ line }, index) => ({ key_name: `key ${index}`, public_key: line })) });
+      const { status, data, error } = await request('POST', `/nodes/${node}/ssh_usernames`, {
+        username,
+        ...(password !== undefined && { password }),
+        public_keys: keys.map(({ line }, index) => ({ key_name: `key ${index}`, public_key: line })),
+      });
       if (status !== 201) throw new Error(`it answered ${status}: ${JSON.stringify(error)}`);
       return { id: String(data['id']), keys: (data['public_keys'] as { readonly id: string }[]).map(({ id }) => id) };
     },
@@ -93,19 +110,28 @@ export function passwordShown(password: string): SshCredential {
 async function connect(agent: RawAgent): Promise<SshSession> {
   const session = await agent.connect({ protocol: PROTOCOL_VERSION });
   let last = 0;
-  const framesOf = <T extends AdminFrame['type']>(type: T) => session.frames.filter((frame): frame is Extract<AdminFrame, { type: T }> => frame.type === type);
+  const framesOf = <T extends AdminFrame['type']>(type: T) =>
+    session.frames.filter((frame): frame is Extract<AdminFrame, { type: T }> => frame.type === type);
   const show: SshSession['show'] = (username, credential, attempt = last + 1) => {
     last = Math.max(last, attempt);
     session.send({ type: 'verify-ssh', attempt, username, credential });
     return attempt;
   };
-  const verdictOf: SshSession['verdictOf'] = async (attempt) => (await until(`the verdict of attempt ${attempt}`, () => framesOf('ssh-verdict').find((frame) => frame.attempt === attempt))).verdict;
+  const verdictOf: SshSession['verdictOf'] = async (attempt) =>
+    (
+      await until(`the verdict of attempt ${attempt}`, () =>
+        framesOf('ssh-verdict').find((frame) => frame.attempt === attempt),
+      )
+    ).verdict;
   return {
     ...session,
     node: agent.node_id,
     show,
     verdictOf,
     attempt: (username, credential) => verdictOf(show(username, credential)),
-    ended: () => ({ usernames: framesOf('end-ssh').flatMap((frame) => frame.ssh_username_ids), keys: framesOf('end-ssh').flatMap((frame) => frame.ssh_public_key_ids) }),
+    ended: () => ({
+      usernames: framesOf('end-ssh').flatMap((frame) => frame.ssh_username_ids),
+      keys: framesOf('end-ssh').flatMap((frame) => frame.ssh_public_key_ids),
+    }),
   };
 }

@@ -28,7 +28,12 @@ export interface ReachRig {
   edge(...words: string[]): Promise<Ended>;
   start(words: readonly string[], more?: Readonly<Record<string, string>>): RunningEdge;
   /** Runs another program, which starts `edge` itself where it needs to. */
-  run(program: string, words: readonly string[], input?: string | Buffer, more?: Readonly<Record<string, string>>): Promise<Ended>;
+  run(
+    program: string,
+    words: readonly string[],
+    input?: string | Buffer,
+    more?: Readonly<Record<string, string>>,
+  ): Promise<Ended>;
 }
 
 /** The rig of a fleet with one agent that has the alias. */
@@ -42,18 +47,35 @@ export async function createReachRig(scope: Scope, fleet: Fleet): Promise<ReachR
   const node = await fleet.node(agent);
   const host = node.aliases[0]?.vpn_hostname ?? '';
   const env = {
-    EDGE_URL: admin.url, EDGE_API_KEY: FLEET_KEYS.API_KEY, EDGE_PROXY_URL: `http://127.0.0.1:${admin.httpProxyPort}`, EDGE_SOCKS5_URL: `socks5://127.0.0.1:${admin.socks5ProxyPort}`,
-    EDGE_PROXY_KEY: FLEET_KEYS.PROXY_KEY, XDG_CONFIG_HOME: join(directory, 'con fig'), HOME: join(directory, 'home'),
+    EDGE_URL: admin.url,
+    EDGE_API_KEY: FLEET_KEYS.API_KEY,
+    EDGE_PROXY_URL: `http://127.0.0.1:${admin.httpProxyPort}`,
+    EDGE_SOCKS5_URL: `socks5://127.0.0.1:${admin.socks5ProxyPort}`,
+    EDGE_PROXY_KEY: FLEET_KEYS.PROXY_KEY,
+    XDG_CONFIG_HOME: join(directory, 'con fig'),
+    HOME: join(directory, 'home'),
   };
-  const start = (words: readonly string[], more: Readonly<Record<string, string>> = {}): RunningEdge => startEdge(words, { ...env, ...more });
+  const start = (words: readonly string[], more: Readonly<Record<string, string>> = {}): RunningEdge =>
+    startEdge(words, { ...env, ...more });
   return {
-    node, host, directory, env, start,
+    node,
+    host,
+    directory,
+    env,
+    start,
     edge: (...words) => start(words).ended,
     async run(program, words, input = '', more = {}) {
-      const child = spawn(program, words, { env: { PATH: process.env['PATH'] ?? '', ...env, ...more }, stdio: ['pipe', 'pipe', 'pipe'] });
+      const child = spawn(program, words, {
+        env: { PATH: process.env['PATH'] ?? '', ...env, ...more },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      });
       child.stdin.on('error', () => {}); // it may end before it has read all
       child.stdin.end(input);
-      const [[status], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);
+      const [[status], stdout, stderr] = await Promise.all([
+        once(child, 'close'),
+        text(child.stdout),
+        text(child.stderr),
+      ]);
       return { status: status as number | null, stdout, stderr };
     },
   };
@@ -63,6 +85,18 @@ export async function createReachRig(scope: Scope, fleet: Fleet): Promise<ReachR
 export async function allowLogin(fleet: Fleet, { node, directory }: ReachRig): Promise<readonly string[]> {
   const file = join(directory, 'id ed25519');
   await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'rig', '-f', file]);
-  await fleet.rest.post(`/nodes/${node.id}/ssh_usernames`, { username: USERNAME, public_keys: [{ key_name: 'rig', public_key: readFileSync(`${file}.pub`, 'utf8').trim() }] });
-  return ['-o', `IdentityFile="${file}"`, '-o', 'IdentitiesOnly=yes', '-o', 'IdentityAgent=none', '-o', 'BatchMode=yes'];
+  await fleet.rest.post(`/nodes/${node.id}/ssh_usernames`, {
+    username: USERNAME,
+    public_keys: [{ key_name: 'rig', public_key: readFileSync(`${file}.pub`, 'utf8').trim() }],
+  });
+  return [
+    '-o',
+    `IdentityFile="${file}"`,
+    '-o',
+    'IdentitiesOnly=yes',
+    '-o',
+    'IdentityAgent=none',
+    '-o',
+    'BatchMode=yes',
+  ];
 }

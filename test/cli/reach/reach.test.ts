@@ -20,7 +20,10 @@ import { startEdge, type Ended, type RunningEdge } from '../edge-program.ts';
 import { ALIAS, createReachRig, type ReachRig } from './reach-rig.ts';
 
 const scope = createScope();
-const fleet = sharedFleet(test, { agents: 1, agentEnv: { AGENT_ALIASES: ALIAS, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.2' } });
+const fleet = sharedFleet(test, {
+  agents: 1,
+  agentEnv: { AGENT_ALIASES: ALIAS, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.2' },
+});
 let rig: ReachRig;
 let gone: AgentProgram;
 
@@ -37,15 +40,21 @@ test.after.always('its files go', () => scope.end());
 /** A server on loopback that lives as long as the test. */
 async function listening(t: ExecutionContext, server: Server): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => { server.close(); });
+  t.teardown(() => {
+    server.close();
+  });
   return (server.address() as AddressInfo).port;
 }
 
 /** Answers all that it read, when it has read all, with its hash. */
-const hashing = (): Server => createServer({ allowHalfOpen: true }, (socket) => {
-  const hash = createHash('sha256');
-  socket.on('error', () => {}).on('data', (chunk) => hash.update(chunk)).on('end', () => socket.end(hash.digest('hex')));
-});
+const hashing = (): Server =>
+  createServer({ allowHalfOpen: true }, (socket) => {
+    const hash = createHash('sha256');
+    socket
+      .on('error', () => {})
+      .on('data', (chunk) => hash.update(chunk))
+      .on('end', () => socket.end(hash.digest('hex')));
+  });
 
 interface Forwarding extends RunningEdge {
   readonly ports: readonly number[];
@@ -53,12 +62,22 @@ interface Forwarding extends RunningEdge {
   interrupt(): Promise<Ended>;
 }
 
-async function forwarding(t: ExecutionContext, words: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Forwarding> {
+async function forwarding(
+  t: ExecutionContext,
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<Forwarding> {
   const running = rig.start(['forward', ALIAS, ...words, '-o', 'ndjson'], more);
-  t.teardown(() => { running.process.kill('SIGKILL'); });
+  t.teardown(() => {
+    running.process.kill('SIGKILL');
+  });
   let [shown, said] = ['', ''];
-  running.process.stdout?.on('data', (chunk: Buffer) => { shown += chunk.toString(); });
-  running.process.stderr?.on('data', (chunk: Buffer) => { said += chunk.toString(); });
+  running.process.stdout?.on('data', (chunk: Buffer) => {
+    shown += chunk.toString();
+  });
+  running.process.stderr?.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
   const lines = await until('the forwards', () => {
     const found = shown.split('\n').filter((line) => line !== '');
     return found.length === words.length || running.process.exitCode !== null ? found : null;
@@ -78,7 +97,11 @@ test.serial('stdin and stdout are joined to a port of a machine, each way until 
   const port = await listening(t, hashing());
   const content = randomBytes(5_000_000);
 
-  for (const words of [['connect', rig.host, String(port)], ['connect', ALIAS, String(port)], ['connect', rig.node.id, `localhost:${port}`]]) {
+  for (const words of [
+    ['connect', rig.host, String(port)],
+    ['connect', ALIAS, String(port)],
+    ['connect', rig.node.id, `localhost:${port}`],
+  ]) {
     const { status, stdout, stderr } = await rig.run(process.execPath, ['cli/edge.ts', ...words], content);
     t.deepEqual([status, stdout, stderr], [0, createHash('sha256').update(content).digest('hex'), ''], words.join(' '));
   }
@@ -86,24 +109,39 @@ test.serial('stdin and stdout are joined to a port of a machine, each way until 
 
 test.serial('a machine that says all and ends first is heard to its end, while stdin stays open', async (t) => {
   const all = randomBytes(3_000_000);
-  const port = await listening(t, createServer({ allowHalfOpen: true }, (socket) => { socket.on('error', () => {}).end(all); }));
+  const port = await listening(
+    t,
+    createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {}).end(all);
+    }),
+  );
   const { process: child } = startOpen(['connect', rig.host, String(port)]);
-  t.teardown(() => { child.kill('SIGKILL'); });
+  t.teardown(() => {
+    child.kill('SIGKILL');
+  });
   const hash = createHash('sha256');
   child.stdout?.on('data', (chunk: Buffer) => hash.update(chunk));
 
   await once(child.stdout ?? child, 'end'); // its stdin is open
   child.stdin?.end();
-  const [status] = await once(child, 'close') as [number | null];
+  const [status] = (await once(child, 'close')) as [number | null];
 
   t.deepEqual([status, hash.digest('hex')], [0, createHash('sha256').update(all).digest('hex')]);
 });
 
 test.serial('a stream that is cut says so, with status 1', async (t) => {
   const sockets: Socket[] = [];
-  const port = await listening(t, createServer((socket) => { sockets.push(socket); socket.on('error', () => {}).write('begun'); }));
+  const port = await listening(
+    t,
+    createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => {}).write('begun');
+    }),
+  );
   const running = startOpen(['connect', rig.host, String(port)]);
-  t.teardown(() => { running.process.kill('SIGKILL'); });
+  t.teardown(() => {
+    running.process.kill('SIGKILL');
+  });
 
   await once(running.process.stdout ?? running.process, 'data');
   sockets[0]?.resetAndDestroy();
@@ -122,23 +160,42 @@ test.serial('local ports lead to the machine and to what it reaches, many connec
   // Not what `localhost` is to a machine, and so reached through it, where its operator lets that be.
   const beyond = createHttpServer((_request, response) => response.end('from beyond')).listen(0, '127.0.0.2');
   await once(beyond, 'listening');
-  t.teardown(() => { beyond.close(); beyond.closeAllConnections(); });
+  t.teardown(() => {
+    beyond.close();
+    beyond.closeAllConnections();
+  });
   const { port: beyondPort } = beyond.address() as AddressInfo;
-  const running = await forwarding(t, [`0:localhost:${port}`, `127.0.0.1:0:127.0.0.1:${port}`, `0:127.0.0.2:${beyondPort}`]);
+  const running = await forwarding(t, [
+    `0:localhost:${port}`,
+    `127.0.0.1:0:127.0.0.1:${port}`,
+    `0:127.0.0.2:${beyondPort}`,
+  ]);
 
-  const answers = await Promise.all(Array.from({ length: 30 }, async (_, index) => {
-    const content = randomBytes(200_000);
-    const socket = connect({ port: running.ports[index % 2] ?? 0, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
-    socket.end(content);
-    return await text(socket) === createHash('sha256').update(content).digest('hex');
-  }));
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, async (_, index) => {
+      const content = randomBytes(200_000);
+      const socket = connect({ port: running.ports[index % 2] ?? 0, host: '127.0.0.1', allowHalfOpen: true }).on(
+        'error',
+        () => {},
+      );
+      socket.end(content);
+      return (await text(socket)) === createHash('sha256').update(content).digest('hex');
+    }),
+  );
   const fetched = await fetch(`http://127.0.0.1:${running.ports[2] ?? 0}/`).then(async (response) => response.text());
   const { status, stdout, stderr } = await running.interrupt();
 
-  t.deepEqual(answers, Array.from({ length: 30 }, () => true));
+  t.deepEqual(
+    answers,
+    Array.from({ length: 30 }, () => true),
+  );
   t.is(fetched, 'from beyond');
   t.deepEqual([status, stderr], [0, '']);
-  t.deepEqual(JSON.parse(stdout.split('\n')[0] ?? '') as object, { local: `127.0.0.1:${running.ports[0] ?? 0}`, remote: `localhost:${port}`, node: rig.host });
+  t.deepEqual(JSON.parse(stdout.split('\n')[0] ?? '') as object, {
+    local: `127.0.0.1:${running.ports[0] ?? 0}`,
+    remote: `localhost:${port}`,
+    node: rig.host,
+  });
 });
 
 test.serial('a connection that fails is one line, and the forward goes on', async (t) => {
@@ -153,58 +210,135 @@ test.serial('a connection that fails is one line, and the forward goes on', asyn
   const { status, stderr } = await running.interrupt();
 
   t.is(status, 0);
-  t.is(stderr, `edge: localhost:${closed}: Port ${closed} of the machine refuses connections: nothing listens there.\n`);
+  t.is(
+    stderr,
+    `edge: localhost:${closed}: Port ${closed} of the machine refuses connections: nothing listens there.\n`,
+  );
 });
 
 test.serial('a port that is taken is told, and the others are let go', async (t) => {
   const taken = await listening(t, createServer());
   const { status, stdout, stderr } = await rig.edge('forward', ALIAS, '0:localhost:80', `${taken}:localhost:80`);
 
-  t.deepEqual([status, stdout, stderr], [1, '', `edge: cannot listen on 127.0.0.1:${taken}: another program listens there already: take another port, or 0 for a free one\n`]);
+  t.deepEqual(
+    [status, stdout, stderr],
+    [
+      1,
+      '',
+      `edge: cannot listen on 127.0.0.1:${taken}: another program listens there already: take another port, or 0 for a free one\n`,
+    ],
+  );
 });
 
 test.serial('curl goes through a machine, and to it, by the URL that is printed or exported', async (t) => {
-  const server = createHttpServer((request, response) => response.end(`hello ${request.headers.host}`)).listen(0, '127.0.0.1');
+  const server = createHttpServer((request, response) => response.end(`hello ${request.headers.host}`)).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
-  t.teardown(() => { server.close(); server.closeAllConnections(); });
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   const { port } = server.address() as AddressInfo;
-  const urls = await Promise.all([[], ['--socks5']].map(async (flags) => (await rig.edge('proxy-url', ...flags)).stdout.trim()));
+  const urls = await Promise.all(
+    [[], ['--socks5']].map(async (flags) => (await rig.edge('proxy-url', ...flags)).stdout.trim()),
+  );
   const through = (await rig.edge('proxy-url', ALIAS)).stdout.trim();
   const exported = await rig.edge('proxy-url', ALIAS, '--export');
 
   const key = FLEET_KEYS.PROXY_KEY;
-  const [http, socks] = [rig.env['EDGE_PROXY_URL'] ?? '', rig.env['EDGE_SOCKS5_URL'] ?? ''].map((url) => url.split('//')[1]);
+  const [http, socks] = [rig.env['EDGE_PROXY_URL'] ?? '', rig.env['EDGE_SOCKS5_URL'] ?? ''].map(
+    (url) => url.split('//')[1],
+  );
   t.deepEqual(urls, [`http://_:${key}@${http}`, `socks5h://_:${key}@${socks}`]);
   t.is(through, `http://${rig.host}:${key}@${http}`);
-  t.is(exported.stdout, ['http_proxy', 'https_proxy', 'all_proxy'].map((name) => `export ${name}=${through}\n`).join(''));
+  t.is(
+    exported.stdout,
+    ['http_proxy', 'https_proxy', 'all_proxy'].map((name) => `export ${name}=${through}\n`).join(''),
+  );
   for (const url of urls) {
-    const { status, stdout, stderr } = await rig.run('curl', ['-sS', '--max-time', '20', '-x', url, `http://${rig.host}:${port}/`]);
+    const { status, stdout, stderr } = await rig.run('curl', [
+      '-sS',
+      '--max-time',
+      '20',
+      '-x',
+      url,
+      `http://${rig.host}:${port}/`,
+    ]);
     t.deepEqual([status, stdout], [0, `hello ${rig.host}:${port}`], stderr);
   }
-  const shell = await rig.run('sh', ['-c', `${exported.stdout}curl -sS --max-time 20 -w '%{http_code}' http://127.0.0.1:${port}/`]);
+  const shell = await rig.run('sh', [
+    '-c',
+    `${exported.stdout}curl -sS --max-time 20 -w '%{http_code}' http://127.0.0.1:${port}/`,
+  ]);
   t.regex(shell.stdout, /403$/u); // what is loopback to a machine is no target behind it, and the proxy says so
 });
 
 test.serial('what is wrong is one clear line, with the exit status of its kind', async (t) => {
   const nowhere = await freePort();
-  const other = await listening(t, createServer((socket) => { socket.on('error', () => {}).end('SSH-2.0-other\r\n'); }));
-  const cases: readonly (readonly [status: number, line: RegExp, words: readonly string[], env?: Readonly<Record<string, string>>])[] = [
+  const other = await listening(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {}).end('SSH-2.0-other\r\n');
+    }),
+  );
+  const cases: readonly (readonly [
+    status: number,
+    line: RegExp,
+    words: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ])[] = [
     [4, /there is no node "nowhere"/u, ['ssh', 'nowhere']],
     [4, /there is no node "nowhere"/u, ['cp', 'nowhere:x', 'y']],
     [4, /there is no node "nowhere"/u, ['forward', 'nowhere', '0:localhost:1']],
     [4, /there is no node "nowhere"/u, ['proxy-url', 'nowhere']],
     [4, /there is no node "nowhere"/u, ['connect', 'nowhere', '22']],
-    [4, /No node or alias has the name nowhere\.fleet\.edge\.internal/u, ['connect', 'nowhere.fleet.edge.internal', '22']],
+    [
+      4,
+      /No node or alias has the name nowhere\.fleet\.edge\.internal/u,
+      ['connect', 'nowhere.fleet.edge.internal', '22'],
+    ],
     [1, /Port 9 of the machine refuses connections/u, ['connect', rig.host, '9']],
-    [3, /does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY/u, ['connect', rig.host, '9'], { EDGE_PROXY_KEY: 'wrong' }],
-    [3, /does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY/u, ['forward', ALIAS, '0:localhost:1'], { EDGE_PROXY_KEY: '' }],
-    [1, new RegExp(`cannot reach the proxy http://127\\.0\\.0\\.1:${nowhere} \\(ECONNREFUSED\\)`, 'u'), ['connect', rig.host, '9'], { EDGE_PROXY_URL: `http://127.0.0.1:${nowhere}` }],
-    [1, /cannot reach the proxy .* \(ECONNREFUSED\)/u, ['forward', ALIAS, '0:localhost:1'], { EDGE_PROXY_URL: `http://127.0.0.1:${nowhere}` }],
-    [1, /what answers at .* is no HTTP proxy/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: `http://127.0.0.1:${other}` }],
+    [
+      3,
+      /does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY/u,
+      ['connect', rig.host, '9'],
+      { EDGE_PROXY_KEY: 'wrong' },
+    ],
+    [
+      3,
+      /does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY/u,
+      ['forward', ALIAS, '0:localhost:1'],
+      { EDGE_PROXY_KEY: '' },
+    ],
+    [
+      1,
+      new RegExp(`cannot reach the proxy http://127\\.0\\.0\\.1:${nowhere} \\(ECONNREFUSED\\)`, 'u'),
+      ['connect', rig.host, '9'],
+      { EDGE_PROXY_URL: `http://127.0.0.1:${nowhere}` },
+    ],
+    [
+      1,
+      /cannot reach the proxy .* \(ECONNREFUSED\)/u,
+      ['forward', ALIAS, '0:localhost:1'],
+      { EDGE_PROXY_URL: `http://127.0.0.1:${nowhere}` },
+    ],
+    [
+      1,
+      /what answers at .* is no HTTP proxy/u,
+      ['connect', rig.host, '9'],
+      { EDGE_PROXY_URL: `http://127.0.0.1:${other}` },
+    ],
     [1, /cannot reach the proxy https:/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: `https://127.0.0.1:${other}` }],
     [2, /"ftp:\/\/x" is no URL of a proxy/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: 'ftp://x' }],
     [2, /must not hold the key/u, ['ssh', ALIAS], { EDGE_PROXY_URL: 'http://_:hidden@127.0.0.1:1' }],
-    [2, /set EDGE_PROXY_URL \(or edge login --proxy-url\)/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: '', EDGE_URL: 'https://admin.example' }],
+    [
+      2,
+      /set EDGE_PROXY_URL \(or edge login --proxy-url\)/u,
+      ['connect', rig.host, '9'],
+      { EDGE_PROXY_URL: '', EDGE_URL: 'https://admin.example' },
+    ],
     [2, /is neither a port nor HOST:PORT/u, ['connect', rig.host, '99999']],
     [2, /is neither a port nor HOST:PORT/u, ['connect', ALIAS, 'a b:1']],
     [2, /"80" is no forward/u, ['forward', ALIAS, '80']],
@@ -222,7 +356,11 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
 
   for (const [status, line, words, env] of cases) {
     const ended = await rig.start(words, env).ended;
-    t.deepEqual([ended.status, ended.stdout, ended.stderr.split('\n').length], [status, '', 2], `${words.join(' ')}: ${ended.stderr}`);
+    t.deepEqual(
+      [ended.status, ended.stdout, ended.stderr.split('\n').length],
+      [status, '', 2],
+      `${words.join(' ')}: ${ended.stderr}`,
+    );
     t.regex(ended.stderr, line, words.join(' '));
     t.false(/hidden|proxy-key-of/u.test(ended.stderr));
   }
@@ -232,43 +370,85 @@ test.serial('a proxy behind TLS is reached when its certificate is good, and not
   const port = await listening(t, hashing());
   const made = await certificates(rig.directory);
   const { hostname, port: proxyPort } = new URL(rig.env['EDGE_PROXY_URL'] ?? '');
-  const front = createTlsServer({ cert: readFileSync(made.server), key: readFileSync(made.serverKey), allowHalfOpen: true }, (socket) => {
-    const proxy = connect({ host: hostname, port: Number(proxyPort), allowHalfOpen: true }).on('error', () => socket.destroy());
-    socket.on('error', () => proxy.destroy()).pipe(proxy).pipe(socket);
-  });
-  const frontPort = await listening(t, front.on('tlsClientError', () => {}));
+  const front = createTlsServer(
+    { cert: readFileSync(made.server), key: readFileSync(made.serverKey), allowHalfOpen: true },
+    (socket) => {
+      const proxy = connect({ host: hostname, port: Number(proxyPort), allowHalfOpen: true }).on('error', () =>
+        socket.destroy(),
+      );
+      socket
+        .on('error', () => proxy.destroy())
+        .pipe(proxy)
+        .pipe(socket);
+    },
+  );
+  const frontPort = await listening(
+    t,
+    front.on('tlsClientError', () => {}),
+  );
   const env = { EDGE_PROXY_URL: `https://localhost:${frontPort}` };
   const content = randomBytes(1_000_000);
 
-  const trusted = await rig.run(process.execPath, ['cli/edge.ts', 'connect', rig.host, String(port)], content, { ...env, NODE_EXTRA_CA_CERTS: made.ca });
+  const trusted = await rig.run(process.execPath, ['cli/edge.ts', 'connect', rig.host, String(port)], content, {
+    ...env,
+    NODE_EXTRA_CA_CERTS: made.ca,
+  });
   const unknown = await rig.start(['connect', rig.host, String(port)], env).ended;
 
   t.deepEqual(trusted, { status: 0, stdout: createHash('sha256').update(content).digest('hex'), stderr: '' });
   t.is(unknown.status, 1);
-  t.regex(unknown.stderr, /^edge: cannot reach the proxy https:\/\/localhost:\d+ \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)[^\n]*\n$/u);
+  t.regex(
+    unknown.stderr,
+    /^edge: cannot reach the proxy https:\/\/localhost:\d+ \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)[^\n]*\n$/u,
+  );
 });
 
-test.serial('what edge login was told about the proxy is used by the next commands, for this service only', async (t) => {
-  const port = await listening(t, hashing());
-  const directory = mkdtempSync(join(tmpdir(), 'edge-login-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
-  const env = { XDG_CONFIG_HOME: directory };
-  const { EDGE_URL: url = '', EDGE_API_KEY: key = '', EDGE_PROXY_URL: proxyUrl = '', EDGE_PROXY_KEY: proxyKey = '' } = rig.env;
+test.serial(
+  'what edge login was told about the proxy is used by the next commands, for this service only',
+  async (t) => {
+    const port = await listening(t, hashing());
+    const directory = mkdtempSync(join(tmpdir(), 'edge-login-'));
+    t.teardown(() => rmSync(directory, { recursive: true }));
+    const env = { XDG_CONFIG_HOME: directory };
+    const {
+      EDGE_URL: url = '',
+      EDGE_API_KEY: key = '',
+      EDGE_PROXY_URL: proxyUrl = '',
+      EDGE_PROXY_KEY: proxyKey = '',
+    } = rig.env;
 
-  const login = await startEdge(['login', '--url', url, '--proxy-url', proxyUrl, '--proxy-key-stdin'], env, `${key}\n${proxyKey}\n`).ended;
-  const missing = await startEdge(['login', '--url', url, '--proxy-key-stdin'], env, `${key}\n`).ended;
-  const connected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
-  const again = await startEdge(['login', '--url', url, '--key', key], env).ended;
-  const stillConnected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
-  const elsewhere = await startEdge(['connect', rig.host, String(port)], { ...env, EDGE_URL: 'http://127.0.0.1:1', EDGE_PROXY_URL: proxyUrl }, 'x').ended;
+    const login = await startEdge(
+      ['login', '--url', url, '--proxy-url', proxyUrl, '--proxy-key-stdin'],
+      env,
+      `${key}\n${proxyKey}\n`,
+    ).ended;
+    const missing = await startEdge(['login', '--url', url, '--proxy-key-stdin'], env, `${key}\n`).ended;
+    const connected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
+    const again = await startEdge(['login', '--url', url, '--key', key], env).ended;
+    const stillConnected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
+    const elsewhere = await startEdge(
+      ['connect', rig.host, String(port)],
+      { ...env, EDGE_URL: 'http://127.0.0.1:1', EDGE_PROXY_URL: proxyUrl },
+      'x',
+    ).ended;
 
-  t.deepEqual([login, missing, again].map(({ status }) => status), [0, 2, 0], login.stderr + missing.stderr + again.stderr);
-  t.regex(missing.stderr, /no key of the proxy was given/u);
-  t.deepEqual(connected, { status: 0, stdout: createHash('sha256').update('x').digest('hex'), stderr: '' });
-  t.deepEqual(stillConnected, connected);
-  t.is(elsewhere.status, 3);
-  t.deepEqual(JSON.parse(readFileSync(join(directory, 'edge', 'config.json'), 'utf8')) as object, { url, key, proxy_url: proxyUrl, proxy_key: proxyKey });
-});
+    t.deepEqual(
+      [login, missing, again].map(({ status }) => status),
+      [0, 2, 0],
+      login.stderr + missing.stderr + again.stderr,
+    );
+    t.regex(missing.stderr, /no key of the proxy was given/u);
+    t.deepEqual(connected, { status: 0, stdout: createHash('sha256').update('x').digest('hex'), stderr: '' });
+    t.deepEqual(stillConnected, connected);
+    t.is(elsewhere.status, 3);
+    t.deepEqual(JSON.parse(readFileSync(join(directory, 'edge', 'config.json'), 'utf8')) as object, {
+      url,
+      key,
+      proxy_url: proxyUrl,
+      proxy_key: proxyKey,
+    });
+  },
+);
 
 test.serial('a machine that is not connected is told in one line', async (t) => {
   const { status, stderr } = await rig.edge('connect', 'gone.fleet.edge.internal', '22');
@@ -277,5 +457,13 @@ test.serial('a machine that is not connected is told in one line', async (t) => 
   t.regex(stderr, /^edge: [^\n]*not connected[^\n]*\n$/u);
 
   await fleet().reaches(gone, 'unreachable');
-  for (const words of [['ssh', 'gone', '--', 'true'], ['cp', 'gone:x', '.']]) t.deepEqual(await rig.edge(...words), { status: 1, stdout: '', stderr: 'edge: gone.fleet.edge.internal is not connected now: try again when that machine is back\n' });
+  for (const words of [
+    ['ssh', 'gone', '--', 'true'],
+    ['cp', 'gone:x', '.'],
+  ])
+    t.deepEqual(await rig.edge(...words), {
+      status: 1,
+      stdout: '',
+      stderr: 'edge: gone.fleet.edge.internal is not connected now: try again when that machine is back\n',
+    });
 });

@@ -12,14 +12,25 @@ test('events that the broker took are counted; while it is away it is down and t
   const server = await startNats(t);
   const admin = await startPublishingAdmin(t, 'nats', server.env);
   const broker = async () => {
-    const series = seriesOf(await (await fetch(`${admin.url}/api/v1/admins/me/metrics/raw`, { headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` } })).text());
-    return { up: series['edge_admin_broker_up'], published: series['edge_admin_broker_events_total{outcome="published"}'], waiting: series['edge_admin_events_backlog{channel="broker"}'] };
+    const series = seriesOf(
+      await (
+        await fetch(`${admin.url}/api/v1/admins/me/metrics/raw`, {
+          headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` },
+        })
+      ).text(),
+    );
+    return {
+      up: series['edge_admin_broker_up'],
+      published: series['edge_admin_broker_events_total{outcome="published"}'],
+      waiting: series['edge_admin_events_backlog{channel="broker"}'],
+    };
   };
-  const becomes = (wanted: Partial<Awaited<ReturnType<typeof broker>>>) => until(JSON.stringify(wanted), async () => {
-    const now = await broker();
-    if (Object.entries(wanted).every(([name, value]) => now[name as keyof typeof now] === value)) return now;
-    throw new Error(JSON.stringify(now));
-  });
+  const becomes = (wanted: Partial<Awaited<ReturnType<typeof broker>>>) =>
+    until(JSON.stringify(wanted), async () => {
+      const now = await broker();
+      if (Object.entries(wanted).every(([name, value]) => now[name as keyof typeof now] === value)) return now;
+      throw new Error(JSON.stringify(now));
+    });
   await admin.testEvents(1);
   const { published = 0 } = await becomes({ up: 1, waiting: 0 });
 

@@ -28,11 +28,21 @@ const tls = (files: Certificates) => ({ cert: files.server, key: files.serverKey
 const trusting = (files: Certificates) => ({ EVENT_BROKER_MQTT_SSL: 'true', EVENT_BROKER_MQTT_CACERT_FILE: files.ca });
 
 const MODES: Readonly<Record<string, Mode>> = {
-  'to anybody, with QoS 0': { server: () => ({}), env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server), EVENT_BROKER_MQTT_QOS: '0' }) },
-  'to anybody, with QoS 2': { server: () => ({}), env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server, 'tcp'), EVENT_BROKER_MQTT_QOS: '2' }) },
+  'to anybody, with QoS 0': {
+    server: () => ({}),
+    env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server), EVENT_BROKER_MQTT_QOS: '0' }),
+  },
+  'to anybody, with QoS 2': {
+    server: () => ({}),
+    env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server, 'tcp'), EVENT_BROKER_MQTT_QOS: '2' }),
+  },
   'with a password': {
     server: () => ({ login: { username: 'edge', password: PASSWORD } }),
-    env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server), EVENT_BROKER_MQTT_USERNAME: 'edge', EVENT_BROKER_MQTT_PASSWORD: PASSWORD }),
+    env: (server) => ({
+      EVENT_BROKER_MQTT_URLS: url(server),
+      EVENT_BROKER_MQTT_USERNAME: 'edge',
+      EVENT_BROKER_MQTT_PASSWORD: PASSWORD,
+    }),
   },
   'with a JWT and no user name': {
     server: () => ({ login: { username: 'jwt', password: JWT } }),
@@ -40,7 +50,12 @@ const MODES: Readonly<Record<string, Mode>> = {
   },
   'with a JWT, which comes before the password': {
     server: () => ({ login: { username: 'edge', password: JWT } }),
-    env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server), EVENT_BROKER_MQTT_JWT: JWT, EVENT_BROKER_MQTT_USERNAME: 'edge', EVENT_BROKER_MQTT_PASSWORD: PASSWORD }),
+    env: (server) => ({
+      EVENT_BROKER_MQTT_URLS: url(server),
+      EVENT_BROKER_MQTT_JWT: JWT,
+      EVENT_BROKER_MQTT_USERNAME: 'edge',
+      EVENT_BROKER_MQTT_PASSWORD: PASSWORD,
+    }),
   },
   'with TLS': {
     server: (files) => ({ tls: tls(files) }),
@@ -48,14 +63,32 @@ const MODES: Readonly<Record<string, Mode>> = {
   },
   'with mutual TLS': {
     server: (files) => ({ tls: { ...tls(files), clientCa: files.ca } }),
-    env: (server, files) => ({ EVENT_BROKER_MQTT_URLS: url(server), ...trusting(files), EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }),
-  },
-  'by WebSocket': { server: () => ({ isWebSocket: true }), env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server, 'ws'), EVENT_BROKER_MQTT_WEBSOCKET: 'true' }) },
-  'by WebSocket with mutual TLS and a password': {
-    server: (files) => ({ isWebSocket: true, login: { username: 'edge', password: PASSWORD }, tls: { ...tls(files), clientCa: files.ca } }),
     env: (server, files) => ({
-      EVENT_BROKER_MQTT_URLS: url(server, 'wss'), EVENT_BROKER_MQTT_WEBSOCKET: 'true', EVENT_BROKER_MQTT_WEBSOCKET_PATH: '/events', EVENT_BROKER_MQTT_USERNAME: 'edge', EVENT_BROKER_MQTT_PASSWORD: PASSWORD,
-      ...trusting(files), EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey,
+      EVENT_BROKER_MQTT_URLS: url(server),
+      ...trusting(files),
+      EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client,
+      EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey,
+    }),
+  },
+  'by WebSocket': {
+    server: () => ({ isWebSocket: true }),
+    env: (server) => ({ EVENT_BROKER_MQTT_URLS: url(server, 'ws'), EVENT_BROKER_MQTT_WEBSOCKET: 'true' }),
+  },
+  'by WebSocket with mutual TLS and a password': {
+    server: (files) => ({
+      isWebSocket: true,
+      login: { username: 'edge', password: PASSWORD },
+      tls: { ...tls(files), clientCa: files.ca },
+    }),
+    env: (server, files) => ({
+      EVENT_BROKER_MQTT_URLS: url(server, 'wss'),
+      EVENT_BROKER_MQTT_WEBSOCKET: 'true',
+      EVENT_BROKER_MQTT_WEBSOCKET_PATH: '/events',
+      EVENT_BROKER_MQTT_USERNAME: 'edge',
+      EVENT_BROKER_MQTT_PASSWORD: PASSWORD,
+      ...trusting(files),
+      EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client,
+      EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey,
     }),
   },
 };
@@ -68,7 +101,11 @@ async function directory(t: ExecutionContext): Promise<string> {
 
 /** Without repeats, as at least once is promised. */
 function envelopes(messages: readonly { readonly payload: string }[]): Envelope[] {
-  return [...new Map(messages.map(({ payload }) => JSON.parse(payload) as Envelope).map((envelope) => [envelope.id, envelope])).values()];
+  return [
+    ...new Map(
+      messages.map(({ payload }) => JSON.parse(payload) as Envelope).map((envelope) => [envelope.id, envelope]),
+    ).values(),
+  ];
 }
 
 for (const [mode, { server: options, env }] of Object.entries(MODES)) {
@@ -85,9 +122,18 @@ for (const [mode, { server: options, env }] of Object.entries(MODES)) {
       const seen = envelopes(consumer.messages()).filter(({ data }) => data['command_execution_id'] === execution.id);
       return seen.length >= COMMAND_EVENT_TYPES.length && seen;
     });
-    t.deepEqual(told.map(({ type }) => type), [...COMMAND_EVENT_TYPES]);
-    t.deepEqual(envelopes(consumer.messages()).find(({ id }) => id === event?.id), event);
-    t.deepEqual(consumer.messages().map(({ topic }) => topic), consumer.messages().map(({ payload }) => (JSON.parse(payload) as Envelope).type.replaceAll('.', '/')));
+    t.deepEqual(
+      told.map(({ type }) => type),
+      [...COMMAND_EVENT_TYPES],
+    );
+    t.deepEqual(
+      envelopes(consumer.messages()).find(({ id }) => id === event?.id),
+      event,
+    );
+    t.deepEqual(
+      consumer.messages().map(({ topic }) => topic),
+      consumer.messages().map(({ payload }) => (JSON.parse(payload) as Envelope).type.replaceAll('.', '/')),
+    );
     t.is(await admin.brokerProblem(), null);
   });
 }
@@ -96,24 +142,26 @@ test('a server that goes and comes back while events flow has passed on all of t
   const server = await startMosquitto(t);
   const consumer = await consumeMqtt(t, server);
   const admin = await startPublishingAdmin(t, 'mqtt', { EVENT_BROKER_MQTT_URLS: url(server) });
-  const events = [...await admin.testEvents(30)];
+  const events = [...(await admin.testEvents(30))];
   const flowing = admin.testEvents(100);
 
   await server.stop();
-  await until('the admin to notice', async () => await admin.brokerProblem() !== null);
-  events.push(...await flowing);
+  await until('the admin to notice', async () => (await admin.brokerProblem()) !== null);
+  events.push(...(await flowing));
   await server.start();
-  events.push(...await admin.testEvents(20));
+  events.push(...(await admin.testEvents(20)));
 
   await until('all events', () => envelopes(consumer.messages()).length >= events.length);
   t.deepEqual(envelopes(consumer.messages()), events);
-  await until('health', async () => await admin.brokerProblem() === null);
+  await until('health', async () => (await admin.brokerProblem()) === null);
 });
 
 test('when the first server is away, the second gets the events', async (t) => {
   const second = await startMosquitto(t);
   const consumer = await consumeMqtt(t, second);
-  const admin = await startPublishingAdmin(t, 'mqtt', { EVENT_BROKER_MQTT_URLS: `mqtt://localhost:${await freePort()},${url(second)}` });
+  const admin = await startPublishingAdmin(t, 'mqtt', {
+    EVENT_BROKER_MQTT_URLS: `mqtt://localhost:${await freePort()},${url(second)}`,
+  });
 
   const events = await admin.testEvents(3);
 
@@ -124,16 +172,25 @@ test('when the first server is away, the second gets the events', async (t) => {
 
 test('a wrong password delays no command, is told once, and is in no log line', async (t) => {
   const server = await startMosquitto(t, { login: { username: 'edge', password: PASSWORD } });
-  const admin = await startPublishingAdmin(t, 'mqtt', { EVENT_BROKER_MQTT_URLS: url(server), EVENT_BROKER_MQTT_USERNAME: 'edge', EVENT_BROKER_MQTT_PASSWORD: 'a-wrong-password' });
+  const admin = await startPublishingAdmin(t, 'mqtt', {
+    EVENT_BROKER_MQTT_URLS: url(server),
+    EVENT_BROKER_MQTT_USERNAME: 'edge',
+    EVENT_BROKER_MQTT_PASSWORD: 'a-wrong-password',
+  });
 
   await admin.testEvents(1);
   const execution = await admin.command();
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { error: `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).` } });
+  t.like(line, {
+    level: 'warn',
+    fields: {
+      error: `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).`,
+    },
+  });
   t.false(JSON.stringify(admin.log.lines).includes('a-wrong-password'));
-  t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });
 
 test('wrong settings stop the start, with a line that names each', async (t) => {
@@ -142,25 +199,68 @@ test('wrong settings stop the start, with a line that names each', async (t) => 
   const URLS = { EVENT_BROKER_MQTT_URLS: 'mqtt://localhost' };
   const TLS = { ...URLS, EVENT_BROKER_MQTT_SSL: 'true' };
   const CLIENT = { ...TLS, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client };
-  const problem = (env: Readonly<Record<string, string>>): string => t.throws(() => brokerSettings('mqtt', env)).message;
+  const problem = (env: Readonly<Record<string, string>>): string =>
+    t.throws(() => brokerSettings('mqtt', env)).message;
   const shown = JSON.stringify(path);
 
   t.regex(problem({}), /^EVENT_BROKER_MQTT_URLS is not set: /u);
-  t.regex(problem({ EVENT_BROKER_MQTT_URLS: 'http://localhost' }), /^EVENT_BROKER_MQTT_URLS is "http:\/\/localhost": it should be .* mqtt:\/\//u);
-  t.is(problem({ EVENT_BROKER_MQTT_URLS: 'mqtt://edge:word@localhost' }), 'EVENT_BROKER_MQTT_URLS holds credentials: they should be in EVENT_BROKER_MQTT_USERNAME and EVENT_BROKER_MQTT_PASSWORD');
-  t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_QOS: '3' }), /^EVENT_BROKER_MQTT_QOS is "3": it should be one of 0, 1, 2$/u);
+  t.regex(
+    problem({ EVENT_BROKER_MQTT_URLS: 'http://localhost' }),
+    /^EVENT_BROKER_MQTT_URLS is "http:\/\/localhost": it should be .* mqtt:\/\//u,
+  );
+  t.is(
+    problem({ EVENT_BROKER_MQTT_URLS: 'mqtt://edge:word@localhost' }),
+    'EVENT_BROKER_MQTT_URLS holds credentials: they should be in EVENT_BROKER_MQTT_USERNAME and EVENT_BROKER_MQTT_PASSWORD',
+  );
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_MQTT_QOS: '3' }),
+    /^EVENT_BROKER_MQTT_QOS is "3": it should be one of 0, 1, 2$/u,
+  );
   t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_USERNAME: 'edge' }), /^EVENT_BROKER_MQTT_PASSWORD is not set: /u);
-  t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_WEBSOCKET_PATH: 'mqtt' }), /^EVENT_BROKER_MQTT_WEBSOCKET_PATH .*a path that begins with/u);
-  t.regex(problem({ ...CLIENT, EVENT_BROKER_MQTT_SSL: 'false', EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }), /^EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true$/u);
-  t.like(brokerSettings('mqtt', { ...URLS, EVENT_BROKER_MQTT_JWT: 'j'.repeat(20_000) }), { auth: { jwt: 'j'.repeat(20_000), username: 'jwt' } });
-  t.regex(problem(CLIENT), /^EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither$/u);
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_MQTT_WEBSOCKET_PATH: 'mqtt' }),
+    /^EVENT_BROKER_MQTT_WEBSOCKET_PATH .*a path that begins with/u,
+  );
+  t.regex(
+    problem({ ...CLIENT, EVENT_BROKER_MQTT_SSL: 'false', EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }),
+    /^EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true$/u,
+  );
+  t.like(brokerSettings('mqtt', { ...URLS, EVENT_BROKER_MQTT_JWT: 'j'.repeat(20_000) }), {
+    auth: { jwt: 'j'.repeat(20_000), username: 'jwt' },
+  });
+  t.regex(
+    problem(CLIENT),
+    /^EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither$/u,
+  );
 
-  t.is(problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }), `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file cannot be read (ENOENT); it should be a PEM file of certificates`);
+  t.is(
+    problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }),
+    `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file cannot be read (ENOENT); it should be a PEM file of certificates`,
+  );
   await writeFile(path, 'no certificate');
-  t.is(problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }), `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file holds none; it should be a PEM file of certificates`);
+  t.is(
+    problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }),
+    `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file holds none; it should be a PEM file of certificates`,
+  );
   await writeFile(path, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
-  t.is(problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }), `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file holds none that can be read; it should be a PEM file of certificates`);
-  t.is(problem({ ...CLIENT, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: path }), `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${shown}: the file holds none that can be read; it should be a PEM file of an unencrypted private key`);
-  t.is(problem({ ...CLIENT, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: others.clientKey }), `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${JSON.stringify(others.clientKey)}: it is not the key of the certificate in EVENT_BROKER_MQTT_CLIENT_CERT_FILE`);
-  t.like(brokerSettings('mqtt', { ...CLIENT, EVENT_BROKER_MQTT_CACERT_FILE: files.ca, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }), { tls: { caFile: files.ca, client: { certFile: files.client, keyFile: files.clientKey } } });
+  t.is(
+    problem({ ...TLS, EVENT_BROKER_MQTT_CACERT_FILE: path }),
+    `EVENT_BROKER_MQTT_CACERT_FILE is ${shown}: the file holds none that can be read; it should be a PEM file of certificates`,
+  );
+  t.is(
+    problem({ ...CLIENT, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: path }),
+    `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${shown}: the file holds none that can be read; it should be a PEM file of an unencrypted private key`,
+  );
+  t.is(
+    problem({ ...CLIENT, EVENT_BROKER_MQTT_CLIENT_KEY_FILE: others.clientKey }),
+    `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${JSON.stringify(others.clientKey)}: it is not the key of the certificate in EVENT_BROKER_MQTT_CLIENT_CERT_FILE`,
+  );
+  t.like(
+    brokerSettings('mqtt', {
+      ...CLIENT,
+      EVENT_BROKER_MQTT_CACERT_FILE: files.ca,
+      EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey,
+    }),
+    { tls: { caFile: files.ca, client: { certFile: files.client, keyFile: files.clientKey } } },
+  );
 });

@@ -3,8 +3,19 @@ import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../../actors/events.ts';
-import { COMMAND_EVENT_TYPES, startPublishingAdmin, type PublishingAdmin } from '../../support/brokers/publishing-admin.ts';
-import { REDIS_MODES, startRedis, startRedisCluster, startWatchedRedis, type RedisReader, type RedisServer } from '../../support/brokers/redis.ts';
+import {
+  COMMAND_EVENT_TYPES,
+  startPublishingAdmin,
+  type PublishingAdmin,
+} from '../../support/brokers/publishing-admin.ts';
+import {
+  REDIS_MODES,
+  startRedis,
+  startRedisCluster,
+  startWatchedRedis,
+  type RedisReader,
+  type RedisServer,
+} from '../../support/brokers/redis.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import type { Certificates } from '../../support/certificates.ts';
 import { Program } from '../../support/fleet/program.ts';
@@ -33,9 +44,18 @@ async function publishes(t: ExecutionContext, admin: PublishingAdmin, reader: Re
     const seen = envelopes(reader).filter(({ data }) => data['command_execution_id'] === execution.id);
     return seen.length >= COMMAND_EVENT_TYPES.length ? seen : null;
   });
-  t.deepEqual(told.map(({ type }) => type), [...COMMAND_EVENT_TYPES]);
-  t.deepEqual(envelopes(reader).find(({ id }) => id === event?.id), event);
-  t.deepEqual(reader.messages().map(({ channel }) => channel), reader.messages().map(({ text }) => (JSON.parse(text) as Envelope).type));
+  t.deepEqual(
+    told.map(({ type }) => type),
+    [...COMMAND_EVENT_TYPES],
+  );
+  t.deepEqual(
+    envelopes(reader).find(({ id }) => id === event?.id),
+    event,
+  );
+  t.deepEqual(
+    reader.messages().map(({ channel }) => channel),
+    reader.messages().map(({ text }) => (JSON.parse(text) as Envelope).type),
+  );
   t.is(await admin.brokerProblem(), null);
 }
 
@@ -51,7 +71,10 @@ for (const mode of REDIS_MODES) {
 test('through one node of a cluster, the admin publishes to subscribers of another', async (t) => {
   const nodes = await startRedisCluster(t);
   const [, , third] = nodes as readonly [RedisServer, RedisServer, RedisServer];
-  const env = { EVENT_BROKER_REDIS_MODE: 'cluster', EVENT_BROKER_REDIS_URLS: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(',') };
+  const env = {
+    EVENT_BROKER_REDIS_MODE: 'cluster',
+    EVENT_BROKER_REDIS_URLS: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
+  };
 
   await publishes(t, await startPublishingAdmin(t, 'redis', env), await third.read());
 });
@@ -62,7 +85,10 @@ for (const isEncrypted of [false, true]) {
     trust(watched.certificates);
     const [first, second] = watched.servers as readonly [RedisServer, RedisServer];
     const gates = await Promise.all(watched.sentinelPorts.map((port) => openGate(t, port)));
-    const admin = await startPublishingAdmin(t, 'redis', { ...watched.env, EVENT_BROKER_REDIS_URLS: gates.map(({ port }) => `redis://127.0.0.1:${port}`).join(',') });
+    const admin = await startPublishingAdmin(t, 'redis', {
+      ...watched.env,
+      EVENT_BROKER_REDIS_URLS: gates.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
+    });
     await publishes(t, admin, await first.read());
 
     for (const gate of gates) gate.shut(); // else the admin may be back before a subscriber is, whom the failover hangs up
@@ -80,7 +106,10 @@ for (const isEncrypted of [false, true]) {
 test('what happens while the server is away reaches who is there when it is back, in order', async (t) => {
   const server = await startRedis(t, 'password');
   const gate = await openGate(t, server.port);
-  const admin = await startPublishingAdmin(t, 'redis', { ...server.env, EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${gate.port}` });
+  const admin = await startPublishingAdmin(t, 'redis', {
+    ...server.env,
+    EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${gate.port}`,
+  });
   const before = await server.read();
   const first = await admin.testEvents(5);
   await until('the first events', () => before.messages().length >= first.length);
@@ -88,7 +117,10 @@ test('what happens while the server is away reaches who is there when it is back
   gate.shut();
   await server.kill();
   const later = await admin.testEvents(40);
-  t.regex(await until('the admin to notice', async () => admin.brokerProblem()), /^the broker cannot be reached: \d+ events wait$/u);
+  t.regex(
+    await until('the admin to notice', async () => admin.brokerProblem()),
+    /^the broker cannot be reached: \d+ events wait$/u,
+  );
   await server.start();
   const after = await server.read();
   gate.open();
@@ -106,21 +138,46 @@ test('a wrong credential delays no command, is told once by the name of its sett
   const line = await admin.log.seen(/events cannot be published now/u);
 
   t.is(execution.status, 'completed');
-  t.like(line, { level: 'warn', fields: { error: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.` } });
+  t.like(line, {
+    level: 'warn',
+    fields: {
+      error: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.`,
+    },
+  });
   t.false(JSON.stringify(admin.log.lines).includes('another-word'));
-  t.regex(await admin.brokerProblem() ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });
 
 test('wrong settings stop the start, with a line that names each', async (t) => {
   const URLS = { EVENT_BROKER_REDIS_URLS: 'redis://127.0.0.1:6379' };
-  const problem = (env: Readonly<Record<string, string>>): string => t.throws(() => brokerSettings('redis', env)).message;
+  const problem = (env: Readonly<Record<string, string>>): string =>
+    t.throws(() => brokerSettings('redis', env)).message;
 
   t.regex(problem({}), /^EVENT_BROKER_REDIS_URLS is not set: /u);
-  t.regex(problem({ EVENT_BROKER_REDIS_URLS: 'http://127.0.0.1:6379' }), /^EVENT_BROKER_REDIS_URLS is "http:\/\/127\.0\.0\.1:6379": it should be .* redis:\/\/ or rediss:\/\//u);
-  t.regex(problem({ EVENT_BROKER_REDIS_URLS: 'redis://edge:word@127.0.0.1:6379' }), /^EVENT_BROKER_REDIS_URLS holds credentials: they should be in EVENT_BROKER_REDIS_USERNAME and EVENT_BROKER_REDIS_PASSWORD$/u);
-  t.regex(problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'sentinel' }), /^EVENT_BROKER_REDIS_SENTINEL_GROUP is not set: /u);
-  t.regex(problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'swarm' }), /^EVENT_BROKER_REDIS_MODE is "swarm": it should be /u);
-  const admin = Program.start(t, 'edge-admin', ['serve'], { MASTER_KEY: 'master-key-of-the-tests-1234', EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: 'redis' });
+  t.regex(
+    problem({ EVENT_BROKER_REDIS_URLS: 'http://127.0.0.1:6379' }),
+    /^EVENT_BROKER_REDIS_URLS is "http:\/\/127\.0\.0\.1:6379": it should be .* redis:\/\/ or rediss:\/\//u,
+  );
+  t.regex(
+    problem({ EVENT_BROKER_REDIS_URLS: 'redis://edge:word@127.0.0.1:6379' }),
+    /^EVENT_BROKER_REDIS_URLS holds credentials: they should be in EVENT_BROKER_REDIS_USERNAME and EVENT_BROKER_REDIS_PASSWORD$/u,
+  );
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'sentinel' }),
+    /^EVENT_BROKER_REDIS_SENTINEL_GROUP is not set: /u,
+  );
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'swarm' }),
+    /^EVENT_BROKER_REDIS_MODE is "swarm": it should be /u,
+  );
+  const admin = Program.start(t, 'edge-admin', ['serve'], {
+    MASTER_KEY: 'master-key-of-the-tests-1234',
+    EVENT_BROKER_ENABLED: 'true',
+    EVENT_BROKER_ADAPTER: 'redis',
+  });
   t.not((await admin.exited).code, 0);
-  t.regex(admin.output, /^.*EVENT_BROKER_REDIS_URLS is not set: for redis it should be a list like redis:\/\/host:6379$/mu);
+  t.regex(
+    admin.output,
+    /^.*EVENT_BROKER_REDIS_URLS is not set: for redis it should be a list like redis:\/\/host:6379$/mu,
+  );
 });

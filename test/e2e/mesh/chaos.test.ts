@@ -54,9 +54,25 @@ interface World {
 const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] = [
   [26, join],
   [18, leave],
-  [22, ({ fleet, members, pick }) => fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/change_cluster`, { body: { cluster_name: pick(CLUSTERS) } })],
-  [12, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).move(`192.168.${pick([1, 2, 3])}.7:${randomInt(1_024, 65_536)}`))],
-  [8, ({ fleet, members, pick }) => fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/aliases`, { body: { name: `alias-${pick([...Array(ALIASES).keys()])}` } })],
+  [
+    22,
+    ({ fleet, members, pick }) =>
+      fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/change_cluster`, {
+        body: { cluster_name: pick(CLUSTERS) },
+      }),
+  ],
+  [
+    12,
+    async ({ members, pick }) =>
+      Promise.resolve(pick([...members.values()]).move(`192.168.${pick([1, 2, 3])}.7:${randomInt(1_024, 65_536)}`)),
+  ],
+  [
+    8,
+    ({ fleet, members, pick }) =>
+      fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/aliases`, {
+        body: { name: `alias-${pick([...Array(ALIASES).keys()])}` },
+      }),
+  ],
   [6, dropAlias],
   [4, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).rotate())],
   [4, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).cut())],
@@ -78,16 +94,24 @@ test('after a thousand joins, leaves and moves each member holds exactly the net
   await Promise.all(Array.from({ length: WORKERS }, work));
   await kill;
 
-  await until('everybody to have the network of the rows', async () => {
-    const wrong = await differences(world);
-    if (wrong.length > 0) throw new Error(`${wrong.length} do not: ${wrong.slice(0, 3).join('; ')}`);
-    return true;
-  }, 60_000);
+  await until(
+    'everybody to have the network of the rows',
+    async () => {
+      const wrong = await differences(world);
+      if (wrong.length > 0) throw new Error(`${wrong.length} do not: ${wrong.slice(0, 3).join('; ')}`);
+      return true;
+    },
+    60_000,
+  );
   t.deepEqual(contradictions(world.everyone), []);
   t.deepEqual(addressesOfTwo(world.everyone), []);
-  const counted = await world.fleet.sql('select count(*)::int as members, count(*) filter (where m.cluster_id <> n.cluster_id)::int as strays from mesh_member m join node n on n.id = m.node_id');
+  const counted = await world.fleet.sql(
+    'select count(*)::int as members, count(*) filter (where m.cluster_id <> n.cluster_id)::int as strays from mesh_member m join node n on n.id = m.node_id',
+  );
   t.deepEqual(counted, [{ members: world.members.size, strays: 0 }]);
-  t.log(`${world.everyone.length} members came, ${world.members.size} are there, who were told of ${world.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`);
+  t.log(
+    `${world.everyone.length} members came, ${world.members.size} are there, who were told of ${world.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`,
+  );
 });
 
 async function startWorld(t: ExecutionContext): Promise<World> {
@@ -95,13 +119,24 @@ async function startWorld(t: ExecutionContext): Promise<World> {
   const keys = new Map<string, string>();
   for (const name of CLUSTERS) {
     await fleet.rest.post('/clusters', { name });
-    keys.set(name, (await fleet.rest.post<EnrollmentKeyResource>(`/clusters/${name}/enrollment_keys`, { uses_remaining: null })).key);
+    keys.set(
+      name,
+      (await fleet.rest.post<EnrollmentKeyResource>(`/clusters/${name}/enrollment_keys`, { uses_remaining: null })).key,
+    );
   }
   const directory = await mkdtemp(joined(FILES, 'edge-mesh-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   let state = SEED;
-  const random = (): number => (state = Math.imul(state ^ state >>> 15, 0x2c1b3c6d) + 0x9e3779b9 >>> 0) / 2 ** 32;
-  const world: World = { fleet, keys, t, directory, members: new Map(), everyone: [], pick: <T>(things: readonly T[]) => things[Math.floor(random() * things.length)] as T };
+  const random = (): number => (state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0) / 2 ** 32;
+  const world: World = {
+    fleet,
+    keys,
+    t,
+    directory,
+    members: new Map(),
+    everyone: [],
+    pick: <T>(things: readonly T[]) => things[Math.floor(random() * things.length)] as T,
+  };
   for (let count = 0; count < MEMBERS_MIN; count += 1) await join(world);
   return world;
 }
@@ -113,7 +148,10 @@ function deed({ members, pick }: World): (world: World) => Promise<unknown> {
 }
 
 async function join({ fleet, members, everyone, keys, t, directory, pick }: World): Promise<void> {
-  const answer = await fleet.rest.post<EnrollAnswer>('/agents/enroll', enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()));
+  const answer = await fleet.rest.post<EnrollAnswer>(
+    '/agents/enroll',
+    enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()),
+  );
   const member = startMeshMember(t, fleet.admins[0]?.url ?? '', answer, directory);
   everyone.push(member);
   members.set(member.node, member);
@@ -142,18 +180,46 @@ async function differences({ fleet, members }: World): Promise<string[]> {
   return [...members.values()].flatMap((member): string[] => {
     const row = rows.find(({ peer }) => peer.node === member.node);
     const picture = member.pictures.at(-1);
-    if (row === undefined || picture === undefined) return [`${member.node} has no ${row === undefined ? 'row' : 'network'}`];
+    if (row === undefined || picture === undefined)
+      return [`${member.node} has no ${row === undefined ? 'row' : 'network'}`];
     const { cluster, peer: own } = row;
-    const held = [...picture.peers.values(), { ...own, public_key: picture.network.public_key, ipv4: picture.network.ipv4, ipv6: picture.network.ipv6, aliases: picture.network.aliases }];
+    const held = [
+      ...picture.peers.values(),
+      {
+        ...own,
+        public_key: picture.network.public_key,
+        ipv4: picture.network.ipv4,
+        ipv6: picture.network.ipv6,
+        aliases: picture.network.aliases,
+      },
+    ];
     const wanted = rows.filter((one) => one.cluster === cluster).map(({ peer }) => peer);
-    if (picture.network.cluster_name !== cluster || sorted(held) !== sorted(wanted)) return [`${member.node} of ${cluster} holds ${picture.network.cluster_name} ${sorted(held)} and not ${sorted(wanted)}`];
+    if (picture.network.cluster_name !== cluster || sorted(held) !== sorted(wanted))
+      return [
+        `${member.node} of ${cluster} holds ${picture.network.cluster_name} ${sorted(held)} and not ${sorted(wanted)}`,
+      ];
     // What it would make its interface of is what it was told.
-    return member.wanted?.peers === picture.peers || sorted([...member.wanted?.peers.values() ?? []]) === sorted([...picture.peers.values()]) ? [] : [`${member.node} does not do what it was told`];
+    return member.wanted?.peers === picture.peers ||
+      sorted([...(member.wanted?.peers.values() ?? [])]) === sorted([...picture.peers.values()])
+      ? []
+      : [`${member.node} does not do what it was told`];
   });
 }
 
 function sorted(peers: readonly MeshPeer[]): string {
-  return JSON.stringify(peers.map(({ node, public_key, ipv4, ipv6, endpoints, relay_region, aliases }) => [public_key, node, ipv4, ipv6, endpoints, relay_region, aliases]).toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+  return JSON.stringify(
+    peers
+      .map(({ node, public_key, ipv4, ipv6, endpoints, relay_region, aliases }) => [
+        public_key,
+        node,
+        ipv4,
+        ipv6,
+        endpoints,
+        relay_region,
+        aliases,
+      ])
+      .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  );
 }
 
 /** States of one cluster that two members hold differently, in who is there or in what somebody is, and members that are their own peers. The first of them. */
@@ -168,7 +234,11 @@ function contradictions(everyone: readonly MeshMember[]): string[] {
   };
   const short = (key: string): string => key.slice(0, KEY_SHOWN);
   for (const { pictures } of everyone) {
-    for (const { revision: { epoch, number }, network, peers } of pictures) {
+    for (const {
+      revision: { epoch, number },
+      network,
+      peers,
+    } of pictures) {
       const state = `${network.cluster_name} ${epoch}.${number}`;
       if (peers.has(network.public_key)) found.push(`${state}: ${short(network.public_key)} is its own peer`);
       else once(keysOf, state, [...peers.keys(), network.public_key].map(short).toSorted().join(' '));
@@ -180,6 +250,14 @@ function contradictions(everyone: readonly MeshMember[]): string[] {
 
 /** Addresses that more than one node had: none comes again within a day. */
 function addressesOfTwo(everyone: readonly MeshMember[]): string[] {
-  const nodesOf = Map.groupBy(everyone.flatMap(({ node, pictures }) => [...new Set(pictures.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({ node, address }))), ({ address }) => address);
+  const nodesOf = Map.groupBy(
+    everyone.flatMap(({ node, pictures }) =>
+      [...new Set(pictures.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({
+        node,
+        address,
+      })),
+    ),
+    ({ address }) => address,
+  );
   return [...nodesOf].filter(([, uses]) => uses.length > 1).map(([address]) => address);
 }

@@ -27,14 +27,26 @@ test('a member whose clock is set by hours, there and back, is still reached, an
   const clock = join(one.directory, 'clock');
   await writeFile(clock, '+0\n');
   const { stdout: library } = await promisify(execFile)('faketime', ['-f', '+0', 'sh', '-c', 'echo "$LD_PRELOAD"']);
-  const set = await world.member(one, 'red', { LD_PRELOAD: library.trim(), FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' });
+  const set = await world.member(one, 'red', {
+    LD_PRELOAD: library.trim(),
+    FAKETIME_TIMESTAMP_FILE: clock,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  });
   const peer = await world.member(other, 'red');
-  await reaches(peer, await until('its name', () => set.node === '' ? null : nodeName(set, 'red')));
+  await reaches(peer, await until('its name', () => (set.node === '' ? null : nodeName(set, 'red'))));
 
   for (const offset of ['+5h', '-7h', '+0']) {
     await writeFile(clock, `${offset}\n`);
     // Longer than the member takes to read its interface, and than it waits with a path that it takes for dead.
-    t.deepEqual(await Promise.all([pings(peer, nodeName(set, 'red'), { packets: PACKETS }), pings(set, nodeName(peer, 'red'), { packets: PACKETS })]), [true, true], offset);
+    t.deepEqual(
+      await Promise.all([
+        pings(peer, nodeName(set, 'red'), { packets: PACKETS }),
+        pings(set, nodeName(peer, 'red'), { packets: PACKETS }),
+      ]),
+      [true, true],
+      offset,
+    );
     t.true(await pings(peer, nodeName(set, 'red')), `${offset}, at the end`);
     t.not((await world.pathTo(set, peer))?.path, 'none', offset);
   }

@@ -29,15 +29,27 @@ test.before(async (t) => {
   await world.rest.post('/clusters', { name: 'red', ipv4_range: '10.71.0.0/24' });
   await world.rest.post('/clusters', { name: 'blue', ipv4_range: '10.72.0.0/24' });
   const { internet, host } = world;
-  [red, blue] = await Promise.all([world.member(await internet.host('one'), 'red'), world.member(await internet.host('two'), 'blue')]);
+  [red, blue] = await Promise.all([
+    world.member(await internet.host('one'), 'red'),
+    world.member(await internet.host('two'), 'blue'),
+  ]);
   await connected(red, blue);
   const [admin] = await world.sql<{ id: string }>('select id from admin');
   gateway = gatewayInterface(admin?.id ?? '');
   // A machine that forwards for others, and that has more addresses than one.
-  await host.run('sh', ['-c', `echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; ip address add ${INNER}/32 dev lo`]);
+  await host.run('sh', [
+    '-c',
+    `echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; ip address add ${INNER}/32 dev lo`,
+  ]);
   await Promise.all([red, blue].map((member) => inMesh(member)));
   // A path begins at the relay. Later an agent stands still, and what its relay needs with it.
-  await until('direct paths', async () => (await metrics()).mesh?.peers_by_path['direct'] === 2 && (await Promise.all([red, blue].map((member) => isDirect(member)))).every(Boolean), 90_000);
+  await until(
+    'direct paths',
+    async () =>
+      (await metrics()).mesh?.peers_by_path['direct'] === 2 &&
+      (await Promise.all([red, blue].map((member) => isDirect(member)))).every(Boolean),
+    90_000,
+  );
 });
 
 ava.after.always(() => scope.end());
@@ -49,21 +61,33 @@ async function metrics(): Promise<AdminMetricsResource> {
 
 /** The status of an answer for which the admin must reach into the node, and how long the answer is. */
 async function scrape({ node }: Member): Promise<readonly [number, number]> {
-  const answer = await fetch(`${world.url}/api/v1/nodes/${node}/metrics/host/raw`, { headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` } });
+  const answer = await fetch(`${world.url}/api/v1/nodes/${node}/metrics/host/raw`, {
+    headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` },
+  });
   return [answer.status, (await answer.text()).length];
 }
 
 /** Peers of the gateway by key: bytes that came from them, and when hands were shaken. */
-async function gatewayPeers(): Promise<ReadonlyMap<string, { readonly received: number; readonly handshakeSeconds: number }>> {
+async function gatewayPeers(): Promise<
+  ReadonlyMap<string, { readonly received: number; readonly handshakeSeconds: number }>
+> {
   const { stdout } = await world.host.run('wg', ['show', gateway, 'dump']);
-  return new Map(stdout.trim().split('\n').slice(1).map((line) => {
-    const [publicKey = '', , , , handshake, received] = line.split('\t');
-    return [publicKey, { received: Number(received), handshakeSeconds: Number(handshake) }];
-  }));
+  return new Map(
+    stdout
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => {
+        const [publicKey = '', , , , handshake, received] = line.split('\t');
+        return [publicKey, { received: Number(received), handshakeSeconds: Number(handshake) }];
+      }),
+  );
 }
 
 async function keyOf({ node }: Member): Promise<string> {
-  const [row] = await world.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [node]);
+  const [row] = await world.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [
+    node,
+  ]);
   return row?.key ?? '';
 }
 
@@ -73,7 +97,11 @@ async function gatewayKey(): Promise<string> {
 }
 
 async function inMesh(member: Member): Promise<void> {
-  await until(`the gateway to shake hands with ${member.machine.name}`, async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0, 60_000);
+  await until(
+    `the gateway to shake hands with ${member.machine.name}`,
+    async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0,
+    60_000,
+  );
 }
 
 /** Whether a member speaks to the gateway directly, as its WireGuard shows it. */
@@ -84,20 +112,26 @@ async function isDirect(member: Member): Promise<boolean> {
 
 /** Whether a web server answers there. */
 async function answers({ machine }: Member, url: string): Promise<boolean> {
-  return machine.run('curl', ['-s', '-o', '/dev/null', '-m', '3', url]).then(() => true, () => false);
+  return machine.run('curl', ['-s', '-o', '/dev/null', '-m', '3', url]).then(
+    () => true,
+    () => false,
+  );
 }
 
 test.serial('a node is reached through the mesh, by packets of WireGuard', async (t) => {
   t.timeout(TEST_MS_MAX);
   const key = await keyOf(red);
   const received = async (): Promise<number> => (await gatewayPeers()).get(key)?.received ?? 0;
-  await until('a tunnel through the mesh', async () => (await scrape(red))[0] === 200 && ((await metrics()).tunnels.opened_by_path['mesh'] ?? 0) > 0);
+  await until(
+    'a tunnel through the mesh',
+    async () => (await scrape(red))[0] === 200 && ((await metrics()).tunnels.opened_by_path['mesh'] ?? 0) > 0,
+  );
 
   // What was asked for before the gateway knew of its way came beside the mesh; from now on it comes through.
   const length = await until('an answer in packets of WireGuard', async () => {
     const before = await received();
     const [, answerLength] = await scrape(red);
-    return await received() - before > answerLength ? answerLength : null;
+    return (await received()) - before > answerLength ? answerLength : null;
   });
 
   const { tunnels, mesh } = await metrics();
@@ -107,33 +141,49 @@ test.serial('a node is reached through the mesh, by packets of WireGuard', async
   t.deepEqual((await world.sql<{ n: number }>('select count(*)::int as n from mesh_gateway'))[0]?.n, 2);
 });
 
-test.serial('members reach no service of the admin through the mesh, whichever of its addresses they take', async (t) => {
-  t.timeout(TEST_MS_MAX);
-  const door = `http://${world.host.address}:44000/livez`;
-  t.true(await answers(red, door));
+test.serial(
+  'members reach no service of the admin through the mesh, whichever of its addresses they take',
+  async (t) => {
+    t.timeout(TEST_MS_MAX);
+    const door = `http://${world.host.address}:44000/livez`;
+    t.true(await answers(red, door));
 
-  await hostile(red, ['10.71.0.0/24', `${INNER}/32`]);
+    await hostile(red, ['10.71.0.0/24', `${INNER}/32`]);
 
-  t.true(await pings(red, '10.71.0.1'));
-  for (const url of ['http://10.71.0.1:44000/livez', 'http://10.71.0.1:43128/', `http://${INNER}:44000/livez`, 'http://10.72.0.1:44000/livez']) t.false(await answers(red, url), url);
-  // Whoever is there without the wall: the very same request inside of the machine.
-  await world.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
-  t.true(await answers(red, door));
-});
+    t.true(await pings(red, '10.71.0.1'));
+    for (const url of [
+      'http://10.71.0.1:44000/livez',
+      'http://10.71.0.1:43128/',
+      `http://${INNER}:44000/livez`,
+      'http://10.72.0.1:44000/livez',
+    ])
+      t.false(await answers(red, url), url);
+    // Whoever is there without the wall: the very same request inside of the machine.
+    await world.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
+    t.true(await answers(red, door));
+  },
+);
 
-test.serial('members of two networks do not reach each other through the gateway of both, on a machine that forwards', async (t) => {
-  t.timeout(TEST_MS_MAX);
-  const [v6Red, v6Blue] = await Promise.all(['red', 'blue'].map(async (name) => (await world.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range));
-  await hostile(red, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
-  await hostile(blue, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
-  const blueV6 = `${(v6Blue ?? '').split('/')[0]}2`;
+test.serial(
+  'members of two networks do not reach each other through the gateway of both, on a machine that forwards',
+  async (t) => {
+    t.timeout(TEST_MS_MAX);
+    const [v6Red, v6Blue] = await Promise.all(
+      ['red', 'blue'].map(
+        async (name) => (await world.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range,
+      ),
+    );
+    await hostile(red, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
+    await hostile(blue, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
+    const blueV6 = `${(v6Blue ?? '').split('/')[0]}2`;
 
-  t.true(await pings(red, '10.71.0.1'));
-  t.true(await pings(blue, '10.72.0.1'));
-  t.false(await pings(red, '10.72.0.2'));
-  t.false(await pings(blue, '10.71.0.2'));
-  t.false(await pings(red, blueV6));
-});
+    t.true(await pings(red, '10.71.0.1'));
+    t.true(await pings(blue, '10.72.0.1'));
+    t.false(await pings(red, '10.72.0.2'));
+    t.false(await pings(blue, '10.71.0.2'));
+    t.false(await pings(red, blueV6));
+  },
+);
 
 test.serial('without the interface nodes are reached beside the mesh, and through it once it is back', async (t) => {
   t.timeout(TEST_MS_MAX);
@@ -142,7 +192,11 @@ test.serial('without the interface nodes are reached beside the mesh, and throug
   const before = (await metrics()).tunnels.opened_by_path;
   await world.host.run('ip', ['link', 'delete', gateway]);
 
-  await until('an answer beside the mesh', async () => (await scrape(blue))[0] === 200 && ((await metrics()).tunnels.opened_by_path['url'] ?? 0) > (before['url'] ?? 0));
+  await until(
+    'an answer beside the mesh',
+    async () =>
+      (await scrape(blue))[0] === 200 && ((await metrics()).tunnels.opened_by_path['url'] ?? 0) > (before['url'] ?? 0),
+  );
 
   await until('the interface to be back', async () => (await gatewayPeers()).size === 2, 60_000);
   t.is((await scrape(red))[0], 200);
@@ -170,5 +224,8 @@ async function hostile(member: Member, ranges: readonly string[]): Promise<void>
 }
 
 function pings({ machine }: Member, address: string): Promise<boolean> {
-  return machine.run('ping', ['-c', '3', '-i', '0.3', '-W', '1', address]).then(() => true, () => false);
+  return machine.run('ping', ['-c', '3', '-i', '0.3', '-W', '1', address]).then(
+    () => true,
+    () => false,
+  );
 }

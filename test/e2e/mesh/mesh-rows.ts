@@ -28,14 +28,31 @@ export async function rowMembers(fleet: Pick<Fleet, 'sql'>): Promise<readonly Ro
       coalesce((select array_agg(a.name order by a.name) from alias a where a.node_id = m.node_id), '{}') as aliases
     from (select cluster_id, node_id, host_index, public_key, endpoints, observed, relay_region from mesh_member
       union all select cluster_id, null, 1, public_key, endpoints, null, relay_region from mesh_gateway) m join cluster c on c.id = m.cluster_id`);
-  return rows.map(({ cluster, network4, network6, host_index: index, node_id: node, public_key, endpoints, observed, relay_region, aliases }) => ({
-    cluster,
-    peer: {
-      node: node as MeshPeer['node'], public_key, relay_region, aliases: [...aliases] as MeshPeer['aliases'],
-      ipv4: ipv4Text(ipv4Number(network4) + index), ipv6: `${network6.replace(/::$/u, '')}::${index.toString(16)}`,
-      endpoints: [...endpoints, ...observed === null || endpoints.includes(observed) ? [] : [observed]],
-    },
-  }));
+  return rows.map(
+    ({
+      cluster,
+      network4,
+      network6,
+      host_index: index,
+      node_id: node,
+      public_key,
+      endpoints,
+      observed,
+      relay_region,
+      aliases,
+    }) => ({
+      cluster,
+      peer: {
+        node: node as MeshPeer['node'],
+        public_key,
+        relay_region,
+        aliases: [...aliases] as MeshPeer['aliases'],
+        ipv4: ipv4Text(ipv4Number(network4) + index),
+        ipv6: `${network6.replace(/::$/u, '')}::${index.toString(16)}`,
+        endpoints: [...endpoints, ...(observed === null || endpoints.includes(observed) ? [] : [observed])],
+      },
+    }),
+  );
 }
 
 function ipv4Number(text: string): number {

@@ -21,19 +21,30 @@ export function relayMapUrl(host: Machine): string {
 }
 
 /** Starts a relay for each region on a machine of its own, and serves the map of all of them on `host`, where the admin is that lets members in. */
-export async function serveRelays(internet: Internet, host: Machine, regions: readonly number[]): Promise<ReadonlyMap<number, Program>> {
+export async function serveRelays(
+  internet: Internet,
+  host: Machine,
+  regions: readonly number[],
+): Promise<ReadonlyMap<number, Program>> {
   const relays = new Map<number, Program>();
   const parts: Record<string, unknown>[] = [];
   for (const region of regions) {
     const machine = await internet.host(`relay-${region}`);
     const relay = machine.spawn(process.execPath, [programFile('edge-admin'), 'relay'], {
-      RELAY_HOSTNAME: machine.address, RELAY_ADMISSION_URL: `http://${host.address}:${ADMIN_PORT}/api/v1/relays/admission`, RELAY_REGION_ID: `${region}`, RELAY_REGION_CODE: `r${region}`, DATA_DIR: machine.directory,
+      RELAY_HOSTNAME: machine.address,
+      RELAY_ADMISSION_URL: `http://${host.address}:${ADMIN_PORT}/api/v1/relays/admission`,
+      RELAY_REGION_ID: `${region}`,
+      RELAY_REGION_CODE: `r${region}`,
+      DATA_DIR: machine.directory,
     });
     relays.set(region, relay);
     parts.push(await until('the map of a relay', () => relay.lines().find((line) => line['Regions'] !== undefined)));
   }
   const path = join(host.directory, 'derp-map.json');
-  await writeFile(path, JSON.stringify({ ...parts[0], Regions: Object.assign({}, ...parts.map((part) => part['Regions'])) as object }));
+  await writeFile(
+    path,
+    JSON.stringify({ ...parts[0], Regions: Object.assign({}, ...parts.map((part) => part['Regions'])) as object }),
+  );
   const server = host.spawn(process.execPath, ['-e', MAP_SERVER, path]);
   await until('the map server', () => server.output.includes('serves'));
   return relays;

@@ -74,8 +74,12 @@ export interface World {
 type Env = Readonly<Record<string, string>>;
 
 /** Starts the admin; `env` adds settings, or is told where it stands and says them. `given`: a database to use instead of a fresh one on the server of the tests. All ends with the scope. */
-export async function startWorld(scope: Scope, env: Env | ((host: Machine) => Env) = {}, given?: TestConnection): Promise<World> {
-  const connection = given ?? await freshDatabase(scope);
+export async function startWorld(
+  scope: Scope,
+  env: Env | ((host: Machine) => Env) = {},
+  given?: TestConnection,
+): Promise<World> {
+  const connection = given ?? (await freshDatabase(scope));
   const pool = new Pool({ ...connection, max: 4 });
   pool.on('error', () => {}); // dropped with its database at the end
   scope.teardown(() => pool.end());
@@ -83,8 +87,15 @@ export async function startWorld(scope: Scope, env: Env | ((host: Machine) => En
   const host = await internet.host('admin');
   const adminRuns: Program[] = [];
   const settings = {
-    ...FLEET_KEYS, DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`, DATABASE_POOL_MAX: '10',
-    ENCRYPTION_KEY: randomBytes(32).toString('base64'), ADMIN_NAME: 'admin', ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`, EMBEDDED_RELAY: 'true', DATA_DIR: join(host.directory, 'data'), ...typeof env === 'function' ? env(host) : env,
+    ...FLEET_KEYS,
+    DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
+    DATABASE_POOL_MAX: '10',
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ADMIN_NAME: 'admin',
+    ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`,
+    EMBEDDED_RELAY: 'true',
+    DATA_DIR: join(host.directory, 'data'),
+    ...(typeof env === 'function' ? env(host) : env),
   };
   const startAdmin = async (): Promise<void> => {
     const program = host.spawn(process.execPath, [programFile('edge-admin'), 'serve'], settings);
@@ -96,7 +107,13 @@ export async function startWorld(scope: Scope, env: Env | ((host: Machine) => En
   const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
   const key = (cluster: string) => rest.post<EnrollmentKeyResource>(`/clusters/${cluster}/enrollment_keys`, {});
   return {
-    internet, host, adminRuns, rest, url, startAdmin, key,
+    internet,
+    host,
+    adminRuns,
+    rest,
+    url,
+    startAdmin,
+    key,
     get admin() {
       return adminRuns.at(-1) as Program;
     },
@@ -105,7 +122,9 @@ export async function startWorld(scope: Scope, env: Env | ((host: Machine) => En
     },
     member: async (machine, cluster, more = {}) => startMember(scope, machine, (await key(cluster)).key, more),
     async pathTo(from, to) {
-      const [row] = (await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [to.node])).rows;
+      const [row] = (
+        await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [to.node])
+      ).rows;
       return (await from.peers()).find(({ publicKey }) => publicKey === row?.public_key);
     },
   };
@@ -117,13 +136,24 @@ async function freshDatabase(scope: Scope): Promise<TestConnection> {
 }
 
 /** Its address is in no file of the machine: the enrolment key tells it. */
-function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more: Readonly<Record<string, string>>): Member {
+function startMember(
+  scope: Scope,
+  machine: Machine,
+  enrollmentKey: string,
+  more: Readonly<Record<string, string>>,
+): Member {
   const runs: Program[] = [];
-  const env = { AGENT_DATA_DIR: join(machine.directory, 'data'), ENROLLMENT_KEY: enrollmentKey, LOG_LEVEL: 'debug', ...more };
+  const env = {
+    AGENT_DATA_DIR: join(machine.directory, 'data'),
+    ENROLLMENT_KEY: enrollmentKey,
+    LOG_LEVEL: 'debug',
+    ...more,
+  };
   const start = (): void => void runs.push(machine.spawn(process.execPath, [programFile('edge-agent'), 'up'], env));
   const node = (): string => {
     try {
-      return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string }).node_id;
+      return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string })
+        .node_id;
     } catch {
       return '';
     }
@@ -140,31 +170,47 @@ function startMember(scope: Scope, machine: Machine, enrollmentKey: string, more
   start();
   const interfaceName = (): string => `edge${node().slice(0, 8)}`;
   return {
-    machine, runs, start, interfaceName,
+    machine,
+    runs,
+    start,
+    interfaceName,
     get node() {
       return node();
     },
     get program() {
       return runs.at(-1) as Program;
     },
-    command: async (...words) => (await machine.run(process.execPath, [programFile('edge-agent'), ...words], env)).stdout,
+    command: async (...words) =>
+      (await machine.run(process.execPath, [programFile('edge-agent'), ...words], env)).stdout,
     async peers() {
       const { stdout } = await machine.run('wg', ['show', interfaceName(), 'dump']);
-      return stdout.trim().split('\n').slice(1).map((line) => {
-        const [publicKey = '', , endpoint = '', , handshake, received] = line.split('\t');
-        const path = Number(handshake) === 0 ? 'none' : endpoint.startsWith('127.') ? 'relayed' : 'direct';
-        return { publicKey, endpoint, path, handshakeSeconds: Number(handshake), receivedBytes: Number(received) };
-      });
+      return stdout
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => {
+          const [publicKey = '', , endpoint = '', , handshake, received] = line.split('\t');
+          const path = Number(handshake) === 0 ? 'none' : endpoint.startsWith('127.') ? 'relayed' : 'direct';
+          return { publicKey, endpoint, path, handshakeSeconds: Number(handshake), receivedBytes: Number(received) };
+        });
     },
   };
 }
 
 /** Resolves when all of them have a session. Several programs that start at once take their time on a busy machine. */
 export async function connected(...members: readonly Member[]): Promise<void> {
-  await Promise.all(members.map(async ({ machine, program }) => until(`${machine.name} to be connected`, () => {
-    if (!program.output.includes('"Connected"')) throw new Error(program.output.slice(-2_000));
-    return true;
-  }, CONNECTED_MS_MAX)));
+  await Promise.all(
+    members.map(async ({ machine, program }) =>
+      until(
+        `${machine.name} to be connected`,
+        () => {
+          if (!program.output.includes('"Connected"')) throw new Error(program.output.slice(-2_000));
+          return true;
+        },
+        CONNECTED_MS_MAX,
+      ),
+    ),
+  );
 }
 
 /** Name of a node in its cluster. */
@@ -174,7 +220,10 @@ export function nodeName(member: Member, cluster: string): string {
 
 /** Whether a name answers an echo from there. */
 export function pings(from: Member, name: string, { packets = 1 } = {}): Promise<boolean> {
-  return from.machine.run('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]).then(() => true, () => false);
+  return from.machine.run('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** How many of so many echoes, five a second, got lost. */
@@ -185,6 +234,8 @@ export function lostEchoes(from: Member, name: string, packets: number): Promise
 /** Resolves when a name answers from there. */
 export async function reaches(from: Member, name: string, msMax = 30_000): Promise<void> {
   await until(`${from.machine.name} to reach ${name}`, () => pings(from, name), msMax).catch(async (error: Error) => {
-    throw new Error(`${error.message}\n${(await from.machine.hosts()).slice(-1_500)}\n${JSON.stringify(await from.peers().catch(String))}\n${from.program.output.slice(-3_000)}`);
+    throw new Error(
+      `${error.message}\n${(await from.machine.hosts()).slice(-1_500)}\n${JSON.stringify(await from.peers().catch(String))}\n${from.program.output.slice(-3_000)}`,
+    );
   });
 }

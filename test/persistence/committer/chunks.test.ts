@@ -16,15 +16,28 @@ const EXECUTIONS = Number(process.env['EXECUTIONS'] ?? 2 * CHUNK_EXECUTIONS_MAX 
 async function store(rig: Rig, node: NodeId | null): Promise<CommandId> {
   const command = v7() as CommandId;
   const count = EXECUTIONS;
-  await rig.rows(`insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', now(), now())`, [command]);
+  await rig.rows(
+    `insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', now(), now())`,
+    [command],
+  );
   for (let done = 0; done < count; done += 10_000) {
-    await rig.rows(`insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
-      select uuid_v7(), case when $1::uuid is null then $2::uuid else gen_random_uuid() end, coalesce($1::uuid, gen_random_uuid()), 'c', true, now(), now() from generate_series(1, least(10000, $3::int))`, [node, command, count - done]);
+    await rig.rows(
+      `insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
+      select uuid_v7(), case when $1::uuid is null then $2::uuid else gen_random_uuid() end, coalesce($1::uuid, gen_random_uuid()), 'c', true, now(), now() from generate_series(1, least(10000, $3::int))`,
+      [node, command, count - done],
+    );
   }
   return command;
 }
 
-const statuses = async (rig: Rig) => Object.fromEntries((await rig.rows<{ status: string; count: number }>('select status, count(*)::int as count from command_execution group by status')).map(({ status, count }) => [status, count]));
+const statuses = async (rig: Rig) =>
+  Object.fromEntries(
+    (
+      await rig.rows<{ status: string; count: number }>(
+        'select status, count(*)::int as count from command_execution group by status',
+      )
+    ).map(({ status, count }) => [status, count]),
+  );
 
 test('a node with very many waiting executions is deleted; what is beyond a chunk is dropped right behind it', async (t) => {
   const rig = await openRig(t);
@@ -38,9 +51,16 @@ test('a node with very many waiting executions is deleted; what is beyond a chun
 
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
-  const sweeps = createSweeps(database.pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 });
+  const sweeps = createSweeps(database.pool, {
+    adminId: v7(),
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  });
   let dropped = 0;
-  for (let batch = SWEEP_ROWS_MAX; batch === SWEEP_ROWS_MAX; dropped += batch) batch = (await sweeps.dropOf(node)).length;
+  for (let batch = SWEEP_ROWS_MAX; batch === SWEEP_ROWS_MAX; dropped += batch)
+    batch = (await sweeps.dropOf(node)).length;
   t.is(dropped, EXECUTIONS - CHUNK_EXECUTIONS_MAX);
   t.deepEqual(await statuses(rig), { dropped: EXECUTIONS });
 });
@@ -52,14 +72,28 @@ test('executions of a node that is there are dropped by nobody', async (t) => {
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
 
-  t.deepEqual(await createSweeps(database.pool, { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 }).dropOf(node), []);
+  t.deepEqual(
+    await createSweeps(database.pool, {
+      adminId: v7(),
+      executionDays: 30,
+      eventDays: 7,
+      deliveryDays: 7,
+      recordingDays: 30,
+    }).dropOf(node),
+    [],
+  );
   t.deepEqual(await statuses(rig), { pending: 1 });
 });
 
 test('a command with very many executions is cancelled, refused to be deleted while one is open, and then deleted', async (t) => {
   const rig = await openRig(t);
   const command = await store(rig, null);
-  const marked = async () => (await rig.rows<{ count: number }>('select count(*)::int as count from command_execution where cancel_requested_at is not null'))[0]?.count;
+  const marked = async () =>
+    (
+      await rig.rows<{ count: number }>(
+        'select count(*)::int as count from command_execution where cancel_requested_at is not null',
+      )
+    )[0]?.count;
 
   t.deepEqual(await rig.commit(null, [{ kind: 'command-cancel-requested', command, atMs: NOW_MS }]), ['ok']);
   t.is(await marked(), EXECUTIONS);
@@ -67,7 +101,10 @@ test('a command with very many executions is cancelled, refused to be deleted wh
   t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['conflict']);
   t.deepEqual(await statuses(rig), { pending: EXECUTIONS });
 
-  for (let left = EXECUTIONS; left > 0; left -= 10_000) await rig.rows(`update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id in (select id from command_execution where finished_at is null limit 10000)`);
+  for (let left = EXECUTIONS; left > 0; left -= 10_000)
+    await rig.rows(
+      `update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id in (select id from command_execution where finished_at is null limit 10000)`,
+    );
   t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
   t.deepEqual([await statuses(rig), (await rig.rows('select from command')).length], [{}, 0]);
 });

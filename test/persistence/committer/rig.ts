@@ -26,11 +26,15 @@ export interface Rig {
   rows<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
   /** Codes of what was refused, `ok` for what was not, in the order given. */
   commit(lease: Lease | null, writes: readonly (Write | Change)[]): Promise<string[]>;
-  cluster(more?: Partial<Extract<ColdWrite, { kind: 'cluster-created' }>>): Promise<Lease & { readonly cluster: ClusterId }>;
+  cluster(
+    more?: Partial<Extract<ColdWrite, { kind: 'cluster-created' }>>,
+  ): Promise<Lease & { readonly cluster: ClusterId }>;
   key(cluster: ClusterId, usesRemaining: number | null, expiredAtMs?: number | null): Promise<string>;
   node(lease: Lease & { readonly cluster: ClusterId }): Promise<NodeId>;
   /** A command with one execution on each node. */
-  executions(nodes: readonly NodeId[]): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
+  executions(
+    nodes: readonly NodeId[],
+  ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
   row(execution: ExecutionId): Promise<Record<string, unknown>>;
   eventsOf(subject: string): Promise<string[]>;
 }
@@ -43,10 +47,22 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
   t.teardown(() => database.close());
   const notices: Notice[] = [];
   const adminId = v7();
-  const committer = createCommitter({ database, vault: createVault(Buffer.alloc(32, 7)), adminId, log, committed: (told) => notices.push(...told) });
-  const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> => (await database.pool.query<R>(text, values)).rows;
+  const committer = createCommitter({
+    database,
+    vault: createVault(Buffer.alloc(32, 7)),
+    adminId,
+    log,
+    committed: (told) => notices.push(...told),
+  });
+  const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
+    (await database.pool.query<R>(text, values)).rows;
   const rig: Rig = {
-    connection, committer, adminId, notices, log, rows,
+    connection,
+    committer,
+    adminId,
+    notices,
+    log,
+    rows,
     leases: createLeases(database.writes),
     async commit(lease, writes) {
       const changes = writes.map((write) => ('write' in write ? write : change(write)));
@@ -56,7 +72,16 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
     async cluster(more = {}) {
       const id = v7() as ClusterId;
       const octets = [...Buffer.from(id.replaceAll('-', ''), 'hex').subarray(13)];
-      const write = { kind: 'cluster-created' as const, id, name: `c${id.slice(-12)}`, ipv4Range: `10.${octets[0]}.${octets[1]}.0/24`, ipv6Range: `fd00:${id.slice(-4)}:${id.slice(-8, -4)}::/64`, nodeLimit: null, atMs: MADE_MS, ...more };
+      const write = {
+        kind: 'cluster-created' as const,
+        id,
+        name: `c${id.slice(-12)}`,
+        ipv4Range: `10.${octets[0]}.${octets[1]}.0/24`,
+        ipv6Range: `fd00:${id.slice(-4)}:${id.slice(-8, -4)}::/64`,
+        nodeLimit: null,
+        atMs: MADE_MS,
+        ...more,
+      };
       const [outcome] = await rig.commit(null, [write]);
       if (outcome !== 'ok') throw new Error(`the cluster was refused: ${outcome}`);
       await rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]); // nobody renews here
@@ -64,7 +89,19 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
     },
     async key(cluster, usesRemaining, expiredAtMs = null) {
       const id = v7();
-      await rig.commit(null, [{ kind: 'key-created', id, cluster, name: null, nonceHash: Buffer.from(id), sealedKey: 's', expiredAtMs, usesRemaining, atMs: MADE_MS }]);
+      await rig.commit(null, [
+        {
+          kind: 'key-created',
+          id,
+          cluster,
+          name: null,
+          nonceHash: Buffer.from(id),
+          sealedKey: 's',
+          expiredAtMs,
+          usesRemaining,
+          atMs: MADE_MS,
+        },
+      ]);
       return id;
     },
     async node(lease) {
@@ -79,15 +116,28 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
       await rig.commit(null, [{ kind: 'command-created', command, executions }]);
       return { command: command.id, executions: executions.map((execution) => execution.id) };
     },
-    row: async (execution) => (await rows<Record<string, unknown>>('select status, exit_code, output, output_truncated, sent_at is not null as sent, completed_at is not null as completed, cancelled_at is not null as cancelled, cancel_requested_at is not null as cancelling from command_execution where id = $1', [execution]))[0] ?? {},
-    eventsOf: async (subject) => (await rows<{ type: string }>('select type from event where subject = $1 order by txid, seq', [subject])).map((row) => row.type),
+    row: async (execution) =>
+      (
+        await rows<Record<string, unknown>>(
+          'select status, exit_code, output, output_truncated, sent_at is not null as sent, completed_at is not null as completed, cancelled_at is not null as cancelled, cancel_requested_at is not null as cancelling from command_execution where id = $1',
+          [execution],
+        )
+      )[0] ?? {},
+    eventsOf: async (subject) =>
+      (await rows<{ type: string }>('select type from event where subject = $1 order by txid, seq', [subject])).map(
+        (row) => row.type,
+      ),
   };
   return rig;
 }
 
 /** A change with one event about the entity of its write, so that a test sees whether the event was stored. */
 export function change(write: Write, subject: string = subjectOf(write)): Change {
-  return { write, events: [{ type: 'edge.core.test', subject, atMs: NOW_MS, data: { message: write.kind, requested_at: '' } }], notices: [{ type: 'events-stored' }] };
+  return {
+    write,
+    events: [{ type: 'edge.core.test', subject, atMs: NOW_MS, data: { message: write.kind, requested_at: '' } }],
+    notices: [{ type: 'events-stored' }],
+  };
 }
 
 function subjectOf(write: Write): string {
@@ -101,19 +151,52 @@ function subjectOf(write: Write): string {
 export function enrolment(cluster: ClusterId, enrollmentKey: string, more: Partial<NodeEnrolled> = {}): NodeEnrolled {
   const node = v7() as NodeId;
   return {
-    kind: 'node-enrolled', node, cluster, enrollmentKey, spendsUse: true, existing: { type: 'none' }, machineSecretHash: null, tokenHash: Buffer.from(v7()), sealedProxyPassword: 's', version: '1', idType: 'random', ports: PORTS,
-    selfUpdateEnabled: false, wireguardPublicKey: null, aliases: [], atMs: NOW_MS, ...more,
+    kind: 'node-enrolled',
+    node,
+    cluster,
+    enrollmentKey,
+    spendsUse: true,
+    existing: { type: 'none' },
+    machineSecretHash: null,
+    tokenHash: Buffer.from(v7()),
+    sealedProxyPassword: 's',
+    version: '1',
+    idType: 'random',
+    ports: PORTS,
+    selfUpdateEnabled: false,
+    wireguardPublicKey: null,
+    aliases: [],
+    atMs: NOW_MS,
+    ...more,
   };
 }
 
 /** The change of an enrolment, with the event that its key was verified. */
 export function enrolled(write: NodeEnrolled): Change {
-  const data = { enrollment_key_id: write.enrollmentKey, cluster_name: 'c', name: null, uses_remaining: 99, result: 'verified' as const, verified_at: '' };
+  const data = {
+    enrollment_key_id: write.enrollmentKey,
+    cluster_name: 'c',
+    name: null,
+    uses_remaining: 99,
+    result: 'verified' as const,
+    verified_at: '',
+  };
   const event: DomainEvent = { type: 'edge.enrollment_key.verified', subject: write.node, atMs: NOW_MS, data };
   return { write, events: [event], notices: [] };
 }
 
 /** A result of an execution. */
-export function finish(execution: ExecutionId, more: Partial<Extract<Write, { kind: 'execution-finished' }>> = {}): Write {
-  return { kind: 'execution-finished', execution, status: 'completed', atMs: NOW_MS, sentAtMs: NOW_MS, ending: { exitCode: 0, output: 'done\n', parts: 0, truncated: false }, ...more };
+export function finish(
+  execution: ExecutionId,
+  more: Partial<Extract<Write, { kind: 'execution-finished' }>> = {},
+): Write {
+  return {
+    kind: 'execution-finished',
+    execution,
+    status: 'completed',
+    atMs: NOW_MS,
+    sentAtMs: NOW_MS,
+    ending: { exitCode: 0, output: 'done\n', parts: 0, truncated: false },
+    ...more,
+  };
 }

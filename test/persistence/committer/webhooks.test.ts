@@ -10,10 +10,32 @@ import { openRig, type Rig } from './rig.ts';
 
 type Attempted = Extract<Write, { kind: 'delivery-attempted' }>;
 
-const create = (id: string = v7()): Write => ({ kind: 'webhook-created', id, url: 'https://receiver.test/', subscribedEvents: ['edge.core.test', 'edge.node.registered'], sealedSecret: 'sealed secret', sealedHeaders: 'sealed headers', atMs: NOW_MS });
+const create = (id: string = v7()): Write => ({
+  kind: 'webhook-created',
+  id,
+  url: 'https://receiver.test/',
+  subscribedEvents: ['edge.core.test', 'edge.node.registered'],
+  sealedSecret: 'sealed secret',
+  sealedHeaders: 'sealed headers',
+  atMs: NOW_MS,
+});
 
-function attempted(delivery: string, number: number, attempt: Attempt = FAILED, more: Partial<Attempted> = {}): Attempted {
-  return { kind: 'delivery-attempted', delivery, number, attempt, status: 'pending', nextAttemptAtMs: NOW_MS + 500, atMs: NOW_MS, ...more };
+function attempted(
+  delivery: string,
+  number: number,
+  attempt: Attempt = FAILED,
+  more: Partial<Attempted> = {},
+): Attempted {
+  return {
+    kind: 'delivery-attempted',
+    delivery,
+    number,
+    attempt,
+    status: 'pending',
+    nextAttemptAtMs: NOW_MS + 500,
+    atMs: NOW_MS,
+    ...more,
+  };
 }
 
 interface Scene {
@@ -22,7 +44,11 @@ interface Scene {
   readonly commit: (...writes: readonly Write[]) => Promise<string[]>;
   readonly rows: (text: string, values?: unknown[]) => Promise<object[]>;
   /** Stores a delivery of the webhook, or of another one. */
-  readonly deliver: (more?: { readonly webhook?: string; readonly status?: string; readonly attempts?: number }) => Promise<string>;
+  readonly deliver: (more?: {
+    readonly webhook?: string;
+    readonly status?: string;
+    readonly attempts?: number;
+  }) => Promise<string>;
   readonly delivery: (id: string) => Promise<object | undefined>;
   readonly attempts: (id: string) => Promise<object[]>;
 }
@@ -37,12 +63,25 @@ async function scene(t: Parameters<typeof openRig>[0]): Promise<Scene> {
     commit: (...writes) => rig.commit(null, writes),
     rows: (text, values) => rig.rows(text, values),
     deliver: async ({ webhook: to = webhook, status = 'pending', attempts = 0 } = {}) => {
-      const [row] = await rig.rows<{ id: string }>(`insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
-        values ($1, '1', (select count(*) from webhook_delivery), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), $2, $3, 3, now(), now()) returning id`, [to, status, attempts]);
+      const [row] = await rig.rows<{ id: string }>(
+        `insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+        values ($1, '1', (select count(*) from webhook_delivery), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), $2, $3, 3, now(), now()) returning id`,
+        [to, status, attempts],
+      );
       return row!.id;
     },
-    delivery: async (id) => (await rig.rows('select status, attempt_count, attempts_max, next_attempt_at, last_status_code, last_error, last_duration_ms, last_attempted_at, updated_at from webhook_delivery where id = $1', [id]))[0],
-    attempts: (id) => rig.rows('select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = $1 order by number', [id]),
+    delivery: async (id) =>
+      (
+        await rig.rows(
+          'select status, attempt_count, attempts_max, next_attempt_at, last_status_code, last_error, last_duration_ms, last_attempted_at, updated_at from webhook_delivery where id = $1',
+          [id],
+        )
+      )[0],
+    attempts: (id) =>
+      rig.rows(
+        'select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = $1 order by number',
+        [id],
+      ),
   };
 }
 
@@ -51,13 +90,50 @@ test('a try is stored with its answer, and its delivery tells of the latest', as
   const id = await deliver();
 
   t.deepEqual(await commit(attempted(id, 1)), ['ok']);
-  t.deepEqual(await delivery(id), { status: 'pending', attempt_count: 1, attempts_max: 3, next_attempt_at: new Date(NOW_MS + 500), last_status_code: null, last_error: 'The connection was refused.', last_duration_ms: 5, last_attempted_at: new Date(NOW_MS - 5), updated_at: new Date(NOW_MS) });
-  t.deepEqual(await commit(attempted(id, 2, answered(204), { status: 'delivered', nextAttemptAtMs: null, atMs: NOW_MS + 900 })), ['ok']);
+  t.deepEqual(await delivery(id), {
+    status: 'pending',
+    attempt_count: 1,
+    attempts_max: 3,
+    next_attempt_at: new Date(NOW_MS + 500),
+    last_status_code: null,
+    last_error: 'The connection was refused.',
+    last_duration_ms: 5,
+    last_attempted_at: new Date(NOW_MS - 5),
+    updated_at: new Date(NOW_MS),
+  });
+  t.deepEqual(
+    await commit(attempted(id, 2, answered(204), { status: 'delivered', nextAttemptAtMs: null, atMs: NOW_MS + 900 })),
+    ['ok'],
+  );
 
-  t.deepEqual(await delivery(id), { status: 'delivered', attempt_count: 2, attempts_max: 3, next_attempt_at: null, last_status_code: 204, last_error: null, last_duration_ms: 5, last_attempted_at: new Date(NOW_MS - 5), updated_at: new Date(NOW_MS + 900) });
+  t.deepEqual(await delivery(id), {
+    status: 'delivered',
+    attempt_count: 2,
+    attempts_max: 3,
+    next_attempt_at: null,
+    last_status_code: 204,
+    last_error: null,
+    last_duration_ms: 5,
+    last_attempted_at: new Date(NOW_MS - 5),
+    updated_at: new Date(NOW_MS + 900),
+  });
   t.deepEqual(await attempts(id), [
-    { number: 1, attempted_at: new Date(NOW_MS - 5), duration_ms: 5, status_code: null, error: 'The connection was refused.', response_body: null },
-    { number: 2, attempted_at: new Date(NOW_MS - 5), duration_ms: 5, status_code: 204, error: null, response_body: 'thanks' },
+    {
+      number: 1,
+      attempted_at: new Date(NOW_MS - 5),
+      duration_ms: 5,
+      status_code: null,
+      error: 'The connection was refused.',
+      response_body: null,
+    },
+    {
+      number: 2,
+      attempted_at: new Date(NOW_MS - 5),
+      duration_ms: 5,
+      status_code: 204,
+      error: null,
+      response_body: 'thanks',
+    },
   ]);
 });
 
@@ -67,7 +143,9 @@ test('a try is counted once: the same number again, or one that was skipped, is 
   await commit(attempted(id, 1));
   const before = [await delivery(id), await attempts(id)];
 
-  t.deepEqual(await commit(attempted(id, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })), ['conflict']);
+  t.deepEqual(await commit(attempted(id, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })), [
+    'conflict',
+  ]);
   t.deepEqual(await commit(attempted(id, 3)), ['conflict']);
 
   t.deepEqual([await delivery(id), await attempts(id)], before);
@@ -87,30 +165,70 @@ test('a finished delivery takes no further try', async (t) => {
 });
 
 test('tries of many deliveries go in one transaction, and each stands for itself', async (t) => {
-  const { commit, rig: { committer }, deliver, delivery, attempts } = await scene(t);
+  const {
+    commit,
+    rig: { committer },
+    deliver,
+    delivery,
+    attempts,
+  } = await scene(t);
   const [good, over, other] = [await deliver(), await deliver({ status: 'dropped' }), await deliver()] as const;
   const before = committer.counters.batches;
 
-  const outcomes = await Promise.all([commit(attempted(good, 1)), commit(attempted(over, 1)), commit(attempted(other, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null }))]);
+  const outcomes = await Promise.all([
+    commit(attempted(good, 1)),
+    commit(attempted(over, 1)),
+    commit(attempted(other, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })),
+  ]);
 
   t.deepEqual(outcomes, [['ok'], ['conflict'], ['ok']]);
   t.is(committer.counters.batches - before, 1);
   t.like(await delivery(other), { status: 'delivered' });
-  t.deepEqual((await Promise.all([good, over, other].map((id) => attempts(id)))).map((rows) => rows.length), [1, 0, 1]);
+  t.deepEqual(
+    (await Promise.all([good, over, other].map((id) => attempts(id)))).map((rows) => rows.length),
+    [1, 0, 1],
+  );
 });
 
 test('what the receiver wrote is stored whatever it is, and cannot spoil the batch', async (t) => {
   const { commit, deliver, attempts } = await scene(t);
-  const texts = ['a\0b', 'ünïcode 😀', '\\x00', '{"a":"b"}', '{1,2}', 'NULL', '', 'x'.repeat(ANSWER_BYTES_MAX), "'; drop table webhook; --"];
+  const texts = [
+    'a\0b',
+    'ünïcode 😀',
+    '\\x00',
+    '{"a":"b"}',
+    '{1,2}',
+    'NULL',
+    '',
+    'x'.repeat(ANSWER_BYTES_MAX),
+    "'; drop table webhook; --",
+  ];
   const ids = [];
   for (const answer of texts) {
     const id = await deliver();
     ids.push(id);
-    t.deepEqual(await commit(attempted(id, 1, { type: 'answered', atMs: NOW_MS, durationMs: 0.4, statusCode: 500, retryAfterMs: null, answer })), ['ok']);
+    t.deepEqual(
+      await commit(
+        attempted(id, 1, {
+          type: 'answered',
+          atMs: NOW_MS,
+          durationMs: 0.4,
+          statusCode: 500,
+          retryAfterMs: null,
+          answer,
+        }),
+      ),
+      ['ok'],
+    );
   }
 
-  const stored = await Promise.all(ids.map(async (id) => ((await attempts(id))[0] as { response_body: string }).response_body));
-  t.deepEqual(stored, texts.map((text) => text.replaceAll('\0', '\uFFFD')));
+  const stored = await Promise.all(
+    ids.map(async (id) => ((await attempts(id))[0] as { response_body: string }).response_body),
+  );
+  t.deepEqual(
+    stored,
+    texts.map((text) => text.replaceAll('\0', '\uFFFD')),
+  );
 });
 
 test('a finished delivery is opened for one more try, only as it was seen', async (t) => {
@@ -153,10 +271,22 @@ test('deleting a webhook takes its deliveries and tries with it, and a late try 
 
 test('there is a limit to webhooks, also for those created at once', async (t) => {
   const { commit, rows } = await scene(t);
-  await rows(`insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) select gen_random_uuid(), 'u', '{}', 's', 'h', now(), now() from generate_series(1, $1::int)`, [WEBHOOKS_MAX - 4]);
+  await rows(
+    `insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) select gen_random_uuid(), 'u', '{}', 's', 'h', now(), now() from generate_series(1, $1::int)`,
+    [WEBHOOKS_MAX - 4],
+  );
 
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => commit(create())));
 
-  t.deepEqual(outcomes.flat().toSorted(), ['conflict', 'conflict', 'conflict', 'conflict', 'conflict', 'ok', 'ok', 'ok']);
+  t.deepEqual(outcomes.flat().toSorted(), [
+    'conflict',
+    'conflict',
+    'conflict',
+    'conflict',
+    'conflict',
+    'ok',
+    'ok',
+    'ok',
+  ]);
   t.deepEqual(await rows('select count(*)::int as count from webhook'), [{ count: WEBHOOKS_MAX }]);
 });

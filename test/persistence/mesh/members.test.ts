@@ -17,7 +17,15 @@ function key(): string {
 }
 
 function place(more: Partial<MeshPlace> = {}): MeshPlace {
-  return { publicKey: key(), listenPort: 51_820, endpoints: ['192.168.0.7:51820'], observed: null, isStable: null, relayRegion: null, ...more };
+  return {
+    publicKey: key(),
+    listenPort: 51_820,
+    endpoints: ['192.168.0.7:51820'],
+    observed: null,
+    isStable: null,
+    relayRegion: null,
+    ...more,
+  };
 }
 
 function joins(node: NodeId, cluster: ClusterId, at: MeshPlace = place()): Extract<Write, { kind: 'mesh-member-set' }> {
@@ -29,7 +37,8 @@ async function open(t: ExecutionContext) {
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
   const { pool } = database;
   t.teardown(() => database.close());
-  const addresses = async (cluster: ClusterId) => (await readMeshes(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
+  const addresses = async (cluster: ClusterId) =>
+    (await readMeshes(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
   return { rig, pool, addresses };
 }
 
@@ -51,28 +60,52 @@ test('members that come at once get addresses of their own, from the second on, 
 
   await Promise.all(Array.from({ length: 12 }, () => members(rig, lease, 1)));
 
-  t.deepEqual(await addresses(lease.cluster), Array.from({ length: 12 }, (_none, index) => index + 2));
+  t.deepEqual(
+    await addresses(lease.cluster),
+    Array.from({ length: 12 }, (_none, index) => index + 2),
+  );
   const [reading] = await readMeshes(pool, [lease.cluster]);
-  t.deepEqual(reading?.members.slice(0, 2).map(({ ipv4, ipv6 }) => [ipv4, ipv6]), [['100.64.9.2', 'fd12:3456:789a:1::2'], ['100.64.9.3', 'fd12:3456:789a:1::3']]);
+  t.deepEqual(
+    reading?.members.slice(0, 2).map(({ ipv4, ipv6 }) => [ipv4, ipv6]),
+    [
+      ['100.64.9.2', 'fd12:3456:789a:1::2'],
+      ['100.64.9.3', 'fd12:3456:789a:1::3'],
+    ],
+  );
 });
 
 test('a member that says something new keeps its address', async (t) => {
   const { rig, pool } = await open(t);
   const lease = await rig.cluster();
-  const [node] = await members(rig, lease, 1) as [NodeId];
+  const [node] = (await members(rig, lease, 1)) as [NodeId];
   const before = (await readMeshes(pool, [lease.cluster]))[0]?.members[0];
   const changed = place({ endpoints: [], relayRegion: 901 });
 
-  t.deepEqual(await rig.commit(lease, [joins(node, lease.cluster, changed), { kind: 'mesh-observed', node, publicKey: changed.publicKey, observed: '203.0.113.9:4000', isStable: true, atMs: NOW_MS }]), ['ok', 'ok']);
+  t.deepEqual(
+    await rig.commit(lease, [
+      joins(node, lease.cluster, changed),
+      {
+        kind: 'mesh-observed',
+        node,
+        publicKey: changed.publicKey,
+        observed: '203.0.113.9:4000',
+        isStable: true,
+        atMs: NOW_MS,
+      },
+    ]),
+    ['ok', 'ok'],
+  );
 
-  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.members, [{ ...before!, ...changed, observed: '203.0.113.9:4000', isStable: true }]);
+  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.members, [
+    { ...before!, ...changed, observed: '203.0.113.9:4000', isStable: true },
+  ]);
   t.deepEqual((await meshPlaces(pool, [node])).get(node), { ...changed, observed: '203.0.113.9:4000', isStable: true });
 });
 
-test('an address that was given back is nobody\'s for a day', async (t) => {
+test("an address that was given back is nobody's for a day", async (t) => {
   const { rig, addresses } = await open(t);
   const lease = await rig.cluster();
-  const [first] = await members(rig, lease, 2) as [NodeId];
+  const [first] = (await members(rig, lease, 2)) as [NodeId];
 
   await rig.commit(lease, [{ kind: 'node-deleted', node: first, atMs: NOW_MS }]);
   await members(rig, lease, 1);
@@ -99,12 +132,17 @@ test('a range that is full says so, and lets nobody in', async (t) => {
 test('a key that another node has is refused: at enrolment, and when it is said', async (t) => {
   const { rig } = await open(t);
   const lease = await rig.cluster();
-  const [one, other] = await members(rig, lease, 2) as [NodeId, NodeId];
+  const [one, other] = (await members(rig, lease, 2)) as [NodeId, NodeId];
   const taken = place();
   await rig.commit(lease, [joins(one, lease.cluster, taken)]);
 
   t.deepEqual(await rig.commit(lease, [joins(other, lease.cluster, taken)]), ['conflict']);
-  t.deepEqual(await rig.commit(lease, [enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: taken.publicKey }))]), ['conflict']);
+  t.deepEqual(
+    await rig.commit(lease, [
+      enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: taken.publicKey })),
+    ]),
+    ['conflict'],
+  );
 });
 
 test('a node that enrols with its key is a member from the first instant', async (t) => {
@@ -114,20 +152,31 @@ test('a node that enrols with its key is a member from the first instant', async
 
   t.deepEqual(await rig.commit(lease, [enrolled(write)]), ['ok']);
 
-  t.like((await readMeshes(pool, [lease.cluster]))[0]?.members[0], { node: write.node, publicKey: write.wireguardPublicKey, listenPort: null });
+  t.like((await readMeshes(pool, [lease.cluster]))[0]?.members[0], {
+    node: write.node,
+    publicKey: write.wireguardPublicKey,
+    listenPort: null,
+  });
 });
 
 test('a node that moves is in exactly one network: the new one, with an address of it; the move waits to be finished', async (t) => {
   const { rig, pool, addresses } = await open(t);
   const [from, to] = [await rig.cluster(), await rig.cluster()];
-  const [node] = await members(rig, from, 2) as [NodeId];
+  const [node] = (await members(rig, from, 2)) as [NodeId];
   await members(rig, to, 1);
 
-  t.deepEqual(await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]), ['ok']);
+  t.deepEqual(
+    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
+    ['ok'],
+  );
 
   t.deepEqual([await addresses(from.cluster), await addresses(to.cluster)], [[3], [2, 3]]);
-  t.deepEqual(await rig.rows('select host_index from mesh_released where cluster_id = $1', [from.cluster]), [{ host_index: 2 }]);
-  t.like(await rig.rows('select node_id, step, from_cluster_id, to_cluster_id from mesh_move'), [{ node_id: node, step: 'leave', from_cluster_id: from.cluster, to_cluster_id: to.cluster }]);
+  t.deepEqual(await rig.rows('select host_index from mesh_released where cluster_id = $1', [from.cluster]), [
+    { host_index: 2 },
+  ]);
+  t.like(await rig.rows('select node_id, step, from_cluster_id, to_cluster_id from mesh_move'), [
+    { node_id: node, step: 'leave', from_cluster_id: from.cluster, to_cluster_id: to.cluster },
+  ]);
   t.is((await meshPlaces(pool, [node])).size, 1);
 });
 
@@ -135,9 +184,12 @@ test('a move into a network that is full is refused, and nothing of it is done',
   const { rig, addresses } = await open(t);
   const [from, to] = [await rig.cluster(), await rig.cluster({ ipv4Range: '100.64.6.0/30' })];
   await members(rig, to, 1);
-  const [node] = await members(rig, from, 1) as [NodeId];
+  const [node] = (await members(rig, from, 1)) as [NodeId];
 
-  t.deepEqual(await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]), ['conflict']);
+  t.deepEqual(
+    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
+    ['conflict'],
+  );
 
   t.deepEqual(await addresses(from.cluster), [2]);
   t.deepEqual(await rig.rows('select 1 from mesh_move'), []);
@@ -150,7 +202,11 @@ test('a gateway is where the owner says, under its epoch and under no other', as
   const at = { publicKey: key(), listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 };
 
   t.true(await storeGateway(pool, rig.adminId, lease.cluster, 1, at));
-  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.gateway, { ...at, ipv4: '100.64.5.1', ipv6: (await readMeshes(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '' });
+  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.gateway, {
+    ...at,
+    ipv4: '100.64.5.1',
+    ipv6: (await readMeshes(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '',
+  });
   t.false(await storeGateway(pool, rig.adminId, lease.cluster, 2, null));
   t.false(await storeGateway(pool, v7(), lease.cluster, 1, null));
   t.not((await readMeshes(pool, [lease.cluster]))[0]?.gateway, null);
@@ -162,12 +218,22 @@ test('a node that says it has the key of a gateway is refused: at enrolment, and
   const { rig, pool } = await open(t);
   const lease = await rig.cluster();
   await rig.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [rig.adminId, lease.cluster]);
-  const [node] = await members(rig, lease, 1) as [NodeId];
+  const [node] = (await members(rig, lease, 1)) as [NodeId];
   const gatewayKey = key();
-  await storeGateway(pool, rig.adminId, lease.cluster, 1, { publicKey: gatewayKey, listenPort: 51_820, endpoints: [], relayRegion: null });
+  await storeGateway(pool, rig.adminId, lease.cluster, 1, {
+    publicKey: gatewayKey,
+    listenPort: 51_820,
+    endpoints: [],
+    relayRegion: null,
+  });
 
   t.deepEqual(await rig.commit(lease, [joins(node, lease.cluster, place({ publicKey: gatewayKey }))]), ['conflict']);
-  t.deepEqual(await rig.commit(lease, [enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: gatewayKey }))]), ['conflict']);
+  t.deepEqual(
+    await rig.commit(lease, [
+      enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: gatewayKey })),
+    ]),
+    ['conflict'],
+  );
 });
 
 test('whoever listens hears which networks changed: by members, moves, aliases, gateways and deletions', async (t) => {
@@ -188,7 +254,15 @@ test('whoever listens hears which networks changed: by members, moves, aliases, 
   const node = await rig.node(one);
 
   await tells('a member', () => rig.commit(one, [joins(node, one.cluster)]), [one.cluster]);
-  await tells('an alias', () => rig.commit(one, [{ kind: 'alias-created', id: v7(), node, cluster: one.cluster, name: 'web', atMs: NOW_MS }]), [one.cluster]);
-  await tells('a move', () => rig.commit(one, [{ kind: 'node-moved', node, from: one.cluster, to: other.cluster, atMs: NOW_MS }]), [one.cluster, other.cluster]);
+  await tells(
+    'an alias',
+    () => rig.commit(one, [{ kind: 'alias-created', id: v7(), node, cluster: one.cluster, name: 'web', atMs: NOW_MS }]),
+    [one.cluster],
+  );
+  await tells(
+    'a move',
+    () => rig.commit(one, [{ kind: 'node-moved', node, from: one.cluster, to: other.cluster, atMs: NOW_MS }]),
+    [one.cluster, other.cluster],
+  );
   await tells('a deletion', () => rig.commit(other, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), [other.cluster]);
 });

@@ -2,14 +2,21 @@
 import test from 'ava';
 import { envelope, EVENT_TYPES } from '../../../actors/events.ts';
 import { topicOf } from '../../../actors/event-topics.ts';
-import { advanceBroker, backlogOf, BATCH_BYTES_MAX, nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
+import {
+  advanceBroker,
+  backlogOf,
+  BATCH_BYTES_MAX,
+  nextForBroker,
+  type BrokerBatch,
+} from '../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../persistence/records.ts';
 import { heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './world.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);
-const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, ageMsMax = 1e13) => nextForBroker(pool, epoch, after, limit, ageMsMax, 'core');
+const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, ageMsMax = 1e13) =>
+  nextForBroker(pool, epoch, after, limit, ageMsMax, 'core');
 
 test('a batch is what is stored behind the place of the channel, and the place moves only when it is told', async (t) => {
   const world = await held(t);
@@ -19,7 +26,10 @@ test('a batch is what is stored behind the place of the channel, and the place m
   const again = await next(world);
   t.true(await advanceBroker(world.pool, world.epoch, first?.to ?? ''));
 
-  t.deepEqual([first?.events.length, first?.to, first?.more, first?.unsettled, first?.tooOld], [2, cursors[1], false, false, 0]);
+  t.deepEqual(
+    [first?.events.length, first?.to, first?.more, first?.unsettled, first?.tooOld],
+    [2, cursors[1], false, false, 0],
+  );
   t.deepEqual(again?.events, first?.events);
   t.deepEqual(await next(world).then((batch) => [batch?.events, batch?.to, batch?.more]), [[], null, false]);
 });
@@ -27,13 +37,38 @@ test('a batch is what is stored behind the place of the channel, and the place m
 test('the text is the JSON of the envelope, byte for byte, with its topic and subject', async (t) => {
   const world = await held(t);
   const records = createRecords(world.pool);
-  const messages = ['ünïcode 日本語 😀', 'quotes " \\ / and \b\f\n\r\t', '\u2028\u2029', '\u001E\u001F\u0000', '</script>', ''];
+  const messages = [
+    'ünïcode 日本語 😀',
+    'quotes " \\ / and \b\f\n\r\t',
+    '\u2028\u2029',
+    '\u001E\u001F\u0000',
+    '</script>',
+    '',
+  ];
   const stored = [];
-  for (const message of messages) stored.push(await records.publish({ type: 'edge.core.test', subject: crypto.randomUUID(), atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 70 + stored.length), data: { message, requested_at: '2026-01-01T00:00:00.000Z' } }));
+  for (const message of messages)
+    stored.push(
+      await records.publish({
+        type: 'edge.core.test',
+        subject: crypto.randomUUID(),
+        atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 70 + stored.length),
+        data: { message, requested_at: '2026-01-01T00:00:00.000Z' },
+      }),
+    );
 
   const batch = await next(world);
 
-  t.deepEqual(batch?.events, stored.map((event) => ({ id: event.id, type: event.type, subject: event.subject, topic: 'edge-core-events', coreName: 'core', text: JSON.stringify(envelope(event, 'core')) })));
+  t.deepEqual(
+    batch?.events,
+    stored.map((event) => ({
+      id: event.id,
+      type: event.type,
+      subject: event.subject,
+      topic: 'edge-core-events',
+      coreName: 'core',
+      text: JSON.stringify(envelope(event, 'core')),
+    })),
+  );
 });
 
 test('every type has its topic', async (t) => {
@@ -42,7 +77,10 @@ test('every type has its topic', async (t) => {
 
   const batch = await next(world);
 
-  t.deepEqual(batch?.events.map(({ type, topic }) => [type, topic]), EVENT_TYPES.map((type) => [type, topicOf(type)]));
+  t.deepEqual(
+    batch?.events.map(({ type, topic }) => [type, topic]),
+    EVENT_TYPES.map((type) => [type, topicOf(type)]),
+  );
 });
 
 test('a long backlog comes in batches that join without a gap', async (t) => {
@@ -54,8 +92,9 @@ test('a long backlog comes in batches that join without a gap', async (t) => {
 
   const read: string[] = [];
   let batch = await next(world, null, 5);
-  for (; batch?.more === true; batch = await next(world, batch, 5)) read.push(...batch.events.map(({ subject }) => subject));
-  read.push(...batch?.events.map(({ subject }) => subject) ?? []);
+  for (; batch?.more === true; batch = await next(world, batch, 5))
+    read.push(...batch.events.map(({ subject }) => subject));
+  read.push(...(batch?.events.map(({ subject }) => subject) ?? []));
 
   t.deepEqual(read, subjects);
 });
@@ -83,7 +122,10 @@ test('what commits late is waited for: nothing newer goes before it', async (t) 
   await slow.commit();
 
   t.deepEqual([before?.events, before?.to, before?.unsettled], [[], null, true]);
-  t.deepEqual((await next(world))?.events.map(({ subject }) => subject), [late, newer]);
+  t.deepEqual(
+    (await next(world))?.events.map(({ subject }) => subject),
+    [late, newer],
+  );
 });
 
 test('events that are too old are left out and counted, and the place goes on behind them', async (t) => {
@@ -106,7 +148,9 @@ test('whoever lost the channel reads nothing and moves nothing (O1)', async (t) 
   const world = await held(t);
   await storeEvent(world.pool);
   const batch = await next(world);
-  await world.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms' where name = $1`, [BROKER_CHANNEL]);
+  await world.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms' where name = $1`, [
+    BROKER_CHANNEL,
+  ]);
 
   t.deepEqual([await next(world), await advanceBroker(world.pool, world.epoch, batch?.to ?? '')], [null, false]);
   const epoch = (await channelLeases(world.pool, OTHER_ADMIN).claim(BROKER_CHANNEL))!;

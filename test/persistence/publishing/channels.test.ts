@@ -10,11 +10,14 @@ async function scene(t: Parameters<typeof openedDatabase>[0]) {
   return { ...opened, mine: channelLeases(opened.pool, ADMIN), theirs: channelLeases(opened.pool, OTHER_ADMIN) };
 }
 
-const expire = ({ pool }: Opened) => pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
+const expire = ({ pool }: Opened) =>
+  pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
 
 test('a channel is served by one admin at a time, whoever comes first', async (t) => {
   const { mine, theirs, ...opened } = await scene(t);
-  const admins = Array.from({ length: 4 }, (_, admin) => channelLeases(opened.pool, `aaaaaaaa-0000-7000-8000-00000000001${admin}`));
+  const admins = Array.from({ length: 4 }, (_, admin) =>
+    channelLeases(opened.pool, `aaaaaaaa-0000-7000-8000-00000000001${admin}`),
+  );
 
   for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL]) {
     const epochs = await Promise.all(admins.map((admin) => admin.claim(channel)));
@@ -28,7 +31,12 @@ test('its admin holds it as long as it renews, and another takes it when the lea
   const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
   await opened.pool.query(`update event_channel set lease_until = clock_timestamp() + interval '50 ms'`);
   t.true(await mine.renew(WEBHOOKS_CHANNEL, epoch));
-  const { rows: [{ ms } = { ms: 0 }] } = await opened.pool.query<{ ms: number }>(`select (extract(epoch from lease_until - clock_timestamp()) * 1000)::float8 as ms from event_channel where name = $1`, [WEBHOOKS_CHANNEL]);
+  const {
+    rows: [{ ms } = { ms: 0 }],
+  } = await opened.pool.query<{ ms: number }>(
+    `select (extract(epoch from lease_until - clock_timestamp()) * 1000)::float8 as ms from event_channel where name = $1`,
+    [WEBHOOKS_CHANNEL],
+  );
   t.true(ms > CHANNEL_LEASE_MS - 2_000);
   t.is(await theirs.claim(WEBHOOKS_CHANNEL), null);
 
@@ -36,7 +44,14 @@ test('its admin holds it as long as it renews, and another takes it when the lea
   const taken = await theirs.claim(WEBHOOKS_CHANNEL);
 
   t.true(taken !== null && taken > epoch);
-  t.deepEqual([await mine.renew(WEBHOOKS_CHANNEL, epoch), await mine.claim(WEBHOOKS_CHANNEL), await theirs.renew(WEBHOOKS_CHANNEL, taken!)], [false, null, true]);
+  t.deepEqual(
+    [
+      await mine.renew(WEBHOOKS_CHANNEL, epoch),
+      await mine.claim(WEBHOOKS_CHANNEL),
+      await theirs.renew(WEBHOOKS_CHANNEL, taken!),
+    ],
+    [false, null, true],
+  );
   await mine.release(WEBHOOKS_CHANNEL, epoch);
   t.true(await theirs.renew(WEBHOOKS_CHANNEL, taken!)); // what is not held cannot be given back
 });
@@ -76,6 +91,9 @@ test('a new channel begins at the end of the events, and keeps its place over ch
   const taken = (await theirs.claim(BROKER_CHANNEL))!;
 
   t.deepEqual(await placeOf(opened.pool, BROKER_CHANNEL, taken, false), place);
-  const { rows } = await opened.pool.query('select from event e, event_channel c where c.name = $1 and (e.txid, e.seq) > (c.txid, c.seq)', [BROKER_CHANNEL]);
+  const { rows } = await opened.pool.query(
+    'select from event e, event_channel c where c.name = $1 and (e.txid, e.seq) > (c.txid, c.seq)',
+    [BROKER_CHANNEL],
+  );
   t.is(rows.length, 1); // that of the transaction that still ran
 });

@@ -19,14 +19,32 @@ function counted(pool: Pool) {
   return { counter, pool: { query } as unknown as Pool };
 }
 
-const TEXTS = ['ünïcode 日本語 😀', 'quotes " \\ / and \b\f\n\r\t', '</script><!--', '\u2028\u2029', '\u{1F468}\u200D\u{1F469}', '\u007F\u0080', '\0', '\uD800 alone', '', ' ', '{"a":1}', String.raw`\u0041`];
+const TEXTS = [
+  'ünïcode 日本語 😀',
+  'quotes " \\ / and \b\f\n\r\t',
+  '</script><!--',
+  '\u2028\u2029',
+  '\u{1F468}\u200D\u{1F469}',
+  '\u007F\u0080',
+  '\0',
+  '\uD800 alone',
+  '',
+  ' ',
+  '{"a":1}',
+  String.raw`\u0041`,
+];
 
 test('a body is the JSON of the envelope, byte for byte, whatever stands in it', async (t) => {
   const { pool } = await openedDatabase(t);
   const bodyOf = createEventBodies(pool, 'core "ü"');
 
   for (const message of TEXTS) {
-    const stored = await createRecords(pool).publish({ type: 'edge.core.test', subject: crypto.randomUUID(), atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 7), data: { message, requested_at: '2026-01-01T00:00:00.000Z' } });
+    const stored = await createRecords(pool).publish({
+      type: 'edge.core.test',
+      subject: crypto.randomUUID(),
+      atMs: Date.UTC(2026, 0, 1, 0, 0, 0, 7),
+      data: { message, requested_at: '2026-01-01T00:00:00.000Z' },
+    });
 
     t.deepEqual(await bodyOf(stored.cursor), new TextEncoder().encode(JSON.stringify(envelope(stored, 'core "ü"'))));
   }
@@ -65,7 +83,7 @@ test('one that could not be read is read again', async (t) => {
   await t.throwsAsync(bodyOf(cursor), { instanceOf: DatabaseUnavailable });
   counter.isAway = false;
 
-  t.regex(new TextDecoder().decode(await bodyOf(cursor) ?? undefined), /edge\.core\.test/u);
+  t.regex(new TextDecoder().decode((await bodyOf(cursor)) ?? undefined), /edge\.core\.test/u);
 });
 
 test('what is kept is bounded: the oldest goes, and one that is larger than all of it too', async (t) => {
@@ -75,7 +93,8 @@ test('what is kept is bounded: the oldest goes, and one that is larger than all 
   const type: EventType = 'edge.core.test';
   const third = JSON.stringify({ message: 'x'.repeat(Math.floor(KEPT_BYTES_MAX / 3)) });
   const cursors = [];
-  for (let event = 0; event < 3; event += 1) cursors.push(await storeEvent(opened.pool, undefined, { type, data: third }));
+  for (let event = 0; event < 3; event += 1)
+    cursors.push(await storeEvent(opened.pool, undefined, { type, data: third }));
 
   for (const cursor of cursors) await bodyOf(cursor); // together slightly more than is kept
   counter.statements = 0;

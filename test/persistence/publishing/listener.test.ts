@@ -62,7 +62,9 @@ test('the deletion of a webhook names it, and who deleted it', async (t) => {
 
 test('a lost connection is dialled again, and whatever it missed is looked for', async (t) => {
   const { database, heard } = await listening(t);
-  const { rows: [{ pid } = { pid: 0 }] } = await database.pool.query<{ pid: number }>(listeners);
+  const {
+    rows: [{ pid } = { pid: 0 }],
+  } = await database.pool.query<{ pid: number }>(listeners);
 
   await database.pool.query('select pg_terminate_backend($1)', [pid]);
   await until('it says so', () => heard.length === 4);
@@ -77,10 +79,20 @@ test('a connection over which nothing comes any more, and that says so to nobody
   const connection = await createDatabase(t);
   const sockets = new Set<Socket>();
   const relay = createServer((near) => {
-    const far = connection.host.startsWith('/') ? connect(`${connection.host}/.s.PGSQL.${connection.port}`) : connect(connection.port, connection.host);
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    const far = connection.host.startsWith('/')
+      ? connect(`${connection.host}/.s.PGSQL.${connection.port}`)
+      : connect(connection.port, connection.host);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(one);
-      one.on('error', () => {}).on('close', () => { other.destroy(); }).pipe(other);
+      one
+        .on('error', () => {})
+        .on('close', () => {
+          other.destroy();
+        })
+        .pipe(other);
     }
   }).listen(0, '127.0.0.1');
   await once(relay, 'listening');
@@ -88,13 +100,19 @@ test('a connection over which nothing comes any more, and that says so to nobody
     for (const socket of sockets) socket.destroy();
     relay.close();
   });
-  const database = await openDatabase({ connection: { ...connection, host: '127.0.0.1', port: (relay.address() as AddressInfo).port }, poolMax: 4, log: silentLog });
+  const database = await openDatabase({
+    connection: { ...connection, host: '127.0.0.1', port: (relay.address() as AddressInfo).port },
+    poolMax: 4,
+    log: silentLog,
+  });
   t.teardown(() => database.close());
   const clock = createFakeClock();
   const listener = database.listen([EVENTS_STORED], clock);
   t.teardown(() => listener.stop());
   const heard: (string | null)[] = [];
-  listener.onNotice((_channel, payload) => { heard.push(payload); });
+  listener.onNotice((_channel, payload) => {
+    heard.push(payload);
+  });
   await until('it listens', () => heard.length === 1);
 
   for (const socket of sockets) socket.unpipe().pause();
@@ -117,7 +135,11 @@ test('stopped, it has no connection, and dials none', async (t) => {
 });
 
 test('stopped while it cannot connect, it ends', async (t) => {
-  const database = await openDatabase({ connection: { url: 'postgres://nobody@127.0.0.1:1/nothing' }, poolMax: 4, log: silentLog });
+  const database = await openDatabase({
+    connection: { url: 'postgres://nobody@127.0.0.1:1/nothing' },
+    poolMax: 4,
+    log: silentLog,
+  });
   t.teardown(() => database.close());
   const listener = database.listen([EVENTS_STORED], systemClock);
 

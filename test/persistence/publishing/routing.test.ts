@@ -3,7 +3,17 @@ import test from 'ava';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from '../../../persistence/publishing/routing.ts';
-import { ADMIN, deleteWebhook, deliveriesOf, heldChannel, openTransaction, OTHER_ADMIN, storeEvent, storeWebhook, type Held } from './world.ts';
+import {
+  ADMIN,
+  deleteWebhook,
+  deliveriesOf,
+  heldChannel,
+  openTransaction,
+  OTHER_ADMIN,
+  storeEvent,
+  storeWebhook,
+  type Held,
+} from './world.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
@@ -16,7 +26,11 @@ test('each event makes one delivery for each webhook that subscribed to its type
   const world = await held(t);
   await storeEvent(world.pool);
   const one = await storeWebhook(world, ['edge.core.test', 'edge.node.registered']);
-  const first = [await storeEvent(world.pool), await storeEvent(world.pool, undefined, { type: 'edge.node.registered' }), await storeEvent(world.pool, undefined, { type: 'edge.node.reregistered' })] as const;
+  const first = [
+    await storeEvent(world.pool),
+    await storeEvent(world.pool, undefined, { type: 'edge.node.registered' }),
+    await storeEvent(world.pool, undefined, { type: 'edge.node.reregistered' }),
+  ] as const;
   const two = await storeWebhook(world);
   const none = await storeWebhook(world, ['edge.ssh_username.verified']);
   const second = await storeEvent(world.pool);
@@ -24,11 +38,19 @@ test('each event makes one delivery for each webhook that subscribed to its type
   const routed = await route(world);
   const again = await route(world);
 
-  t.deepEqual({ ...routed, webhooks: routed?.webhooks.toSorted() }, { webhooks: [one, two].toSorted(), more: false, unsettled: false });
+  t.deepEqual(
+    { ...routed, webhooks: routed?.webhooks.toSorted() },
+    { webhooks: [one, two].toSorted(), more: false, unsettled: false },
+  );
   t.deepEqual(again, { webhooks: [], more: false, unsettled: false });
-  t.deepEqual([await deliveriesOf(world, one), await deliveriesOf(world, two), await deliveriesOf(world, none)], [[first[0], first[1], second], [second], []]);
+  t.deepEqual(
+    [await deliveriesOf(world, one), await deliveriesOf(world, two), await deliveriesOf(world, none)],
+    [[first[0], first[1], second], [second], []],
+  );
   t.deepEqual((await webhooksWithDeliveries(world.pool)).toSorted(), [one, two].toSorted());
-  const { rows } = await world.pool.query(`select distinct status, attempt_count, attempts_max, next_attempt_at from webhook_delivery`);
+  const { rows } = await world.pool.query(
+    `select distinct status, attempt_count, attempts_max, next_attempt_at from webhook_delivery`,
+  );
   t.deepEqual(rows, [{ status: 'pending', attempt_count: 0, attempts_max: 3, next_attempt_at: null }]);
 });
 
@@ -54,7 +76,10 @@ test('an event whose transaction commits late is not lost, and what is newer wai
   const newer = await storeEvent(world.pool);
 
   const before = await route(world);
-  t.deepEqual([before, await deliveriesOf(world, webhook)], [{ webhooks: [webhook], more: false, unsettled: true }, [early]]);
+  t.deepEqual(
+    [before, await deliveriesOf(world, webhook)],
+    [{ webhooks: [webhook], more: false, unsettled: true }, [early]],
+  );
   t.like(await route(world), { webhooks: [], unsettled: true });
   await slow.commit();
 
@@ -83,7 +108,12 @@ test('two that route at once store nothing twice and leave nothing out', async (
   const cursors: string[] = [];
   for (let round = 0; round < 6; round += 1) {
     cursors.push(await storeEvent(world.pool));
-    await Promise.all([route(world), route(world), storeEvent(world.pool).then((cursor) => cursors.push(cursor)), route(world)]);
+    await Promise.all([
+      route(world),
+      route(world),
+      storeEvent(world.pool).then((cursor) => cursors.push(cursor)),
+      route(world),
+    ]);
   }
   await routeAll(world);
 
@@ -125,7 +155,11 @@ test('while there is no webhook nothing is followed, and the first one begins at
   for (let event = 0; event < 20; event += 1) await storeEvent(world.pool);
 
   const two = await storeWebhook(world);
-  const { rows: [place] } = await world.pool.query('select c.txid = w.txid as "atItself" from event_channel c, webhook w where w.id = $1', [two]);
+  const {
+    rows: [place],
+  } = await world.pool.query('select c.txid = w.txid as "atItself" from event_channel c, webhook w where w.id = $1', [
+    two,
+  ]);
   const event = await storeEvent(world.pool);
   await routeAll(world);
 
@@ -137,15 +171,21 @@ test('many events go in rounds, each bounded, fewer the more webhooks there are'
   const world = await held(t);
   const webhooks = [];
   for (let count = 0; count < 40; count += 1) webhooks.push(await storeWebhook(world));
-  await world.pool.query(`insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 1200)`);
+  await world.pool.query(
+    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 1200)`,
+  );
 
   const first = await route(world);
-  const { rows: [{ count } = { count: 0 }] } = await world.pool.query<{ count: number }>('select count(*)::int as count from webhook_delivery');
+  const {
+    rows: [{ count } = { count: 0 }],
+  } = await world.pool.query<{ count: number }>('select count(*)::int as count from webhook_delivery');
   t.deepEqual([first?.more, first?.webhooks.length, count], [true, 40, 20_000]);
   const rounds = await routeAll(world);
 
   t.is(rounds, 2);
-  const { rows } = await world.pool.query<{ n: number }>('select count(*)::int as n from webhook_delivery group by webhook_id');
+  const { rows } = await world.pool.query<{ n: number }>(
+    'select count(*)::int as n from webhook_delivery group by webhook_id',
+  );
   t.deepEqual(new Set(rows.map(({ n }) => n)), new Set([1_200]));
 });
 
@@ -156,7 +196,9 @@ test('ids of deliveries are version 7, in the order of time', async (t) => {
   await storeEvent(world.pool);
   await routeAll(world);
 
-  const { rows: [{ id } = { id: '' }] } = await world.pool.query<{ id: string }>('select id from webhook_delivery');
+  const {
+    rows: [{ id } = { id: '' }],
+  } = await world.pool.query<{ id: string }>('select id from webhook_delivery');
 
   t.regex(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u);
   const ms = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

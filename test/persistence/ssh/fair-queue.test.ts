@@ -8,14 +8,19 @@ function rig(runningMax: number, waitingMax: number) {
   const queue = createFairQueue({ runningMax, waitingMax });
   const began: string[] = [];
   const ends: (() => void)[] = [];
-  const add = (lane: string) => queue(lane, async () => {
-    began.push(lane);
-    await new Promise<void>((resolve) => { ends.push(resolve); });
-    return lane;
-  });
+  const add = (lane: string) =>
+    queue(lane, async () => {
+      began.push(lane);
+      await new Promise<void>((resolve) => {
+        ends.push(resolve);
+      });
+      return lane;
+    });
   const settle = () => new Promise(setImmediate);
   return {
-    began, add, settle,
+    began,
+    add,
+    settle,
     end: async () => {
       ends.shift()?.();
       await settle();
@@ -53,33 +58,47 @@ test('a full queue takes in a lane that has less, in place of the youngest of th
 test('work that fails leaves its place to the next', async (t) => {
   const queue = createFairQueue({ runningMax: 1, waitingMax: 4 });
 
-  await t.throwsAsync(queue('a', async () => Promise.reject(new Error('broken'))), { message: 'broken' });
+  await t.throwsAsync(
+    queue('a', async () => Promise.reject(new Error('broken'))),
+    { message: 'broken' },
+  );
 
   t.is(await queue('a', async () => Promise.resolve('next')), 'next');
 });
 
 test('whatever comes and ends: bounds hold, all that was taken is done once, and nothing stays behind', async (t) => {
-  const step = fc.oneof(fc.constantFrom('a', 'b', 'c', 'd').map((lane) => ({ type: 'add' as const, lane })), fc.constant({ type: 'end' as const }));
-  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 0, max: 6 }), fc.array(step, { maxLength: 60 }), async (runningMax, waitingMax, steps) => {
-    const { began, add, settle, end } = rig(runningMax, waitingMax);
-    const results: (string | null)[] = [];
-    let added = 0;
-    let ended = 0;
-    for (const one of steps) {
-      if (one.type === 'add') {
-        added += 1;
-        void add(one.lane).then((result) => results.push(result));
-      } else if (ended < began.length) {
-        ended += 1;
-        await end();
-      }
-      await settle();
-      t.true(began.length - ended <= runningMax);
-      t.true(added - results.length - (began.length - ended) <= waitingMax);
-    }
-    for (; ended < began.length; ended += 1) await end();
+  const step = fc.oneof(
+    fc.constantFrom('a', 'b', 'c', 'd').map((lane) => ({ type: 'add' as const, lane })),
+    fc.constant({ type: 'end' as const }),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 0, max: 6 }),
+      fc.array(step, { maxLength: 60 }),
+      async (runningMax, waitingMax, steps) => {
+        const { began, add, settle, end } = rig(runningMax, waitingMax);
+        const results: (string | null)[] = [];
+        let added = 0;
+        let ended = 0;
+        for (const one of steps) {
+          if (one.type === 'add') {
+            added += 1;
+            void add(one.lane).then((result) => results.push(result));
+          } else if (ended < began.length) {
+            ended += 1;
+            await end();
+          }
+          await settle();
+          t.true(began.length - ended <= runningMax);
+          t.true(added - results.length - (began.length - ended) <= waitingMax);
+        }
+        for (; ended < began.length; ended += 1) await end();
 
-    t.is(results.length, added);
-    t.deepEqual(results.filter((result) => result !== null).toSorted(), began.toSorted());
-  }), { numRuns: 200 });
+        t.is(results.length, added);
+        t.deepEqual(results.filter((result) => result !== null).toSorted(), began.toSorted());
+      },
+    ),
+    { numRuns: 200 },
+  );
 });

@@ -29,36 +29,49 @@ test('a hash that the reference implementation made is known, whatever its param
 test('the same letters are the same password, however a keyboard puts them together', async (t) => {
   const passwords = createPasswords();
 
-  t.true(await passwords.verify('Stra\u0308nge-pa\u0308ssword', await passwords.hash('Str\u00E4nge-p\u00E4ssword'), 'node'));
+  t.true(
+    await passwords.verify('Stra\u0308nge-pa\u0308ssword', await passwords.hash('Str\u00E4nge-p\u00E4ssword'), 'node'),
+  );
 });
 
 test('what is stored and is no hash of ours is an error, and the queue goes on', async (t) => {
   const passwords = createPasswords();
 
-  for (const wrong of ['', 'x', '$2b$10$abcdefghijklmnopqrstuv', '$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc', '$argon2id$v=16$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc']) {
-    await t.throwsAsync(passwords.verify(PASSWORD, wrong, 'node'), { message: 'a stored password hash is not an Argon2id hash' });
+  for (const wrong of [
+    '',
+    'x',
+    '$2b$10$abcdefghijklmnopqrstuv',
+    '$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+    '$argon2id$v=16$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+  ]) {
+    await t.throwsAsync(passwords.verify(PASSWORD, wrong, 'node'), {
+      message: 'a stored password hash is not an Argon2id hash',
+    });
   }
 
   t.true(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD), 'node'));
 });
 
-test.serial(`${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait; one more is turned away, and there is room again afterwards`, async (t) => {
-  const passwords = createPasswords();
-  let ended = 0;
-  const taken = Array.from({ length: HASHING_MAX + HASHES_WAITING_MAX }, async () => {
-    const hash = await passwords.hash(PASSWORD);
-    ended += 1;
-    return hash;
-  });
+test.serial(
+  `${HASHING_MAX} hashes run and ${HASHES_WAITING_MAX} wait; one more is turned away, and there is room again afterwards`,
+  async (t) => {
+    const passwords = createPasswords();
+    let ended = 0;
+    const taken = Array.from({ length: HASHING_MAX + HASHES_WAITING_MAX }, async () => {
+      const hash = await passwords.hash(PASSWORD);
+      ended += 1;
+      return hash;
+    });
 
-  t.is(await passwords.hash(PASSWORD), null);
-  t.is(await passwords.verify(PASSWORD, null, ''), null);
-  t.is(ended, 0, 'at once');
-  const hashes = await Promise.all(taken);
+    t.is(await passwords.hash(PASSWORD), null);
+    t.is(await passwords.verify(PASSWORD, null, ''), null);
+    t.is(ended, 0, 'at once');
+    const hashes = await Promise.all(taken);
 
-  t.true(hashes.every((hash) => hash?.startsWith('$argon2id$')));
-  t.not(await passwords.hash(PASSWORD), null);
-});
+    t.true(hashes.every((hash) => hash?.startsWith('$argon2id$')));
+    t.not(await passwords.hash(PASSWORD), null);
+  },
+);
 
 test.serial('no username costs as much as a wrong password', async (t) => {
   const passwords = createPasswords();
@@ -75,5 +88,8 @@ test.serial('no username costs as much as a wrong password', async (t) => {
   };
   const [known, unknown] = [await timesMs(hash), await timesMs(null)];
 
-  t.true(unknown > known / 2 && unknown < known * 2, `${unknown} ms of processor for no username, ${known} ms for a wrong password`);
+  t.true(
+    unknown > known / 2 && unknown < known * 2,
+    `${unknown} ms of processor for no username, ${known} ms for a wrong password`,
+  );
 });

@@ -19,8 +19,12 @@ function rig(owned: Map<ClusterId, number>) {
   const faults: Error[] = [];
   const time = { setBackMs: 0 };
   const watcher = createMeshWatcher({
-    clock: { ...clock, nowMs: () => clock.nowMs() - time.setBackMs }, log,
-    held: { holds: (one) => owned.has(one), all: () => [...owned].map(([one, epoch]) => ({ cluster: one, epoch, sinceMs: 0 })) },
+    clock: { ...clock, nowMs: () => clock.nowMs() - time.setBackMs },
+    log,
+    held: {
+      holds: (one) => owned.has(one),
+      all: () => [...owned].map(([one, epoch]) => ({ cluster: one, epoch, sinceMs: 0 })),
+    },
     rows: {
       async read(clusters) {
         reads.push([...clusters]);
@@ -45,11 +49,26 @@ test('what is owned is read when it starts, and told under its epoch', async (t)
   watcher.start();
   await pass(GATHER_MS);
 
-  t.deepEqual(told, [[cluster(1), { type: 'mesh-read', epoch: 4, number: clock.nowMs(), reading: { cluster: cluster(1), members: [], gateway: null } }]]);
+  t.deepEqual(told, [
+    [
+      cluster(1),
+      {
+        type: 'mesh-read',
+        epoch: 4,
+        number: clock.nowMs(),
+        reading: { cluster: cluster(1), members: [], gateway: null },
+      },
+    ],
+  ]);
 });
 
 test('changes that come together are one read, those of others are none', async (t) => {
-  const { watcher, reads, pass } = rig(new Map([[cluster(1), 1], [cluster(2), 1]]));
+  const { watcher, reads, pass } = rig(
+    new Map([
+      [cluster(1), 1],
+      [cluster(2), 1],
+    ]),
+  );
   watcher.start();
   await pass(GATHER_MS);
   reads.length = 0;
@@ -61,7 +80,12 @@ test('changes that come together are one read, those of others are none', async 
 });
 
 test('no two networks have a state of the same number, also those read in one moment and after the clock was set back', async (t) => {
-  const { watcher, clock, told, time, pass } = rig(new Map([[cluster(1), 1], [cluster(2), 1]]));
+  const { watcher, clock, told, time, pass } = rig(
+    new Map([
+      [cluster(1), 1],
+      [cluster(2), 1],
+    ]),
+  );
   const startMs = clock.nowMs();
   watcher.start();
   await pass(GATHER_MS);
@@ -69,7 +93,10 @@ test('no two networks have a state of the same number, also those read in one mo
   watcher.changed(cluster(1));
   await pass(GATHER_MS);
 
-  t.deepEqual(told.map(([, message]) => message.type === 'mesh-read' && message.number - startMs), [GATHER_MS, GATHER_MS + 1, GATHER_MS + 2]);
+  t.deepEqual(
+    told.map(([, message]) => message.type === 'mesh-read' && message.number - startMs),
+    [GATHER_MS, GATHER_MS + 1, GATHER_MS + 2],
+  );
 });
 
 test('a cluster that became ours, or ours again, is read', async (t) => {
@@ -82,7 +109,10 @@ test('a cluster that became ours, or ours again, is read', async (t) => {
   owned.set(cluster(1), 2);
   await pass(1_100);
 
-  t.deepEqual(told.map(([, message]) => message.type === 'mesh-read' && message.epoch), [1, 2]);
+  t.deepEqual(
+    told.map(([, message]) => message.type === 'mesh-read' && message.epoch),
+    [1, 2],
+  );
 });
 
 test('everything is read when a word may have been lost, and every minute', async (t) => {
@@ -110,7 +140,7 @@ test('a clock that is set back by hours delays nothing', async (t) => {
   t.is(reads.length, 1);
 });
 
-test('what was read while the cluster became another admin\'s is not told', async (t) => {
+test("what was read while the cluster became another admin's is not told", async (t) => {
   const owned = new Map([[cluster(1), 1]]);
   const { watcher, told, reads, pass } = rig(owned);
   watcher.start();
@@ -124,12 +154,17 @@ test('what was read while the cluster became another admin\'s is not told', asyn
 
 test('many clusters are read some at a time, none is left out', async (t) => {
   const count = CLUSTERS_PER_READ_MAX * 2 + 5;
-  const { watcher, reads, told, pass } = rig(new Map(Array.from({ length: count }, (_none, index) => [cluster(index), 1])));
+  const { watcher, reads, told, pass } = rig(
+    new Map(Array.from({ length: count }, (_none, index) => [cluster(index), 1])),
+  );
 
   watcher.start();
   for (let turn = 0; turn < 4; turn += 1) await pass(GATHER_MS);
 
-  t.deepEqual(reads.map((one) => one.length), [CLUSTERS_PER_READ_MAX, CLUSTERS_PER_READ_MAX, 5]);
+  t.deepEqual(
+    reads.map((one) => one.length),
+    [CLUSTERS_PER_READ_MAX, CLUSTERS_PER_READ_MAX, 5],
+  );
   t.is(new Set(told.map(([one]) => one)).size, count);
 });
 

@@ -7,7 +7,14 @@ import { BACK_OFF_MS, RENEW_MS } from '../../../supervisors/publishing/channel.t
 import { channelWorld, LEASE_MS, settled } from './world.ts';
 
 function event(number: number): PublishedEvent {
-  return { id: String(number), type: 'edge.core.test', subject: 's', topic: 'edge-core-events', coreName: 'default', text: `event ${number}` };
+  return {
+    id: String(number),
+    type: 'edge.core.test',
+    subject: 's',
+    topic: 'edge-core-events',
+    coreName: 'default',
+    text: `event ${number}`,
+  };
 }
 
 /** A connection that a test may break. */
@@ -19,10 +26,21 @@ interface Connection extends Broker {
 /** Events 1, 2, 3 … in a database, a broker that takes them, and the channel between. */
 function scene() {
   const world = channelWorld();
-  const stored = { count: 0, place: 0, oldUntil: 0, reads: 0, isAway: false, isRefused: false, onAdvance: (_to: number): void => {} };
+  const stored = {
+    count: 0,
+    place: 0,
+    oldUntil: 0,
+    reads: 0,
+    isAway: false,
+    isRefused: false,
+    onAdvance: (_to: number): void => {},
+  };
   const received: number[] = [];
   const connections: Connection[] = [];
-  const trouble: { open: Error | null; publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null } = { open: null, publish: null };
+  const trouble: { open: Error | null; publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null } = {
+    open: null,
+    publish: null,
+  };
 
   function checked(epoch: number): boolean {
     if (stored.isAway) throw new DatabaseUnavailable('away');
@@ -40,7 +58,14 @@ function scene() {
         const to = Math.min(stored.count, from + limit);
         const events = Array.from({ length: to - from }, (_, index) => from + index + 1);
         const fresh = events.filter((number) => number > stored.oldUntil);
-        return { events: fresh.map((number) => event(number)), tooOld: events.length - fresh.length, to: to === from ? null : String(to), more: to - from === limit, unsettled: false, horizon: '0' };
+        return {
+          events: fresh.map((number) => event(number)),
+          tooOld: events.length - fresh.length,
+          to: to === from ? null : String(to),
+          more: to - from === limit,
+          unsettled: false,
+          horizon: '0',
+        };
       },
       async advance(epoch, to) {
         stored.onAdvance(Number(to));
@@ -54,7 +79,9 @@ function scene() {
       await settled();
       if (trouble.open !== null) throw trouble.open;
       let lose = (_reason: Error): void => {};
-      const lost = new Promise<Error>((resolve) => { lose = resolve; });
+      const lost = new Promise<Error>((resolve) => {
+        lose = resolve;
+      });
       const connection: Connection = {
         lost,
         isClosed: false,
@@ -65,7 +92,9 @@ function scene() {
           if (connection.isClosed) throw new Error('it is closed');
           received.push(...events.map(({ id }) => Number(id)));
         },
-        async close() { connection.isClosed = true; },
+        async close() {
+          connection.isClosed = true;
+        },
       };
       connections.push(connection);
       return connection;
@@ -79,7 +108,8 @@ function scene() {
   return { ...world, channel, stored, received, connections, trouble, store };
 }
 
-const upTo = (count: number, from = 1): readonly number[] => Array.from({ length: count - from + 1 }, (_, index) => from + index);
+const upTo = (count: number, from = 1): readonly number[] =>
+  Array.from({ length: count - from + 1 }, (_, index) => from + index);
 const open = (connections: readonly Connection[]): number => connections.filter(({ isClosed }) => !isClosed).length;
 
 test('what is stored is published in order, over one connection, and the place is kept', async (t) => {
@@ -92,7 +122,16 @@ test('what is stored is published in order, over one connection, and the place i
 
   t.deepEqual(received, upTo(stored.count));
   t.is(stored.place, stored.count);
-  t.deepEqual([connections.length, channel.counters.published, channel.counters.connects, channel.counters.failures, channel.problem()], [1, stored.count, 1, 0, null]);
+  t.deepEqual(
+    [
+      connections.length,
+      channel.counters.published,
+      channel.counters.connects,
+      channel.counters.failures,
+      channel.problem(),
+    ],
+    [1, stored.count, 1, 0, null],
+  );
 });
 
 test('while the broker cannot be reached events wait, health says why, and nothing is read in vain', async (t) => {
@@ -220,8 +259,14 @@ test('events that are too old are skipped and counted, and the place goes on', a
   store(BATCH_EVENTS_MAX + 5);
   await pass(1_000);
 
-  t.deepEqual([received, stored.place, channel.counters.tooOld, channel.counters.published], [upTo(stored.count, stored.oldUntil + 1), stored.count, stored.oldUntil, 2]);
-  t.deepEqual(log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields), [{ events: BATCH_EVENTS_MAX }, { events: 3 }]);
+  t.deepEqual(
+    [received, stored.place, channel.counters.tooOld, channel.counters.published],
+    [upTo(stored.count, stored.oldUntil + 1), stored.count, stored.oldUntil, 2],
+  );
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields),
+    [{ events: BATCH_EVENTS_MAX }, { events: 3 }],
+  );
 });
 
 test('an admin that loses the channel leaves the broker, and has no problem; it comes back when it gets it again', async (t) => {
@@ -264,7 +309,10 @@ test('stopping ends a publish that hangs, closes the connection, and gives the c
   await channel.start();
   await pass(100);
   let fail = (_reason: Error): void => {};
-  trouble.publish = () => new Promise((_, reject) => { fail = reject; });
+  trouble.publish = () =>
+    new Promise((_, reject) => {
+      fail = reject;
+    });
   store(1);
   await pass(100);
 

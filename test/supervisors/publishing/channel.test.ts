@@ -1,7 +1,16 @@
 /** When a channel works, sleeps, waits, and lets go. */
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
-import { BACK_OFF_MS, BACK_OFF_MS_MAX, createChannel, GATHER_MS, RENEW_MS, SAFETY_POLL_MS, SETTLE_MS, type Outcome } from '../../../supervisors/publishing/channel.ts';
+import {
+  BACK_OFF_MS,
+  BACK_OFF_MS_MAX,
+  createChannel,
+  GATHER_MS,
+  RENEW_MS,
+  SAFETY_POLL_MS,
+  SETTLE_MS,
+  type Outcome,
+} from '../../../supervisors/publishing/channel.ts';
 import { channelWorld, LEASE_MS, settled } from './world.ts';
 
 /** A channel whose work comes to what a test says. */
@@ -11,12 +20,16 @@ function scene({ random = 1 } = {}) {
   const losses: number[] = [];
   const next: { work: (epoch: number) => Outcome | Promise<Outcome> } = { work: () => 'none' };
   const channel = createChannel({
-    ...world.ports, name: 'tests', random: () => random,
+    ...world.ports,
+    name: 'tests',
+    random: () => random,
     work: async (epoch) => {
       works.push(world.clock.nowMs());
       return next.work(epoch);
     },
-    lost: () => { losses.push(world.clock.nowMs()); },
+    lost: () => {
+      losses.push(world.clock.nowMs());
+    },
   });
   /** How often it worked in that time. */
   const worksIn = async (ms: number): Promise<number> => {
@@ -27,7 +40,8 @@ function scene({ random = 1 } = {}) {
   return { ...world, channel, works, losses, next, worksIn };
 }
 
-const gaps = (times: readonly number[]): readonly number[] => times.slice(1).map((time, index) => time - (times[index] ?? 0));
+const gaps = (times: readonly number[]): readonly number[] =>
+  times.slice(1).map((time, index) => time - (times[index] ?? 0));
 
 test('it takes the lease, works at once, and sleeps when there is nothing: renewals wake nobody', async (t) => {
   const { channel, row, works, worksIn } = scene();
@@ -38,7 +52,10 @@ test('it takes the lease, works at once, and sleeps when there is nothing: renew
   t.true(channel.holds());
   t.is(works.length, 1);
   t.is(await worksIn(SAFETY_POLL_MS - 1_000), 0);
-  t.deepEqual([row.calls.filter((call) => call === 'claim').length, row.calls.filter((call) => call === 'renew').length], [1, 9]);
+  t.deepEqual(
+    [row.calls.filter((call) => call === 'claim').length, row.calls.filter((call) => call === 'renew').length],
+    [1, 9],
+  );
   t.is(await worksIn(2_000), 1); // the safety poll
   t.is(works.length, 2);
 });
@@ -95,7 +112,12 @@ test('after a failure it waits longer each time, up to the longest, no news shor
 });
 
 test('waits have jitter between a half and the whole', async (t) => {
-  for (const [random, first] of [[0, 250], [0.5, 380], [1, 500]] as const) { // the clock of the test goes in steps of 10 ms
+  for (const [random, first] of [
+    [0, 250],
+    [0.5, 380],
+    [1, 500],
+  ] as const) {
+    // the clock of the test goes in steps of 10 ms
     const { channel, next, works, pass } = scene({ random });
     next.work = () => Promise.reject(new Error('no broker'));
     await channel.start();
@@ -119,9 +141,12 @@ test('while the database is away it looks again soon, however long that takes, a
   row.isAway = false;
   next.work = () => 'none';
 
-  t.true(await worksIn(1_000) > 0);
+  t.true((await worksIn(1_000)) > 0);
   t.true(channel.holds());
-  t.deepEqual(log.lines.filter(({ level }) => level === 'warn' || level === 'error'), []);
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'warn' || level === 'error'),
+    [],
+  );
 });
 
 test('an admin without the lease does not work; it takes over when the other lets go, and works at once', async (t) => {
@@ -221,11 +246,20 @@ test('what goes wrong with a lease is logged and tried again', async (t) => {
   const world = channelWorld();
   let isBroken = true;
   const channel = createChannel({
-    ...world.ports, name: 'tests', work: async () => 'none', lost: () => {},
-    lease: { ...world.ports.lease, claim: () => (isBroken ? Promise.reject(new Error('a bug')) : world.ports.lease.claim()) },
+    ...world.ports,
+    name: 'tests',
+    work: async () => 'none',
+    lost: () => {},
+    lease: {
+      ...world.ports.lease,
+      claim: () => (isBroken ? Promise.reject(new Error('a bug')) : world.ports.lease.claim()),
+    },
   });
   await channel.start();
-  t.deepEqual(world.log.lines.map(({ level }) => level), ['error']);
+  t.deepEqual(
+    world.log.lines.map(({ level }) => level),
+    ['error'],
+  );
   isBroken = false;
 
   await world.pass(RENEW_MS);
@@ -238,7 +272,10 @@ test('stopped, it ends what is under way, gives the lease back, and no timer sta
   await channel.start();
   await pass(1_000);
   let finish = (): void => {};
-  next.work = () => new Promise((resolve) => { finish = () => resolve('more'); });
+  next.work = () =>
+    new Promise((resolve) => {
+      finish = () => resolve('more');
+    });
   channel.poke();
   await pass(100);
 
@@ -252,7 +289,11 @@ test('stopped, it ends what is under way, gives the lease back, and no timer sta
 });
 
 test('it can be stopped while it sleeps, waits after a failure, or never held anything', async (t) => {
-  for (const [work, holder] of [['none', null], ['failing', null], ['none', 'another']] as const) {
+  for (const [work, holder] of [
+    ['none', null],
+    ['failing', null],
+    ['none', 'another'],
+  ] as const) {
     const { channel, clock, next, row, pass } = scene();
     if (work === 'failing') next.work = () => Promise.reject(new Error('no broker'));
     row.holder = holder;
@@ -288,5 +329,8 @@ test('a lease that cannot be given back does not keep it from stopping: it runs 
 
   await t.notThrowsAsync(channel.stop());
 
-  t.deepEqual(log.lines.filter(({ level }) => level !== 'debug'), []);
+  t.deepEqual(
+    log.lines.filter(({ level }) => level !== 'debug'),
+    [],
+  );
 });

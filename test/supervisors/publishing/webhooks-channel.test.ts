@@ -49,7 +49,16 @@ test('whoever has unfinished deliveries is told at the beginning, from rows that
   route({ webhooks: ['b', 'c'], more: true, unsettled: false }, { webhooks: ['c'], more: false, unsettled: false });
   await pass(100);
 
-  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a', 'deliveries-stored b', 'deliveries-stored b', 'deliveries-stored c', 'deliveries-stored c']);
+  t.deepEqual(happened, [
+    'evict all',
+    'caught up',
+    'rows read',
+    'deliveries-stored a',
+    'deliveries-stored b',
+    'deliveries-stored b',
+    'deliveries-stored c',
+    'deliveries-stored c',
+  ]);
 });
 
 test('one that is too busy to hear is told again soon', async (t) => {
@@ -60,7 +69,10 @@ test('one that is too busy to hear is told again soon', async (t) => {
   route({ webhooks: ['a', 'b'], more: false, unsettled: false });
 
   await pass(3 * SETTLE_MS);
-  t.deepEqual([happened.filter((one) => one.endsWith(' a')).length > 1, happened.filter((one) => one.endsWith(' b')).length], [true, 1]);
+  t.deepEqual(
+    [happened.filter((one) => one.endsWith(' a')).length > 1, happened.filter((one) => one.endsWith(' b')).length],
+    [true, 1],
+  );
   busy.clear();
   await pass(2 * SETTLE_MS);
   const told = happened.length;

@@ -35,7 +35,10 @@ export function channelWorld() {
 
   async function called(what: string): Promise<void> {
     row.calls.push(what);
-    if (row.delayMs > 0) await new Promise<void>((resolve) => { clock.after(row.delayMs, resolve); });
+    if (row.delayMs > 0)
+      await new Promise<void>((resolve) => {
+        clock.after(row.delayMs, resolve);
+      });
     if (row.isAway) throw new DatabaseUnavailable('away');
   }
 
@@ -56,10 +59,20 @@ export function channelWorld() {
       if (row.epoch === epoch) row.holder = null;
     },
   };
-  const ports: Omit<ChannelPorts, 'lost' | 'name' | 'work'> = { lease, leaseMs: LEASE_MS, clock, leaseClockMs: () => leaseClockMs, random: () => 1, log };
+  const ports: Omit<ChannelPorts, 'lost' | 'name' | 'work'> = {
+    lease,
+    leaseMs: LEASE_MS,
+    clock,
+    leaseClockMs: () => leaseClockMs,
+    random: () => 1,
+    log,
+  };
 
   return {
-    clock, log, row, ports,
+    clock,
+    log,
+    row,
+    ports,
     /** Time goes by, a little at a time. */
     pass: async (ms: number): Promise<void> => {
       await settled();

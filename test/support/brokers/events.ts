@@ -7,7 +7,16 @@ import type { PublishedEvent } from '../../../actors/published-event.ts';
 /** An event of a type about a subject, with an envelope as the publisher writes it; `data` goes into it. */
 export function brokerEvent(type: EventType, subject: string, data: object = {}): PublishedEvent {
   const id = randomUUID();
-  const text = JSON.stringify({ specversion: '1.0', id, source: 'urn:edge:tests', type, time: '2026-01-02T03:04:05.678Z', datacontenttype: 'application/json', corename: 'tests', data });
+  const text = JSON.stringify({
+    specversion: '1.0',
+    id,
+    source: 'urn:edge:tests',
+    type,
+    time: '2026-01-02T03:04:05.678Z',
+    datacontenttype: 'application/json',
+    corename: 'tests',
+    data,
+  });
   return { id, type, subject, topic: topicOf(type), coreName: 'tests', text };
 }
 
@@ -24,10 +33,13 @@ export function numbersBySubject(envelopes: readonly string[]): Map<string, numb
   const seen = new Set<string>();
   const found = new Map<string, number[]>();
   for (const text of envelopes) {
-    const { id, data } = JSON.parse(text) as { readonly id: string; readonly data: { readonly subject: string; readonly number: number } };
+    const { id, data } = JSON.parse(text) as {
+      readonly id: string;
+      readonly data: { readonly subject: string; readonly number: number };
+    };
     if (seen.has(id)) continue;
     seen.add(id);
-    found.set(data.subject, [...found.get(data.subject) ?? [], data.number]);
+    found.set(data.subject, [...(found.get(data.subject) ?? []), data.number]);
   }
   return found;
 }

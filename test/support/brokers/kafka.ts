@@ -22,7 +22,13 @@ export const KAFKA_PARTITIONS = 3;
 export const KAFKA_LOGIN = { username: 'edge', password: 'the-password-of-edge' } as const;
 
 /** Small and quick to start rather than fast for long. */
-const JAVA_OPTIONS = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'];
+const JAVA_OPTIONS = [
+  '-Xms128m',
+  '-Xmx512m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Dorg.slf4j.simpleLogger.defaultLogLevel=error',
+];
 
 /** Listeners of the server by name. */
 const LISTENERS = ['PLAINTEXT', 'SASL_PLAINTEXT', 'SSL', 'SASL_SSL'] as const;
@@ -33,12 +39,24 @@ export type KafkaListener = (typeof LISTENERS)[number];
 const LOGIN = { EVENT_BROKER_KAFKA_USERNAME: KAFKA_LOGIN.username, EVENT_BROKER_KAFKA_PASSWORD: KAFKA_LOGIN.password };
 
 /** Every way of signing in, with TLS and without. */
-export const KAFKA_MODES: readonly { readonly name: string; readonly listener: KafkaListener; readonly env: Readonly<Record<string, string>> }[] = [
+export const KAFKA_MODES: readonly {
+  readonly name: string;
+  readonly listener: KafkaListener;
+  readonly env: Readonly<Record<string, string>>;
+}[] = [
   { name: 'nothing', listener: 'PLAINTEXT', env: {} },
   { name: 'TLS', listener: 'SSL', env: { EVENT_BROKER_KAFKA_SSL: 'true' } },
   ...(['plain', 'scram_sha_256', 'scram_sha_512'] as const).flatMap((mechanism) => [
-    { name: mechanism, listener: 'SASL_PLAINTEXT' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism } },
-    { name: `${mechanism} and TLS`, listener: 'SASL_SSL' as const, env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism, EVENT_BROKER_KAFKA_SSL: 'true' } },
+    {
+      name: mechanism,
+      listener: 'SASL_PLAINTEXT' as const,
+      env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism },
+    },
+    {
+      name: `${mechanism} and TLS`,
+      listener: 'SASL_SSL' as const,
+      env: { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism, EVENT_BROKER_KAFKA_SSL: 'true' },
+    },
   ]),
 ];
 
@@ -70,12 +88,28 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
   const classPath = join(await peerPath('kafka'), '*');
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-kafka-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
-  const ports = Object.fromEntries(await Promise.all([...LISTENERS, 'CONTROLLER'].map(async (name) => [name, await freePort()] as const)));
+  const ports = Object.fromEntries(
+    await Promise.all([...LISTENERS, 'CONTROLLER'].map(async (name) => [name, await freePort()] as const)),
+  );
   const pems = await certificates(directory);
   const file = join(directory, 'server.properties');
   await writeFile(file, await configuration(directory, ports, pems));
-  const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => ['--add-scram', `${mechanism}=[name=${KAFKA_LOGIN.username},password=${KAFKA_LOGIN.password}]`]);
-  await run('java', [...JAVA_OPTIONS, '-cp', classPath, 'kafka.tools.StorageTool', 'format', '--cluster-id', 'MkU3OEVBNTcwNTJENDM2Qg', '--config', file, ...scram]);
+  const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+    '--add-scram',
+    `${mechanism}=[name=${KAFKA_LOGIN.username},password=${KAFKA_LOGIN.password}]`,
+  ]);
+  await run('java', [
+    ...JAVA_OPTIONS,
+    '-cp',
+    classPath,
+    'kafka.tools.StorageTool',
+    'format',
+    '--cluster-id',
+    'MkU3OEVBNTcwNTJENDM2Qg',
+    '--config',
+    file,
+    ...scram,
+  ]);
 
   let current: Program;
   const server: KafkaServer = {
@@ -85,22 +119,34 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
     async start() {
       const program = Program.run(scope, 'java', [...JAVA_OPTIONS, '-cp', classPath, 'kafka.Kafka', file]);
       current = program;
-      await until('Kafka to answer', async () => {
-        if (program.exit !== null) throw new Error(program.output);
-        const { stdout } = await run('kcat', ['-b', server.at('PLAINTEXT'), '-L', '-m', '2'], { timeout: 5_000 });
-        return stdout.includes('broker 1 at');
-      }, 60_000);
+      await until(
+        'Kafka to answer',
+        async () => {
+          if (program.exit !== null) throw new Error(program.output);
+          const { stdout } = await run('kcat', ['-b', server.at('PLAINTEXT'), '-L', '-m', '2'], { timeout: 5_000 });
+          return stdout.includes('broker 1 at');
+        },
+        60_000,
+      );
     },
-    createTopics: (topics, messageBytesMax) => administer(server, async (admin) => {
-      await admin.createTopics({
-        topics: [...topics], partitions: KAFKA_PARTITIONS, replicas: 1, configs: messageBytesMax === undefined ? [] : [{ name: 'max.message.bytes', value: String(messageBytesMax) }],
-      });
-      // They are there before anybody leads them, and until then the server refuses what is sent to them.
-      await until('leaders of the topics', async () => {
-        const found = await admin.metadata({ topics: [...topics], forceUpdate: true });
-        return topics.every((topic) => (found.topics.get(topic)?.partitions ?? []).filter(({ leader }) => leader >= 0).length === KAFKA_PARTITIONS);
-      });
-    }),
+    createTopics: (topics, messageBytesMax) =>
+      administer(server, async (admin) => {
+        await admin.createTopics({
+          topics: [...topics],
+          partitions: KAFKA_PARTITIONS,
+          replicas: 1,
+          configs: messageBytesMax === undefined ? [] : [{ name: 'max.message.bytes', value: String(messageBytesMax) }],
+        });
+        // They are there before anybody leads them, and until then the server refuses what is sent to them.
+        await until('leaders of the topics', async () => {
+          const found = await admin.metadata({ topics: [...topics], forceUpdate: true });
+          return topics.every(
+            (topic) =>
+              (found.topics.get(topic)?.partitions ?? []).filter(({ leader }) => leader >= 0).length ===
+              KAFKA_PARTITIONS,
+          );
+        });
+      }),
     deleteTopics: (topics) => administer(server, (admin) => admin.deleteTopics({ topics: [...topics] })),
   };
   await server.start();
@@ -114,7 +160,11 @@ async function administer(server: KafkaServer, task: (admin: Admin) => Promise<u
   await admin.close();
 }
 
-async function configuration(directory: string, ports: Readonly<Record<string, number>>, pems: Certificates): Promise<string> {
+async function configuration(
+  directory: string,
+  ports: Readonly<Record<string, number>>,
+  pems: Certificates,
+): Promise<string> {
   const addresses = LISTENERS.map((name) => `${name}://127.0.0.1:${ports[name]}`).join(',');
   const jaas = (login: string, options: string) => `org.apache.kafka.common.security.${login} required ${options};`;
   const pem = async (path: string) => (await readFile(path, 'utf8')).trim().replaceAll('\n', ' ');
@@ -153,17 +203,31 @@ export async function takeKafka(bootstrap: string, topic: string, count: number)
   return until(`${count} messages in ${topic}`, async () => {
     const words = ['-b', bootstrap, '-C', '-t', topic, '-o', 'beginning', '-e', '-q', '-f', '%p\t%k\t%h\t%s\n'];
     const { stdout } = await run('kcat', words, { timeout: 20_000, maxBuffer: 256 * 1024 * 1024 });
-    const messages = stdout.split('\n').slice(0, -1).map((line) => {
-      const [partition = '', key = '', headers = '', ...text] = line.split('\t');
-      return { topic, partition: Number(partition), key, headers, text: text.join('\t') };
-    });
+    const messages = stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => {
+        const [partition = '', key = '', headers = '', ...text] = line.split('\t');
+        return { topic, partition: Number(partition), key, headers, text: text.join('\t') };
+      });
     return messages.length >= count && messages;
   });
 }
 
 /** Starts librdkafka's mock of a cluster of three, without sign-in or TLS, which creates the topics that are asked for. It ends with the scope. */
 export async function startMockKafka(scope: Scope): Promise<{ readonly brokers: string }> {
-  const program = Program.run(scope, 'kcat', ['-X', 'test.mock.num.brokers=3', '-b', 'replaced', '-C', '-t', 'keeps-it-running', '-u']);
-  const found = await until('the mock cluster to be up', () => /bootstrap\.servers and security\.protocol ignored and replaced with (?<brokers>\S+)/u.exec(program.output));
+  const program = Program.run(scope, 'kcat', [
+    '-X',
+    'test.mock.num.brokers=3',
+    '-b',
+    'replaced',
+    '-C',
+    '-t',
+    'keeps-it-running',
+    '-u',
+  ]);
+  const found = await until('the mock cluster to be up', () =>
+    /bootstrap\.servers and security\.protocol ignored and replaced with (?<brokers>\S+)/u.exec(program.output),
+  );
   return { brokers: found.groups?.['brokers'] ?? '' };
 }

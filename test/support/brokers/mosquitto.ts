@@ -74,7 +74,11 @@ async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mo
     async start() {
       const program = Program.run(scope, command, ['-c', file]);
       current = program;
-      await Promise.all([port, consumerPort].map(async (one) => until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one), LISTENING_MS_MAX)));
+      await Promise.all(
+        [port, consumerPort].map(async (one) =>
+          until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one), LISTENING_MS_MAX),
+        ),
+      );
     },
     async stop() {
       current?.terminate();
@@ -85,36 +89,90 @@ async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mo
   return server;
 }
 
-async function configuration(directory: string, port: number, consumerPort: number, { login, isWebSocket, tls }: MosquittoOptions): Promise<string> {
-  const lines = ['user root', 'per_listener_settings true', 'max_queued_messages 100000', 'persistence true', `persistence_location ${directory}/`, 'log_dest stderr'];
-  lines.push(`listener ${consumerPort} 127.0.0.1`, 'allow_anonymous true', `listener ${port} 127.0.0.1`, `allow_anonymous ${login === undefined}`);
+async function configuration(
+  directory: string,
+  port: number,
+  consumerPort: number,
+  { login, isWebSocket, tls }: MosquittoOptions,
+): Promise<string> {
+  const lines = [
+    'user root',
+    'per_listener_settings true',
+    'max_queued_messages 100000',
+    'persistence true',
+    `persistence_location ${directory}/`,
+    'log_dest stderr',
+  ];
+  lines.push(
+    `listener ${consumerPort} 127.0.0.1`,
+    'allow_anonymous true',
+    `listener ${port} 127.0.0.1`,
+    `allow_anonymous ${login === undefined}`,
+  );
   if (isWebSocket) lines.push('protocol websockets');
   if (login) {
     const passwords = join(directory, 'passwords');
     await writeFile(passwords, '', { mode: 0o600 });
-    await run(join(dirname(await peerPath('mosquitto')), '..', 'bin', 'mosquitto_passwd'), ['-b', passwords, login.username, login.password]);
+    await run(join(dirname(await peerPath('mosquitto')), '..', 'bin', 'mosquitto_passwd'), [
+      '-b',
+      passwords,
+      login.username,
+      login.password,
+    ]);
     lines.push(`password_file ${passwords}`);
   }
-  if (tls) lines.push(`certfile ${tls.cert}`, `keyfile ${tls.key}`, ...tls.clientCa === undefined ? [] : [`cafile ${tls.clientCa}`, 'require_certificate true']);
+  if (tls)
+    lines.push(
+      `certfile ${tls.cert}`,
+      `keyfile ${tls.key}`,
+      ...(tls.clientCa === undefined ? [] : [`cafile ${tls.clientCa}`, 'require_certificate true']),
+    );
   return `${lines.join('\n')}\n`;
 }
 
 async function isOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false)).once('connect', () => socket.destroy());
+    socket
+      .once('connect', () => resolve(true))
+      .once('error', () => resolve(false))
+      .once('connect', () => socket.destroy());
   });
 }
 
 /** Reads all events with `mosquitto_sub`, which keeps its session: it misses nothing while the server is away. `messages()` are those so far. */
 export async function consumeMqtt(scope: Scope, server: Mosquitto): Promise<{ messages(): MqttMessage[] }> {
   const command = await peerPath('mosquitto_sub');
-  const program = Program.run(scope, 'stdbuf', ['-oL', command, '-h', '127.0.0.1', '-p', String(server.consumerPort), '-V', 'mqttv311', '-i', 'tests', '-c', '-d', '-q', '2', '-t', 'edge/#', '-F', 'message\t%t\t%q\t%r\t%p']);
+  const program = Program.run(scope, 'stdbuf', [
+    '-oL',
+    command,
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(server.consumerPort),
+    '-V',
+    'mqttv311',
+    '-i',
+    'tests',
+    '-c',
+    '-d',
+    '-q',
+    '2',
+    '-t',
+    'edge/#',
+    '-F',
+    'message\t%t\t%q\t%r\t%p',
+  ]);
   await until('mosquitto_sub to be subscribed', () => program.output.includes('Subscribed (mid'));
   return {
-    messages: () => program.output.slice(0, program.output.lastIndexOf('\n') + 1).split('\n').filter((line) => line.startsWith('message\t')).map((line) => {
-      const [, topic = '', qos = '', retained = '', payload = ''] = line.split('\t');
-      return { topic, qos: Number(qos), isRetained: retained === '1', payload };
-    }),
+    messages: () =>
+      program.output
+        .slice(0, program.output.lastIndexOf('\n') + 1)
+        .split('\n')
+        .filter((line) => line.startsWith('message\t'))
+        .map((line) => {
+          const [, topic = '', qos = '', retained = '', payload = ''] = line.split('\t');
+          return { topic, qos: Number(qos), isRetained: retained === '1', payload };
+        }),
   };
 }

@@ -65,13 +65,24 @@ export async function startMoto(scope: Scope): Promise<Moto> {
     async user(actions) {
       const name = `user-${performance.now()}`.replace('.', '-');
       await iam(url, { Action: 'CreateUser', UserName: name });
-      await iam(url, { Action: 'PutUserPolicy', UserName: name, PolicyName: 'all', PolicyDocument: JSON.stringify({ Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: actions, Resource: '*' }] }) });
+      await iam(url, {
+        Action: 'PutUserPolicy',
+        UserName: name,
+        PolicyName: 'all',
+        PolicyDocument: JSON.stringify({
+          Version: '2012-10-17',
+          Statement: [{ Effect: 'Allow', Action: actions, Resource: '*' }],
+        }),
+      });
       const answer = await iam(url, { Action: 'CreateAccessKey', UserName: name });
       const field = (tag: string) => new RegExp(`<${tag}>([^<]+)`, 'u').exec(answer)?.[1] ?? '';
       return { accessKeyId: field('AccessKeyId'), secretAccessKey: field('SecretAccessKey') };
     },
     async asksEverybody(isAsking) {
-      const answer = await fetch(`${url}/moto-api/reset-auth`, { method: 'POST', body: String(isAsking ? 0 : ASKS_NOBODY) });
+      const answer = await fetch(`${url}/moto-api/reset-auth`, {
+        method: 'POST',
+        body: String(isAsking ? 0 : ASKS_NOBODY),
+      });
       if (!answer.ok) throw new Error(await answer.text());
     },
   };
@@ -83,7 +94,9 @@ export async function startMoto(scope: Scope): Promise<Moto> {
 async function iam(url: string, fields: Readonly<Record<string, string>>): Promise<string> {
   const answer = await fetch(url, {
     method: 'POST',
-    headers: { authorization: `AWS4-HMAC-SHA256 Credential=${ANYBODY.accessKeyId}/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=none` },
+    headers: {
+      authorization: `AWS4-HMAC-SHA256 Credential=${ANYBODY.accessKeyId}/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=none`,
+    },
     body: new URLSearchParams({ Version: '2010-05-08', ...fields }),
   });
   const text = await answer.text();
@@ -100,7 +113,8 @@ export function arnPrefix(namePrefix: string): string {
 export async function provideSnsTopics(moto: Moto, namePrefix: string): Promise<readonly string[]> {
   const sns = new SNSClient(optionsFor(moto));
   const arns: string[] = [];
-  for (const topic of TOPICS) arns.push((await sns.send(new CreateTopicCommand({ Name: `${namePrefix}${topic}` }))).TopicArn ?? '');
+  for (const topic of TOPICS)
+    arns.push((await sns.send(new CreateTopicCommand({ Name: `${namePrefix}${topic}` }))).TopicArn ?? '');
   sns.destroy();
   return arns;
 }
@@ -111,14 +125,26 @@ export async function provideSns(moto: Moto, namePrefix: string, filter: object 
   await sqs.send(new CreateQueueCommand({ QueueName: queueOf(namePrefix) }));
   const attributes = { RawMessageDelivery: 'true', ...(filter && { FilterPolicy: JSON.stringify(filter) }) };
   for (const TopicArn of await provideSnsTopics(moto, namePrefix)) {
-    await sns.send(new SubscribeCommand({ TopicArn, Protocol: 'sqs', Endpoint: `arn:aws:sqs:${SNS_REGION}:${ACCOUNT}:${queueOf(namePrefix)}`, Attributes: attributes }));
+    await sns.send(
+      new SubscribeCommand({
+        TopicArn,
+        Protocol: 'sqs',
+        Endpoint: `arn:aws:sqs:${SNS_REGION}:${ACCOUNT}:${queueOf(namePrefix)}`,
+        Attributes: attributes,
+      }),
+    );
   }
   sns.destroy();
   sqs.destroy();
 }
 
 /** Provides the same, and reads the queue until the scope ends, also of a server that comes back. `messages()` are those so far, in the order of arrival. */
-export async function consumeSns(scope: Scope, moto: Moto, namePrefix: string, filter: object | null = null): Promise<{ messages(): SnsMessage[] }> {
+export async function consumeSns(
+  scope: Scope,
+  moto: Moto,
+  namePrefix: string,
+  filter: object | null = null,
+): Promise<{ messages(): SnsMessage[] }> {
   await provideSns(moto, namePrefix, filter);
   const sqs = new SQSClient({ ...optionsFor(moto), maxAttempts: 1 });
   const QueueUrl = `${moto.url}/${ACCOUNT}/${queueOf(namePrefix)}`;
@@ -127,11 +153,25 @@ export async function consumeSns(scope: Scope, moto: Moto, namePrefix: string, f
   const reading = (async () => {
     while (!ended.signal.aborted) {
       try {
-        const { Messages: messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: ['All'] }), { abortSignal: ended.signal });
+        const { Messages: messages = [] } = await sqs.send(
+          new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: ['All'] }),
+          { abortSignal: ended.signal },
+        );
         for (const { Body: body = '', MessageAttributes: attributes = {} } of messages) {
-          found.push({ body, attributes: Object.fromEntries(Object.entries(attributes).map(([key, { StringValue: value = '' }]) => [key, value])) });
+          found.push({
+            body,
+            attributes: Object.fromEntries(
+              Object.entries(attributes).map(([key, { StringValue: value = '' }]) => [key, value]),
+            ),
+          });
         }
-        if (messages.length > 0) await sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: messages.map(({ ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle })) }));
+        if (messages.length > 0)
+          await sqs.send(
+            new DeleteMessageBatchCommand({
+              QueueUrl,
+              Entries: messages.map(({ ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle })),
+            }),
+          );
         else await delay(LOOK_MS);
       } catch {
         await delay(LOOK_MS); // the server is away

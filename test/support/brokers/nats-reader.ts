@@ -24,26 +24,41 @@ export interface NatsReader {
 }
 
 /** Connects, signs in and subscribes. The server has taken the subscriptions when it resolves. */
-export async function readNats(scope: Scope, { port, ca, signIn, subjects }: { port: number; ca: string | null; signIn: ReaderSignIn; subjects: readonly string[] }): Promise<NatsReader> {
+export async function readNats(
+  scope: Scope,
+  {
+    port,
+    ca,
+    signIn,
+    subjects,
+  }: { port: number; ca: string | null; signIn: ReaderSignIn; subjects: readonly string[] },
+): Promise<NatsReader> {
   const plain = connect({ host: '127.0.0.1', port });
-  scope.teardown(() => { plain.destroy(); });
+  scope.teardown(() => {
+    plain.destroy();
+  });
   const hello = await firstLine(plain);
   const socket = ca === null ? plain : connectTls({ socket: plain, ca: await readFile(ca), servername: 'localhost' });
-  scope.teardown(() => { socket.destroy(); });
+  scope.teardown(() => {
+    socket.destroy();
+  });
 
   const messages: NatsMessage[] = [];
   const answers = new Map<string, string>();
   let rest = Buffer.alloc(0);
   let problem = '';
   let pongs = 0;
-  socket.on('error', (error) => { problem = error.message; });
+  socket.on('error', (error) => {
+    problem = error.message;
+  });
   socket.on('data', (chunk) => {
     rest = Buffer.concat([rest, chunk as Buffer]);
     for (;;) {
       const end = rest.indexOf('\r\n');
       if (end === -1) return;
       const words = rest.subarray(0, end).toString().split(' ');
-      const [headerBytes, bytes] = words[0] === 'HMSG' ? [Number(words.at(-2)), Number(words.at(-1))] : [0, Number(words.at(-1))];
+      const [headerBytes, bytes] =
+        words[0] === 'HMSG' ? [Number(words.at(-2)), Number(words.at(-1))] : [0, Number(words.at(-1))];
       const isMessage = words[0] === 'MSG' || words[0] === 'HMSG';
       const next = isMessage ? end + 2 + bytes + 2 : end + 2;
       if (rest.length < next) return;
@@ -53,12 +68,18 @@ export async function readNats(scope: Scope, { port, ca, signIn, subjects }: { p
       if (words[0] === 'PONG') pongs += 1;
       if (words[0] === '-ERR') problem = words.join(' ');
       if (!isMessage) continue;
-      const message = { subject: words[1] ?? '', headers: body.subarray(0, headerBytes).toString(), text: body.subarray(headerBytes).toString() };
+      const message = {
+        subject: words[1] ?? '',
+        headers: body.subarray(0, headerBytes).toString(),
+        text: body.subarray(headerBytes).toString(),
+      };
       if (message.subject.startsWith('_answer.')) answers.set(message.subject, message.text);
       else messages.push(message);
     }
   });
-  socket.write(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, lang: 'tests', version: '1', headers: true, ...signIn(hello.nonce ?? '') })}\r\n`);
+  socket.write(
+    `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, lang: 'tests', version: '1', headers: true, ...signIn(hello.nonce ?? '') })}\r\n`,
+  );
   for (const [index, subject] of ['_answer.*', ...subjects].entries()) socket.write(`SUB ${subject} ${index + 1}\r\n`);
   socket.write('PING\r\n');
   await until('the reader at NATS', () => {
@@ -69,7 +90,7 @@ export async function readNats(scope: Scope, { port, ca, signIn, subjects }: { p
   return {
     messages,
     async ask(subject, body) {
-      const reply = `_answer.${asked += 1}`;
+      const reply = `_answer.${(asked += 1)}`;
       const text = body === undefined ? '' : JSON.stringify(body);
       socket.write(`PUB ${subject} ${reply} ${Buffer.byteLength(text)}\r\n${text}\r\n`);
       return JSON.parse(await until(`an answer to ${subject}`, () => answers.get(reply))) as Record<string, unknown>;
@@ -79,7 +100,9 @@ export async function readNats(scope: Scope, { port, ca, signIn, subjects }: { p
 
 async function firstLine(socket: Socket): Promise<{ nonce?: string }> {
   let text = '';
-  const onData = (chunk: Buffer): void => { text += chunk.toString(); };
+  const onData = (chunk: Buffer): void => {
+    text += chunk.toString();
+  };
   socket.on('data', onData);
   await until('the first line of NATS', () => text.includes('\r\n'));
   socket.off('data', onData);

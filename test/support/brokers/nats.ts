@@ -52,7 +52,10 @@ export async function startNats(scope: Scope, mode: NatsMode = 'none', further =
   const made = mode === 'tls' ? await certificates(directory) : null;
   const way = WAYS[mode](made);
   const file = join(directory, 'nats.conf');
-  await writeFile(file, `listen: 127.0.0.1:${port}\njetstream { store_dir: ${JSON.stringify(directory)} }\n${way.config}\n${further}\n`);
+  await writeFile(
+    file,
+    `listen: 127.0.0.1:${port}\njetstream { store_dir: ${JSON.stringify(directory)} }\n${way.config}\n${further}\n`,
+  );
   let process: Program;
 
   async function start(): Promise<void> {
@@ -63,7 +66,9 @@ export async function startNats(scope: Scope, mode: NatsMode = 'none', further =
 
   await start();
   return {
-    port, certificates: made, wrong: way.wrong,
+    port,
+    certificates: made,
+    wrong: way.wrong,
     env: { EVENT_BROKER_NATS_URLS: `${made === null ? 'nats' : 'tls'}://127.0.0.1:${port}`, ...way.env },
     process: () => process,
     start,
@@ -86,7 +91,10 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
   user: () => ({
     config: 'authorization { user: "edge", password: "password-of-the-tests" }',
     env: { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'password-of-the-tests' },
-    wrong: { env: { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'another-password' }, secret: 'another-password' },
+    wrong: {
+      env: { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'another-password' },
+      secret: 'another-password',
+    },
     signIn: () => ({ user: 'edge', pass: 'password-of-the-tests' }),
   }),
   nkey: () => {
@@ -99,19 +107,50 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
     };
   },
   jwt: () => {
-    const [operator, system, account, user, stranger] = [nkeys.createOperator(), nkeys.createAccount(), nkeys.createAccount(), nkeys.createUser(), nkeys.createUser()];
-    const unlimited = { subs: -1, data: -1, payload: -1, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
+    const [operator, system, account, user, stranger] = [
+      nkeys.createOperator(),
+      nkeys.createAccount(),
+      nkeys.createAccount(),
+      nkeys.createUser(),
+      nkeys.createUser(),
+    ];
+    const unlimited = {
+      subs: -1,
+      data: -1,
+      payload: -1,
+      imports: -1,
+      exports: -1,
+      wildcards: true,
+      conn: -1,
+      leaf: -1,
+    };
     const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 }; // the system account must have none
-    const vouched = (who: Key, limits: object): string => `${who.getPublicKey()}: ${token(operator, who.getPublicKey(), { type: 'account', limits, default_permissions: { pub: {}, sub: {} } })}`;
-    const jwt = token(account, user.getPublicKey(), { type: 'user', pub: {}, sub: {}, subs: -1, data: -1, payload: -1 });
+    const vouched = (who: Key, limits: object): string =>
+      `${who.getPublicKey()}: ${token(operator, who.getPublicKey(), { type: 'account', limits, default_permissions: { pub: {}, sub: {} } })}`;
+    const jwt = token(account, user.getPublicKey(), {
+      type: 'user',
+      pub: {},
+      sub: {},
+      subs: -1,
+      data: -1,
+      payload: -1,
+    });
     return {
       config: `operator: ${token(operator, operator.getPublicKey(), { type: 'operator' })}\nsystem_account: ${system.getPublicKey()}\nresolver: MEMORY\nresolver_preload: { ${vouched(system, unlimited)}\n ${vouched(account, { ...unlimited, ...storage })} }`,
       env: { EVENT_BROKER_NATS_JWT: jwt, EVENT_BROKER_NATS_NKEY_SEED: seedOf(user) },
-      wrong: { env: { EVENT_BROKER_NATS_JWT: jwt, EVENT_BROKER_NATS_NKEY_SEED: seedOf(stranger) }, secret: seedOf(stranger) },
+      wrong: {
+        env: { EVENT_BROKER_NATS_JWT: jwt, EVENT_BROKER_NATS_NKEY_SEED: seedOf(stranger) },
+        secret: seedOf(stranger),
+      },
       signIn: (nonce) => ({ jwt, sig: signature(user, nonce) }),
     };
   },
-  tls: (made) => ({ config: `tls { cert_file: ${JSON.stringify(made?.server)}, key_file: ${JSON.stringify(made?.serverKey)} }`, env: {}, wrong: null, signIn: () => ({}) }),
+  tls: (made) => ({
+    config: `tls { cert_file: ${JSON.stringify(made?.server)}, key_file: ${JSON.stringify(made?.serverKey)} }`,
+    env: {},
+    wrong: null,
+    signIn: () => ({}),
+  }),
 };
 
 type Key = ReturnType<typeof nkeys.createUser>;

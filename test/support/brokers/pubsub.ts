@@ -32,7 +32,14 @@ export interface PubSubMessage {
 }
 
 interface Pulled {
-  readonly receivedMessages?: readonly { readonly ackId: string; readonly message: { readonly data?: string; readonly attributes?: Readonly<Record<string, string>>; readonly orderingKey?: string } }[];
+  readonly receivedMessages?: readonly {
+    readonly ackId: string;
+    readonly message: {
+      readonly data?: string;
+      readonly attributes?: Readonly<Record<string, string>>;
+      readonly orderingKey?: string;
+    };
+  }[];
 }
 
 /** Starts a server; it ends with the scope. */
@@ -48,9 +55,21 @@ export async function startPubSub(scope: Scope): Promise<PubSubServer> {
       return current;
     },
     async start() {
-      const program = path.endsWith('.jar') ? Program.run(scope, 'java', ['-XX:TieredStopAtLevel=1', '-jar', path, ...options]) : Program.run(scope, path, options);
+      const program = path.endsWith('.jar')
+        ? Program.run(scope, 'java', ['-XX:TieredStopAtLevel=1', '-jar', path, ...options])
+        : Program.run(scope, path, options);
       current = program;
-      await until(`the Pub/Sub server on port ${port}: ${program.output}`, async () => (await fetch(`http://127.0.0.1:${port}/v1/projects/${PUBSUB_PROJECT}/topics/started`, { method: 'PUT', body: '{}', headers: JSON_BODY })).ok);
+      await until(
+        `the Pub/Sub server on port ${port}: ${program.output}`,
+        async () =>
+          (
+            await fetch(`http://127.0.0.1:${port}/v1/projects/${PUBSUB_PROJECT}/topics/started`, {
+              method: 'PUT',
+              body: '{}',
+              headers: JSON_BODY,
+            })
+          ).ok,
+      );
     },
   };
   await server.start();
@@ -61,7 +80,12 @@ const JSON_BODY = { 'content-type': 'application/json' };
 
 /** One request; null when the server refuses it. */
 async function request(server: PubSubServer, method: string, name: string, body: object): Promise<unknown> {
-  const answer = await fetch(`http://${server.host}/v1/projects/${PUBSUB_PROJECT}/${name}`, { method, body: JSON.stringify(body), headers: JSON_BODY, signal: AbortSignal.timeout(5_000) });
+  const answer = await fetch(`http://${server.host}/v1/projects/${PUBSUB_PROJECT}/${name}`, {
+    method,
+    body: JSON.stringify(body),
+    headers: JSON_BODY,
+    signal: AbortSignal.timeout(5_000),
+  });
   const text = await answer.text();
   return answer.ok ? JSON.parse(text) : null;
 }
@@ -70,21 +94,42 @@ async function request(server: PubSubServer, method: string, name: string, body:
 export async function providePubSub(server: PubSubServer, idPrefix: string, filter = ''): Promise<void> {
   for (const topic of TOPICS) {
     await request(server, 'PUT', `topics/${idPrefix}${topic}`, {});
-    await request(server, 'PUT', `subscriptions/${idPrefix}${topic}`, { topic: `projects/${PUBSUB_PROJECT}/topics/${idPrefix}${topic}`, enableMessageOrdering: true, ackDeadlineSeconds: ACK_S, filter });
+    await request(server, 'PUT', `subscriptions/${idPrefix}${topic}`, {
+      topic: `projects/${PUBSUB_PROJECT}/topics/${idPrefix}${topic}`,
+      enableMessageOrdering: true,
+      ackDeadlineSeconds: ACK_S,
+      filter,
+    });
   }
 }
 
 /** Whether the server minds the filters of subscriptions; the official emulator does not. */
 export async function mindsFilters(server: PubSubServer): Promise<boolean> {
   await request(server, 'PUT', 'topics/filters', {});
-  await request(server, 'PUT', 'subscriptions/filters', { topic: `projects/${PUBSUB_PROJECT}/topics/filters`, filter: 'attributes.type = "wanted"' });
-  await request(server, 'POST', 'topics/filters:publish', { messages: [{ data: '', attributes: { type: 'other' } }, { data: '', attributes: { type: 'wanted' } }] });
-  const { receivedMessages = [] } = await request(server, 'POST', 'subscriptions/filters:pull', { maxMessages: 2, returnImmediately: true }) as Pulled;
+  await request(server, 'PUT', 'subscriptions/filters', {
+    topic: `projects/${PUBSUB_PROJECT}/topics/filters`,
+    filter: 'attributes.type = "wanted"',
+  });
+  await request(server, 'POST', 'topics/filters:publish', {
+    messages: [
+      { data: '', attributes: { type: 'other' } },
+      { data: '', attributes: { type: 'wanted' } },
+    ],
+  });
+  const { receivedMessages = [] } = (await request(server, 'POST', 'subscriptions/filters:pull', {
+    maxMessages: 2,
+    returnImmediately: true,
+  })) as Pulled;
   return receivedMessages.length === 1;
 }
 
 /** Provides the same, and reads all subscriptions until the scope ends, also of a server that comes back. `messages()` are those so far; within a topic in order of arrival. */
-export async function consumePubSub(scope: Scope, server: PubSubServer, idPrefix: string, filter = ''): Promise<{ messages(): PubSubMessage[] }> {
+export async function consumePubSub(
+  scope: Scope,
+  server: PubSubServer,
+  idPrefix: string,
+  filter = '',
+): Promise<{ messages(): PubSubMessage[] }> {
   await providePubSub(server, idPrefix, filter);
   const found: PubSubMessage[] = [];
   const ended = new AbortController();
@@ -93,9 +138,19 @@ export async function consumePubSub(scope: Scope, server: PubSubServer, idPrefix
     const name = `subscriptions/${idPrefix}${topic}`;
     while (!ended.signal.aborted) {
       try {
-        const { receivedMessages = [] } = (await request(server, 'POST', `${name}:pull`, { maxMessages: 100, returnImmediately: true }) ?? {}) as Pulled;
-        found.push(...receivedMessages.map(({ message }) => ({ body: Buffer.from(message.data ?? '', 'base64').toString('utf8'), attributes: message.attributes ?? {}, orderingKey: message.orderingKey ?? '' })));
-        if (receivedMessages.length > 0) await request(server, 'POST', `${name}:acknowledge`, { ackIds: receivedMessages.map(({ ackId }) => ackId) });
+        const { receivedMessages = [] } = ((await request(server, 'POST', `${name}:pull`, {
+          maxMessages: 100,
+          returnImmediately: true,
+        })) ?? {}) as Pulled;
+        found.push(
+          ...receivedMessages.map(({ message }) => ({
+            body: Buffer.from(message.data ?? '', 'base64').toString('utf8'),
+            attributes: message.attributes ?? {},
+            orderingKey: message.orderingKey ?? '',
+          })),
+        );
+        if (receivedMessages.length > 0)
+          await request(server, 'POST', `${name}:acknowledge`, { ackIds: receivedMessages.map(({ ackId }) => ackId) });
         else await delay(LOOK_MS);
       } catch {
         await delay(LOOK_MS); // the server is away

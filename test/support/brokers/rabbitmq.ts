@@ -40,7 +40,12 @@ export interface RabbitServer {
   readonly port: number;
   readonly certificates: Certificates;
   /** URL of the plain listener, or of the one with TLS. */
-  url(options?: { readonly user?: RabbitUser; readonly password?: string; readonly isTls?: boolean; readonly host?: string }): string;
+  url(options?: {
+    readonly user?: RabbitUser;
+    readonly password?: string;
+    readonly isTls?: boolean;
+    readonly host?: string;
+  }): string;
   /** The running process. */
   process(): Program;
   /** Starts it again on the same ports and data. */
@@ -54,7 +59,12 @@ export async function startRabbit(scope: Scope): Promise<RabbitServer> {
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-rabbitmq-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const scripts = existsSync(DEBIAN_SCRIPTS) ? DEBIAN_SCRIPTS : dirname(await peerPath('rabbitmq-server'));
-  const [port, tlsPort, distributionPort, epmdPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const [port, tlsPort, distributionPort, epmdPort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
   const pems = await certificates(directory);
   await writeFile(join(directory, 'rabbitmq.conf'), configuration(directory, port, tlsPort, pems));
   await writeFile(join(directory, 'definitions.json'), JSON.stringify(definitions()));
@@ -62,10 +72,16 @@ export async function startRabbit(scope: Scope): Promise<RabbitServer> {
   await writeFile(join(directory, 'env.conf'), '');
   const env = {
     HOME: directory, // of the cookie
-    ERL_EPMD_ADDRESS: '127.0.0.1', ERL_EPMD_PORT: String(epmdPort),
-    RABBITMQ_NODENAME: `edge-test-${port}@localhost`, RABBITMQ_DIST_PORT: String(distributionPort),
-    RABBITMQ_MNESIA_BASE: join(directory, 'data'), RABBITMQ_LOG_BASE: join(directory, 'log'), RABBITMQ_LOGS: '-',
-    RABBITMQ_CONFIG_FILE: join(directory, 'rabbitmq.conf'), RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, 'plugins'), RABBITMQ_CONF_ENV_FILE: join(directory, 'env.conf'),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    ERL_EPMD_PORT: String(epmdPort),
+    RABBITMQ_NODENAME: `edge-test-${port}@localhost`,
+    RABBITMQ_DIST_PORT: String(distributionPort),
+    RABBITMQ_MNESIA_BASE: join(directory, 'data'),
+    RABBITMQ_LOG_BASE: join(directory, 'log'),
+    RABBITMQ_LOGS: '-',
+    RABBITMQ_CONFIG_FILE: join(directory, 'rabbitmq.conf'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, 'plugins'),
+    RABBITMQ_CONF_ENV_FILE: join(directory, 'env.conf'),
     RUNNING_UNDER_SYSTEMD: 'true', // the script becomes the server, instead of staying above it
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +S 2:2',
   };
@@ -75,17 +91,27 @@ export async function startRabbit(scope: Scope): Promise<RabbitServer> {
   const server: RabbitServer = {
     port,
     certificates: pems,
-    url: ({ user = 'edge', password = RABBIT_PASSWORD, isTls = false, host = '127.0.0.1' } = {}) => `${isTls ? 'amqps' : 'amqp'}://${user}:${encodeURIComponent(password)}@${host}:${isTls ? tlsPort : port}/${encodeURIComponent(VHOST)}`,
+    url: ({ user = 'edge', password = RABBIT_PASSWORD, isTls = false, host = '127.0.0.1' } = {}) =>
+      `${isTls ? 'amqps' : 'amqp'}://${user}:${encodeURIComponent(password)}@${host}:${isTls ? tlsPort : port}/${encodeURIComponent(VHOST)}`,
     process: () => current,
     async start() {
       const program = Program.run(scope, join(scripts, 'rabbitmq-server'), [], env);
       current = program;
-      await until('RabbitMQ to be started', () => {
-        if (program.exit !== null) throw new Error(program.output);
-        return program.output.includes('completed with');
-      }, 60_000);
+      await until(
+        'RabbitMQ to be started',
+        () => {
+          if (program.exit !== null) throw new Error(program.output);
+          return program.output.includes('completed with');
+        },
+        60_000,
+      );
     },
-    control: async (...args) => (await run(join(scripts, 'rabbitmqctl'), ['--node', env.RABBITMQ_NODENAME, ...args], { env: { ...process.env, ...env } })).stdout,
+    control: async (...args) =>
+      (
+        await run(join(scripts, 'rabbitmqctl'), ['--node', env.RABBITMQ_NODENAME, ...args], {
+          env: { ...process.env, ...env },
+        })
+      ).stdout,
   };
   await server.start();
   return server;
@@ -95,9 +121,13 @@ function configuration(directory: string, port: number, tlsPort: number, pems: C
   return `${[
     `listeners.tcp.default = 127.0.0.1:${port}`,
     `listeners.ssl.default = 127.0.0.1:${tlsPort}`,
-    `ssl_options.cacertfile = ${pems.ca}`, `ssl_options.certfile = ${pems.server}`, `ssl_options.keyfile = ${pems.serverKey}`,
+    `ssl_options.cacertfile = ${pems.ca}`,
+    `ssl_options.certfile = ${pems.server}`,
+    `ssl_options.keyfile = ${pems.serverKey}`,
     `load_definitions = ${join(directory, 'definitions.json')}`,
-    'log.console = true', 'log.console.level = warning', 'log.file = false',
+    'log.console = true',
+    'log.console.level = warning',
+    'log.file = false',
     'disk_free_limit.absolute = 1MB',
   ].join('\n')}\n`;
 }
@@ -105,11 +135,21 @@ function configuration(directory: string, port: number, tlsPort: number, pems: C
 /** What exists from the start. Hash of a password: salt and SHA-256 of salt and password. Source: https://www.rabbitmq.com/docs/passwords. */
 function definitions(): Record<string, unknown> {
   const salt = randomBytes(4);
-  const hash = Buffer.concat([salt, createHash('sha256').update(Buffer.concat([salt, Buffer.from(RABBIT_PASSWORD)])).digest()]).toString('base64');
+  const hash = Buffer.concat([
+    salt,
+    createHash('sha256')
+      .update(Buffer.concat([salt, Buffer.from(RABBIT_PASSWORD)]))
+      .digest(),
+  ]).toString('base64');
   const names = Object.keys(PERMISSIONS) as RabbitUser[];
   return {
     vhosts: [{ name: VHOST }],
-    users: names.map((name) => ({ name, password_hash: hash, hashing_algorithm: 'rabbit_password_hashing_sha256', tags: '' })),
+    users: names.map((name) => ({
+      name,
+      password_hash: hash,
+      hashing_algorithm: 'rabbit_password_hashing_sha256',
+      tags: '',
+    })),
     permissions: names.map((user) => ({ user, vhost: VHOST, ...PERMISSIONS[user] })),
   };
 }
@@ -127,9 +167,13 @@ export async function bindQueue(url: string, queue: string, pattern = '#'): Prom
 export async function takeMessages(url: string, queue: string, count: number): Promise<readonly ConsumeMessage[]> {
   return withChannel(url, async (channel) => {
     const messages: ConsumeMessage[] = [];
-    await channel.consume(queue, (message) => {
-      if (message) messages.push(message);
-    }, { noAck: true });
+    await channel.consume(
+      queue,
+      (message) => {
+        if (message) messages.push(message);
+      },
+      { noAck: true },
+    );
     await until(`${count} messages in the queue ${queue}`, () => messages.length >= count);
     await channel.checkQueue(queue); // answered after what was in the queue
     return messages;
@@ -137,16 +181,24 @@ export async function takeMessages(url: string, queue: string, count: number): P
 }
 
 /** Takes the messages out of a queue as they come. Those so far are `texts`. Ends with the scope. */
-export async function readQueue(scope: Scope, url: string, queue: string): Promise<{ readonly texts: readonly string[] }> {
+export async function readQueue(
+  scope: Scope,
+  url: string,
+  queue: string,
+): Promise<{ readonly texts: readonly string[] }> {
   const connection = await connect(url);
   connection.on('error', () => {}); // the server may be killed
   scope.teardown(async () => connection.close().catch(() => {}));
   const texts: string[] = [];
   const channel = await connection.createChannel();
   channel.on('error', () => {});
-  await channel.consume(queue, (message) => {
-    if (message) texts.push(message.content.toString());
-  }, { noAck: true });
+  await channel.consume(
+    queue,
+    (message) => {
+      if (message) texts.push(message.content.toString());
+    },
+    { noAck: true },
+  );
   return { texts };
 }
 

@@ -41,28 +41,64 @@ export interface RedisReader {
 }
 
 /** Lines of configuration, and what they make of the settings. A user of the tests' own may do all. */
-const WAYS: Readonly<Record<RedisMode, { readonly config: readonly string[]; readonly env: Readonly<Record<string, string>> }>> = {
+const WAYS: Readonly<
+  Record<RedisMode, { readonly config: readonly string[]; readonly env: Readonly<Record<string, string>> }>
+> = {
   none: { config: [], env: {} },
-  password: { config: ['requirepass password-of-the-tests'], env: { EVENT_BROKER_REDIS_PASSWORD: 'password-of-the-tests' } },
+  password: {
+    config: ['requirepass password-of-the-tests'],
+    env: { EVENT_BROKER_REDIS_PASSWORD: 'password-of-the-tests' },
+  },
   acl: {
     config: ['user default off', 'user edge on >password-of-edge resetchannels &edge.* -@all +publish'],
     env: { EVENT_BROKER_REDIS_USERNAME: 'edge', EVENT_BROKER_REDIS_PASSWORD: 'password-of-edge' },
   },
-  tls: { config: ['requirepass password-of-the-tests'], env: { EVENT_BROKER_REDIS_PASSWORD: 'password-of-the-tests', EVENT_BROKER_REDIS_SSL: 'true' } },
+  tls: {
+    config: ['requirepass password-of-the-tests'],
+    env: { EVENT_BROKER_REDIS_PASSWORD: 'password-of-the-tests', EVENT_BROKER_REDIS_SSL: 'true' },
+  },
 };
 
 /** Starts a server on a port and a directory of its own; it ends with the scope. `further` are lines of its configuration. */
-export async function startRedis(scope: Scope, mode: RedisMode = 'none', further: readonly string[] = [], shared: Certificates | null = null): Promise<RedisServer> {
+export async function startRedis(
+  scope: Scope,
+  mode: RedisMode = 'none',
+  further: readonly string[] = [],
+  shared: Certificates | null = null,
+): Promise<RedisServer> {
   const command = await peerPath('redis-server');
   const directory = await directoryOf(scope);
   const port = await freePort();
   const made = shared ?? (mode === 'tls' ? await certificates(directory) : null);
   const file = join(directory, 'redis.conf');
-  await writeFile(file, [...address(port, made), `dir ${directory}`, 'save ""', 'user tests on nopass ~* &* +@all', ...WAYS[mode].config, ...further, ''].join('\n'));
-  const client = [...(made === null ? [] : ['--tls', '--cacert', made.ca]), '-h', '127.0.0.1', '-p', String(port), '--user', 'tests', '--pass', 'any', '--no-auth-warning'];
+  await writeFile(
+    file,
+    [
+      ...address(port, made),
+      `dir ${directory}`,
+      'save ""',
+      'user tests on nopass ~* &* +@all',
+      ...WAYS[mode].config,
+      ...further,
+      '',
+    ].join('\n'),
+  );
+  const client = [
+    ...(made === null ? [] : ['--tls', '--cacert', made.ca]),
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '--user',
+    'tests',
+    '--pass',
+    'any',
+    '--no-auth-warning',
+  ];
   const cliPath = join(dirname(command), 'redis-cli');
   let process: Program;
-  const cli = async (...words: readonly string[]): Promise<string> => (await run(cliPath, [...client, ...words])).stdout.trim();
+  const cli = async (...words: readonly string[]): Promise<string> =>
+    (await run(cliPath, [...client, ...words])).stdout.trim();
 
   async function start(): Promise<void> {
     process = Program.run(scope, command, [file]);
@@ -72,7 +108,10 @@ export async function startRedis(scope: Scope, mode: RedisMode = 'none', further
 
   await start();
   return {
-    port, certificates: made, cli, start,
+    port,
+    certificates: made,
+    cli,
+    start,
     env: { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${port}`, ...WAYS[mode].env },
     process: () => process,
     async kill() {
@@ -103,59 +142,119 @@ export interface WatchedRedis {
 export async function startWatchedRedis(scope: Scope, isEncrypted = false): Promise<WatchedRedis> {
   const made = isEncrypted ? await certificates(await directoryOf(scope)) : null;
   const mode = isEncrypted ? 'tls' : 'password';
-  const replicated = ['masterauth password-of-the-tests', 'repl-diskless-sync-delay 0', ...made === null ? [] : ['tls-replication yes']];
+  const replicated = [
+    'masterauth password-of-the-tests',
+    'repl-diskless-sync-delay 0',
+    ...(made === null ? [] : ['tls-replication yes']),
+  ];
   const first = await startRedis(scope, mode, replicated, made);
   const second = await startRedis(scope, mode, [...replicated, `replicaof 127.0.0.1 ${first.port}`], made);
   await until('the replica', async () => (await second.cli('INFO', 'replication')).includes('master_link_status:up'));
   const sentinels = await Promise.all([1, 2, 3].map(async () => startSentinel(scope, first.port, made)));
-  await until('the sentinels to know each other and the replica', async () => (await Promise.all(sentinels.map((ask) => ask('SENTINEL', 'MASTER', 'edge')))).every((text) => /num-other-sentinels\n2\n/u.test(text) && /num-slaves\n1\n/u.test(text)));
+  await until('the sentinels to know each other and the replica', async () =>
+    (await Promise.all(sentinels.map((ask) => ask('SENTINEL', 'MASTER', 'edge')))).every(
+      (text) => /num-other-sentinels\n2\n/u.test(text) && /num-slaves\n1\n/u.test(text),
+    ),
+  );
   const servers = [first, second];
 
-  const master = async (): Promise<RedisServer> => until('a master', async () => {
-    const ports = await Promise.all(sentinels.map(async (ask) => Number((await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'edge')).split('\n')[1])));
-    const server = servers.find(({ port }) => ports.filter((seen) => seen === port).length > 1);
-    return server && (await server.cli('ROLE')).startsWith('master') ? server : null;
-  });
+  const master = async (): Promise<RedisServer> =>
+    until('a master', async () => {
+      const ports = await Promise.all(
+        sentinels.map(async (ask) => Number((await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'edge')).split('\n')[1])),
+      );
+      const server = servers.find(({ port }) => ports.filter((seen) => seen === port).length > 1);
+      return server && (await server.cli('ROLE')).startsWith('master') ? server : null;
+    });
   return {
-    servers, master, certificates: made, sentinelPorts: sentinels.map(({ port }) => port),
+    servers,
+    master,
+    certificates: made,
+    sentinelPorts: sentinels.map(({ port }) => port),
     env: {
       EVENT_BROKER_REDIS_URLS: sentinels.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
-      EVENT_BROKER_REDIS_MODE: 'sentinel', EVENT_BROKER_REDIS_SENTINEL_GROUP: 'edge', EVENT_BROKER_REDIS_SENTINEL_PASSWORD: 'password-of-the-sentinels',
+      EVENT_BROKER_REDIS_MODE: 'sentinel',
+      EVENT_BROKER_REDIS_SENTINEL_GROUP: 'edge',
+      EVENT_BROKER_REDIS_SENTINEL_PASSWORD: 'password-of-the-sentinels',
       ...WAYS[mode].env,
     },
     async failover() {
       const before = await master();
-      await until('the failover to be accepted', async () => (await sentinels[0]?.('SENTINEL', 'FAILOVER', 'edge')) === 'OK');
+      await until(
+        'the failover to be accepted',
+        async () => (await sentinels[0]?.('SENTINEL', 'FAILOVER', 'edge')) === 'OK',
+      );
       await until('another master', async () => (await master()) !== before);
     },
   };
 }
 
 /** One sentinel, as a function that asks it. */
-async function startSentinel(scope: Scope, masterPort: number, made: Certificates | null): Promise<((...words: readonly string[]) => Promise<string>) & { readonly port: number }> {
+async function startSentinel(
+  scope: Scope,
+  masterPort: number,
+  made: Certificates | null,
+): Promise<((...words: readonly string[]) => Promise<string>) & { readonly port: number }> {
   const command = await peerPath('redis-server');
   const directory = await directoryOf(scope);
   const port = await freePort();
   const file = join(directory, 'sentinel.conf');
-  await writeFile(file, [
-    ...address(port, made), ...made === null ? [] : ['tls-replication yes'], `dir ${directory}`, 'requirepass password-of-the-sentinels', 'sentinel sentinel-pass password-of-the-sentinels',
-    `sentinel monitor edge 127.0.0.1 ${masterPort} 2`, 'sentinel auth-pass edge password-of-the-tests', 'sentinel down-after-milliseconds edge 1500', 'sentinel failover-timeout edge 1500', '',
-  ].join('\n'));
+  await writeFile(
+    file,
+    [
+      ...address(port, made),
+      ...(made === null ? [] : ['tls-replication yes']),
+      `dir ${directory}`,
+      'requirepass password-of-the-sentinels',
+      'sentinel sentinel-pass password-of-the-sentinels',
+      `sentinel monitor edge 127.0.0.1 ${masterPort} 2`,
+      'sentinel auth-pass edge password-of-the-tests',
+      'sentinel down-after-milliseconds edge 1500',
+      'sentinel failover-timeout edge 1500',
+      '',
+    ].join('\n'),
+  );
   const program = Program.run(scope, command, [file, '--sentinel']);
   await until('the sentinel', () => program.exit !== null || program.output.includes('Sentinel ID is'));
   if (program.exit !== null) throw new Error(program.output);
-  const client = [...(made === null ? [] : ['--tls', '--cacert', made.ca]), '-h', '127.0.0.1', '-p', String(port), '-a', 'password-of-the-sentinels', '--no-auth-warning'];
-  const ask = async (...words: readonly string[]): Promise<string> => (await run(join(dirname(command), 'redis-cli'), [...client, ...words])).stdout.trim();
+  const client = [
+    ...(made === null ? [] : ['--tls', '--cacert', made.ca]),
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-a',
+    'password-of-the-sentinels',
+    '--no-auth-warning',
+  ];
+  const ask = async (...words: readonly string[]): Promise<string> =>
+    (await run(join(dirname(command), 'redis-cli'), [...client, ...words])).stdout.trim();
   return Object.assign(ask, { port });
 }
 
 /** Starts a cluster of three nodes without a password. */
 export async function startRedisCluster(scope: Scope): Promise<readonly RedisServer[]> {
-  const nodes = await Promise.all([1, 2, 3].map(async () => startRedis(scope, 'none', ['cluster-enabled yes', `cluster-port ${await freePort()}`, 'cluster-node-timeout 15000'])));
+  const nodes = await Promise.all(
+    [1, 2, 3].map(async () =>
+      startRedis(scope, 'none', [
+        'cluster-enabled yes',
+        `cluster-port ${await freePort()}`,
+        'cluster-node-timeout 15000',
+      ]),
+    ),
+  );
   await nodes[0]?.cli('--cluster', 'create', ...nodes.map(({ port }) => `127.0.0.1:${port}`), '--cluster-yes');
-  await until('the cluster', async () => (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')))).every((text) => text.includes('cluster_state:ok') && text.includes('cluster_known_nodes:3')));
+  await until('the cluster', async () =>
+    (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'INFO')))).every(
+      (text) => text.includes('cluster_state:ok') && text.includes('cluster_known_nodes:3'),
+    ),
+  );
   // What is published goes to the others by these links, and is lost where one is not there yet: one there and one back to each.
-  await until('the links of the cluster', async () => (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'LINKS')))).every((text) => text.split('direction').length - 1 === 2 * (nodes.length - 1)));
+  await until('the links of the cluster', async () =>
+    (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'LINKS')))).every(
+      (text) => text.split('direction').length - 1 === 2 * (nodes.length - 1),
+    ),
+  );
   return nodes;
 }
 
@@ -166,12 +265,26 @@ async function directoryOf(scope: Scope): Promise<string> {
 }
 
 function address(port: number, made: Certificates | null): string[] {
-  const tls = made === null ? [`port ${port}`] : ['port 0', `tls-port ${port}`, `tls-cert-file ${made.server}`, `tls-key-file ${made.serverKey}`, `tls-ca-cert-file ${made.ca}`, 'tls-auth-clients no'];
+  const tls =
+    made === null
+      ? [`port ${port}`]
+      : [
+          'port 0',
+          `tls-port ${port}`,
+          `tls-cert-file ${made.server}`,
+          `tls-key-file ${made.serverKey}`,
+          `tls-ca-cert-file ${made.ca}`,
+          'tls-auth-clients no',
+        ];
   return ['bind 127.0.0.1', 'daemonize no', ...tls];
 }
 
 /** What redis-cli prints for each message: four lines. */
 function parsed(output: string): { channel: string; text: string }[] {
   const lines = output.slice(0, output.lastIndexOf('\n') + 1).split('\n');
-  return lines.flatMap((line, index) => line === 'pmessage' && lines[index + 4] !== undefined ? [{ channel: lines[index + 2] ?? '', text: lines[index + 3] ?? '' }] : []);
+  return lines.flatMap((line, index) =>
+    line === 'pmessage' && lines[index + 4] !== undefined
+      ? [{ channel: lines[index + 2] ?? '', text: lines[index + 3] ?? '' }]
+      : [],
+  );
 }

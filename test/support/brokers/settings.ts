@@ -4,8 +4,15 @@ import { readSettings } from '../../../settings/environment.ts';
 import type { BrokerSettings } from '../../../transport/brokers/settings.ts';
 
 /** What these EVENT_BROKER_ variables mean to an adapter. Throws their problems. */
-export function brokerSettings<Name extends BrokerSettings['adapter']>(adapter: Name, env: Readonly<Record<string, string>>): Extract<BrokerSettings, { adapter: Name }> {
-  const read = readSettings(EVENT_BROKER_SETTINGS, { EVENT_BROKER_ENABLED: 'true', EVENT_BROKER_ADAPTER: adapter, ...env });
+export function brokerSettings<Name extends BrokerSettings['adapter']>(
+  adapter: Name,
+  env: Readonly<Record<string, string>>,
+): Extract<BrokerSettings, { adapter: Name }> {
+  const read = readSettings(EVENT_BROKER_SETTINGS, {
+    EVENT_BROKER_ENABLED: 'true',
+    EVENT_BROKER_ADAPTER: adapter,
+    ...env,
+  });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const chosen = chooseBroker(read.settings);
   if (!chosen.ok) throw new Error(chosen.problems.join('\n'));

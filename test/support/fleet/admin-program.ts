@@ -29,7 +29,12 @@ export interface AdminProgram {
 export type Door = (adminUrl: string) => Promise<string>;
 
 /** Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. */
-export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Record<string, string>>, before: Door = async (adminUrl) => Promise.resolve(adminUrl)): Promise<AdminProgram> {
+export async function prepareAdmin(
+  scope: Scope,
+  name: string,
+  env: Readonly<Record<string, string>>,
+  before: Door = async (adminUrl) => Promise.resolve(adminUrl),
+): Promise<AdminProgram> {
   const port = await freePort();
   const httpProxyPort = await freePort();
   const socks5ProxyPort = await freePort();
@@ -52,7 +57,18 @@ export async function prepareAdmin(scope: Scope, name: string, env: Readonly<Rec
       return current();
     },
     async start() {
-      const program = Program.start(scope, 'edge-admin', ['serve'], { ADMIN_API_HOST: '127.0.0.1', ADMIN_API_PORT: String(port), ADMIN_PROXY_HOST: '127.0.0.1', ADMIN_HTTP_PROXY_PORT: String(httpProxyPort), ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort), ADMIN_OBSERVER_PORT: '0', ADMIN_GATEWAY_ENABLED: 'false', ADMIN_NAME: name, ADMIN_URLS: door, ...env });
+      const program = Program.start(scope, 'edge-admin', ['serve'], {
+        ADMIN_API_HOST: '127.0.0.1',
+        ADMIN_API_PORT: String(port),
+        ADMIN_PROXY_HOST: '127.0.0.1',
+        ADMIN_HTTP_PROXY_PORT: String(httpProxyPort),
+        ADMIN_SOCKS5_PROXY_PORT: String(socks5ProxyPort),
+        ADMIN_OBSERVER_PORT: '0',
+        ADMIN_GATEWAY_ENABLED: 'false',
+        ADMIN_NAME: name,
+        ADMIN_URLS: door,
+        ...env,
+      });
       runs.push(program);
       await program.logged('edge-admin is ready', 0, READY_MS_MAX);
     },

@@ -6,7 +6,16 @@ import { until } from '../until.ts';
 import { Program } from './program.ts';
 
 /** Agents of tests share a machine: each takes ports that are free, none makes a network interface, and users of a test are no accounts of the machine. */
-export const FREE_PORTS = { AGENT_API_PORT: '0', AGENT_SSH_PORT: '0', AGENT_HOST_METRICS_PORT: '0', AGENT_WIREGUARD_METRICS_PORT: '0', AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', VPN_ENABLED: 'false', AGENT_SSH_UNKNOWN_USERS: 'agent' } as const;
+export const FREE_PORTS = {
+  AGENT_API_PORT: '0',
+  AGENT_SSH_PORT: '0',
+  AGENT_HOST_METRICS_PORT: '0',
+  AGENT_WIREGUARD_METRICS_PORT: '0',
+  AGENT_HTTP_PROXY_PORT: '0',
+  AGENT_SOCKS5_PROXY_PORT: '0',
+  VPN_ENABLED: 'false',
+  AGENT_SSH_UNKNOWN_USERS: 'agent',
+} as const;
 
 /** One agent over all of its runs. */
 export interface AgentProgram {
@@ -47,7 +56,9 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
       return current();
     },
     start(more = {}) {
-      runs.push(Program.start(scope, 'edge-agent', ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }));
+      runs.push(
+        Program.start(scope, 'edge-agent', ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }),
+      );
     },
     async live() {
       await current().logged('Connected');
@@ -61,7 +72,10 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
 
 function enrolledNode(dataDirectory: string): string | null {
   try {
-    const identity = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as { node_id: string; enrollment: object | null };
+    const identity = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as {
+      node_id: string;
+      enrollment: object | null;
+    };
     return identity.enrollment === null ? null : identity.node_id;
   } catch {
     return null;
@@ -70,22 +84,32 @@ function enrolledNode(dataDirectory: string): string | null {
 
 /** Ids of processes that run with this in their environment, as `NAME=value`. */
 export function processesWith(variable: string): number[] {
-  return environments().filter(({ variables }) => variables.includes(variable)).map(({ pid }) => pid);
+  return environments()
+    .filter(({ variables }) => variables.includes(variable))
+    .map(({ pid }) => pid);
 }
 
 /** What a variable is in the environments of all processes that have it. */
 export function valuesInProcesses(name: string): ReadonlySet<string> {
-  return new Set(environments().flatMap(({ variables }) => variables.filter((variable) => variable.startsWith(`${name}=`)).map((variable) => variable.slice(name.length + 1))));
+  return new Set(
+    environments().flatMap(({ variables }) =>
+      variables
+        .filter((variable) => variable.startsWith(`${name}=`))
+        .map((variable) => variable.slice(name.length + 1)),
+    ),
+  );
 }
 
 function environments(): { pid: number; variables: string[] }[] {
-  return readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).flatMap((entry) => {
-    try {
-      return [{ pid: Number(entry), variables: readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0') }];
-    } catch {
-      return []; // it ended, or is another user's
-    }
-  });
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .flatMap((entry) => {
+      try {
+        return [{ pid: Number(entry), variables: readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0') }];
+      } catch {
+        return []; // it ended, or is another user's
+      }
+    });
 }
 
 /** Ends what runs for a node: keepers and scripts outlive their agent on purpose, and after a test nobody will take them up. */
@@ -101,5 +125,9 @@ export function endScripts(node: string): void {
 
 /** Resolves when no process of this execution is left. */
 export async function processesGone(execution: string, msMax?: number): Promise<void> {
-  await until(`the end of the processes of ${execution}`, () => processesWith(`EDGE_EXECUTION_ID=${execution}`).length === 0, msMax);
+  await until(
+    `the end of the processes of ${execution}`,
+    () => processesWith(`EDGE_EXECUTION_ID=${execution}`).length === 0,
+    msMax,
+  );
 }

@@ -34,11 +34,25 @@ export interface MeshMember {
 const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Nothing was ever run there. */
-const EMPTY: SessionJournal = { holding: () => [], receive: () => ({ acknowledged: [], fresh: [] }), finished: () => [], result: () => null, output: () => null, recall: () => [], forget() {}, heal: () => true };
+const EMPTY: SessionJournal = {
+  holding: () => [],
+  receive: () => ({ acknowledged: [], fresh: [] }),
+  finished: () => [],
+  result: () => null,
+  output: () => null,
+  recall: () => [],
+  forget() {},
+  heal: () => true,
+};
 const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
 
 /** Starts one that is enrolled. It ends with the scope; its files are below `directory`. */
-export function startMeshMember(scope: Scope, url: string, { node_id: node, api_token: token }: EnrollAnswer, directory: string): MeshMember {
+export function startMeshMember(
+  scope: Scope,
+  url: string,
+  { node_id: node, api_token: token }: EnrollAnswer,
+  directory: string,
+): MeshMember {
   const own = join(directory, node);
   mkdirSync(own, { recursive: true });
   const pictures: Picture[] = [];
@@ -50,29 +64,63 @@ export function startMeshMember(scope: Scope, url: string, { node_id: node, api_
   let link: Link | null = null;
   const place = { listenPort: randomInt(1_024, 65_536), relayRegion: null };
   const membership = createMembership({
-    interfaceName: 'none', port: place.listenPort, keysPath: join(own, 'keys.json'), picturePath: join(own, 'picture.json'), clusterName: () => clusterName, clock: systemClock, log: silent,
+    interfaceName: 'none',
+    port: place.listenPort,
+    keysPath: join(own, 'keys.json'),
+    picturePath: join(own, 'picture.json'),
+    clusterName: () => clusterName,
+    clock: systemClock,
+    log: silent,
     say: (word) => session.sayOfMesh(word),
-    named: (picture) => { if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture); },
+    named: (picture) => {
+      if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture);
+    },
     createMember: async (options, given) => {
       ports = given;
       wanted = options.wanted;
-      const member = { become: (next: WantedMember) => { wanted = next; }, tryDirect: () => {}, paths: () => [], place: () => ({ ...place, endpoints }), problem: () => null, refused: () => NOTHING_REFUSED, close: async () => Promise.resolve() };
+      const member = {
+        become: (next: WantedMember) => {
+          wanted = next;
+        },
+        tryDirect: () => {},
+        paths: () => [],
+        place: () => ({ ...place, endpoints }),
+        problem: () => null,
+        refused: () => NOTHING_REFUSED,
+        close: async () => Promise.resolve(),
+      };
       return Promise.resolve({ ok: true, member });
     },
   });
   const dial = webSocketDial();
-  const session: Session = new Session({
-    node, token, registration: { version: '0.0.1', id_type: 'persistent', ports: enrollment('').ports, self_update_enabled: false },
-    adminUrls: () => [url],
-    onSettings: (next, name) => {
-      settings = next;
-      clusterName = name ?? clusterName;
+  const session: Session = new Session(
+    {
+      node,
+      token,
+      registration: {
+        version: '0.0.1',
+        id_type: 'persistent',
+        ports: enrollment('').ports,
+        self_update_enabled: false,
+      },
+      adminUrls: () => [url],
+      onSettings: (next, name) => {
+        settings = next;
+        clusterName = name ?? clusterName;
+      },
+      onLive: (admin) => membership.configured(settings?.mesh, admin, true),
     },
-    onLive: (admin) => membership.configured(settings?.mesh, admin, true),
-  }, {
-    journal: EMPTY, runner: IDLE, mesh: membership.session, report: () => ({ services: [] }), clock: systemClock, random: () => Math.random() / 4, log: silent,
-    dial: (...words) => link = dial(...words),
-  });
+    {
+      journal: EMPTY,
+      runner: IDLE,
+      mesh: membership.session,
+      report: () => ({ services: [] }),
+      clock: systemClock,
+      random: () => Math.random() / 4,
+      log: silent,
+      dial: (...words) => (link = dial(...words)),
+    },
+  );
   const stop = (): void => {
     session.stop();
     void membership.close({ isKept: false });
@@ -80,7 +128,9 @@ export function startMeshMember(scope: Scope, url: string, { node_id: node, api_
   scope.teardown(stop);
   session.start();
   return {
-    node, session, pictures,
+    node,
+    session,
+    pictures,
     get wanted() {
       return wanted;
     },

@@ -28,7 +28,10 @@ export class Program {
   private constructor(child: ChildProcess) {
     this.#child = child;
     this.pid = child.pid ?? 0;
-    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => { this.output += withSourcePlaces(text); });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += withSourcePlaces(text);
+      });
     this.exited = new Promise((resolve) => {
       child.on('close', (code, signal) => {
         this.exit = { code, signal };
@@ -38,14 +41,33 @@ export class Program {
   }
 
   /** Starts a program of this repository, or one of another place by its file, with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
-  static start(scope: Scope, program: ProgramName | URL, args: readonly string[], env: Readonly<Record<string, string>>): Program {
-    return Program.run(scope, process.execPath, [program instanceof URL ? program.pathname : programFile(program), ...args], env);
+  static start(
+    scope: Scope,
+    program: ProgramName | URL,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ): Program {
+    return Program.run(
+      scope,
+      process.execPath,
+      [program instanceof URL ? program.pathname : programFile(program), ...args],
+      env,
+    );
   }
 
   /** The same with any command. */
-  static run(scope: Scope, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
-    const inherited = Object.fromEntries(INHERITED.flatMap((name) => process.env[name] === undefined ? [] : [[name, process.env[name]]]));
-    const program = new Program(spawn(command, args, { env: { ...inherited, ...compileCache(args), ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+  static run(
+    scope: Scope,
+    command: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Program {
+    const inherited = Object.fromEntries(
+      INHERITED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+    );
+    const program = new Program(
+      spawn(command, args, { env: { ...inherited, ...compileCache(args), ...env }, stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
     scope.teardown(async () => {
       program.resume();
       program.kill();
@@ -56,12 +78,17 @@ export class Program {
 
   /** The first log line, old or new, with this message. Rejects when the program ends without it. */
   async logged(message: string, from = 0, msMax?: number): Promise<Readonly<Record<string, unknown>>> {
-    return until(`"${message}" in the log of process ${this.pid}`, () => {
-      const found = this.lines(from).find((line) => line['msg'] === message);
-      if (found === undefined && this.exit !== null) return new Error(`the process ended (${JSON.stringify(this.exit)}): ${this.output.slice(-2_000)}`);
-      if (found === undefined) throw new Error(`so far it says: ${this.output.slice(-2_000)}`);
-      return found;
-    }, msMax).then((found) => {
+    return until(
+      `"${message}" in the log of process ${this.pid}`,
+      () => {
+        const found = this.lines(from).find((line) => line['msg'] === message);
+        if (found === undefined && this.exit !== null)
+          return new Error(`the process ended (${JSON.stringify(this.exit)}): ${this.output.slice(-2_000)}`);
+        if (found === undefined) throw new Error(`so far it says: ${this.output.slice(-2_000)}`);
+        return found;
+      },
+      msMax,
+    ).then((found) => {
       if (found instanceof Error) throw found;
       return found;
     });
@@ -69,13 +96,16 @@ export class Program {
 
   /** Its log lines from a position of `output` on. What is no JSON is left out. */
   lines(from = 0): Readonly<Record<string, unknown>>[] {
-    return this.output.slice(from).split('\n').flatMap((line) => {
-      try {
-        return line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : [];
-      } catch {
-        return []; // the rest of a line that is still being written
-      }
-    });
+    return this.output
+      .slice(from)
+      .split('\n')
+      .flatMap((line) => {
+        try {
+          return line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : [];
+        } catch {
+          return []; // the rest of a line that is still being written
+        }
+      });
   }
 
   /** As `kill -9`. */

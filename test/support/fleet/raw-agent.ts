@@ -9,7 +9,14 @@ import type { Fleet } from '../fleet.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 
-const PORTS = { http_port: 44_000, ssh_port: 40_022, host_metrics_port: 49_100, wireguard_metrics_port: 49_586, http_proxy_port: 43_128, socks5_proxy_port: 41_080 };
+const PORTS = {
+  http_port: 44_000,
+  ssh_port: 40_022,
+  host_metrics_port: 49_100,
+  wireguard_metrics_port: 49_586,
+  http_proxy_port: 43_128,
+  socks5_proxy_port: 41_080,
+};
 
 /** How a session ended. */
 export interface Closed {
@@ -34,16 +41,30 @@ export interface RawSession {
 /** An enrolled node without a program. */
 export interface RawAgent extends EnrollAnswer {
   /** Opens a session; with `greets`, says hello in this version of the protocol (1 unless given) and waits for the welcome. */
-  connect(options?: { readonly greets?: boolean; readonly holding?: readonly string[]; readonly protocol?: number }): Promise<RawSession>;
+  connect(options?: {
+    readonly greets?: boolean;
+    readonly holding?: readonly string[];
+    readonly protocol?: number;
+  }): Promise<RawSession>;
 }
 
 /** What an agent posts to enrol. */
 export function enrollment(key: string, node: string = randomUUID()) {
-  return { enrollment_key: key, node_id: node, id_type: 'persistent', version: '0.0.1', ports: PORTS, self_update_enabled: false };
+  return {
+    enrollment_key: key,
+    node_id: node,
+    id_type: 'persistent',
+    version: '0.0.1',
+    ports: PORTS,
+    self_update_enabled: false,
+  };
 }
 
 /** Enrols with a fresh key, and as agents do tries again while the admin cannot. Its sessions end with the scope. */
-export async function enrollRaw(scope: Scope, fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] }): Promise<RawAgent> {
+export async function enrollRaw(
+  scope: Scope,
+  fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] },
+): Promise<RawAgent> {
   const { key } = await fleet.key();
   const body = enrollment(key);
   const answer = await until('the enrolment', async () => {
@@ -61,7 +82,14 @@ export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer):
     async connect({ greets = true, holding = [], protocol = 1 } = {}) {
       const session = await openSession(scope, url(), answer.api_token);
       if (greets) {
-        session.send({ type: 'hello', protocol, node: answer.node_id, registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false }, report: { services: [] }, holding: [...holding] as never });
+        session.send({
+          type: 'hello',
+          protocol,
+          node: answer.node_id,
+          registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false },
+          report: { services: [] },
+          holding: [...holding] as never,
+        });
         await session.frame('welcome');
       }
       return session;
@@ -70,7 +98,9 @@ export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer):
 }
 
 async function openSession(scope: Scope, url: string, token: string): Promise<RawSession> {
-  const socket = new WebSocket(url.replace('http', 'ws') + SESSION_PATH, SESSION_SUBPROTOCOL, { headers: { authorization: `Bearer ${token}` } });
+  const socket = new WebSocket(url.replace('http', 'ws') + SESSION_PATH, SESSION_SUBPROTOCOL, {
+    headers: { authorization: `Bearer ${token}` },
+  });
   scope.teardown(() => socket.terminate());
   const frames: AdminFrame[] = [];
   let seq = 0;
@@ -91,6 +121,10 @@ async function openSession(scope: Scope, url: string, token: string): Promise<Ra
     },
     sendRaw: (data) => socket.send(data),
     cut: () => socket.terminate(),
-    frame: async <T extends AdminFrame['type']>(type: T) => until(`a ${type} frame`, () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined),
+    frame: async <T extends AdminFrame['type']>(type: T) =>
+      until(
+        `a ${type} frame`,
+        () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined,
+      ),
   };
 }

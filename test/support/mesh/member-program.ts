@@ -46,19 +46,24 @@ const options = JSON.parse(process.argv[2] ?? '') as MemberProgramOptions;
 let wishes: string[] = [];
 let map: { readonly text: string; readonly map: RelayMap | null } = { text: '', map: null };
 
-const created = await createMember({ interfaceName: options.interfaceName, listenPort: options.listenPort, wanted: wantedOf(options.wanted) }, {
-  wantsTry: (publicKey) => void wishes.push(publicKey),
-  moved: () => {},
-  changed: () => {},
-});
+const created = await createMember(
+  { interfaceName: options.interfaceName, listenPort: options.listenPort, wanted: wantedOf(options.wanted) },
+  {
+    wantsTry: (publicKey) => void wishes.push(publicKey),
+    moved: () => {},
+    changed: () => {},
+  },
+);
 if (!created.ok) throw new Error(created.problem);
 const { member } = created;
 
 createServer((socket) => {
   socket.on('error', () => {});
-  createInterface({ input: socket }).on('error', () => {}).on('line', (line) => {
-    void answer(JSON.parse(line) as MemberQuestion).then((said) => socket.write(`${JSON.stringify(said)}\n`));
-  });
+  createInterface({ input: socket })
+    .on('error', () => {})
+    .on('line', (line) => {
+      void answer(JSON.parse(line) as MemberQuestion).then((said) => socket.write(`${JSON.stringify(said)}\n`));
+    });
 }).listen(options.socketPath, () => console.log(JSON.stringify({ msg: 'running' })));
 
 async function answer(question: MemberQuestion): Promise<MemberLook> {
@@ -69,7 +74,14 @@ async function answer(question: MemberQuestion): Promise<MemberLook> {
     setImmediate(() => process.exit(0));
   }
   const cpu = process.cpuUsage();
-  const look = { paths: member.paths(), place: member.place(), problem: member.problem(), wishes, cpuMs: (cpu.user + cpu.system) / 1_000, upMs: performance.now() };
+  const look = {
+    paths: member.paths(),
+    place: member.place(),
+    problem: member.problem(),
+    wishes,
+    cpuMs: (cpu.user + cpu.system) / 1_000,
+    upMs: performance.now(),
+  };
   wishes = [];
   return look;
 }

@@ -27,14 +27,21 @@ export interface TestRelay {
 
 /** Starts a relay on a machine with a public address. */
 export async function startRelayOn(machine: Machine, regionId: number, port = 443): Promise<TestRelay> {
-  const program = machine.spawn(process.execPath, [new URL('relay-program.ts', import.meta.url).pathname, machine.address, `${port}`, `${regionId}`]);
+  const program = machine.spawn(process.execPath, [
+    new URL('relay-program.ts', import.meta.url).pathname,
+    machine.address,
+    `${port}`,
+    `${regionId}`,
+  ]);
   const { derpMap } = await program.logged('relaying');
   return { program, regionId, derpMap: derpMap as TestRelay['derpMap'] };
 }
 
 /** One map of all of them. */
 export function mapOfRelays(relays: readonly TestRelay[]): unknown {
-  return relays.length === 0 ? null : { Regions: Object.assign({}, ...relays.map(({ derpMap }) => derpMap.Regions)) as unknown };
+  return relays.length === 0
+    ? null
+    : { Regions: Object.assign({}, ...relays.map(({ derpMap }) => derpMap.Regions)) as unknown };
 }
 
 /** A member and its process. */
@@ -91,7 +98,9 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
 
   async function coordinate(): Promise<void> {
     while (!ending.signal.aborted) {
-      await new Promise((resolve) => { setTimeout(resolve, ROUND_MS); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, ROUND_MS);
+      });
       for (const one of all) await round(one).catch(() => {}); // it is being killed
     }
   }
@@ -109,13 +118,19 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
     for (const wish of wishes) {
       const other = all.find(({ member }) => member.publicKey === wish);
       if (other?.ask == null) continue;
-      await Promise.all([one.ask({ type: 'try', publicKey: wish, inMs: TRY_IN_MS }), other.ask({ type: 'try', publicKey: one.member.publicKey, inMs: TRY_IN_MS })]);
+      await Promise.all([
+        one.ask({ type: 'try', publicKey: wish, inMs: TRY_IN_MS }),
+        other.ask({ type: 'try', publicKey: one.member.publicKey, inMs: TRY_IN_MS }),
+      ]);
     }
   }
 
   function wantedOf(one: Known): ProgramWanted {
     return {
-      privateKey: one.privateKey, addresses: [`${one.member.ipv4}/24`, `${one.member.ipv6}/64`], mtu: 1_280, derpMap: derpMap(),
+      privateKey: one.privateKey,
+      addresses: [`${one.member.ipv4}/24`, `${one.member.ipv6}/64`],
+      mtu: 1_280,
+      derpMap: derpMap(),
       peers: all.filter((other) => other !== one && other.place !== null).map(peerOf),
     };
   }
@@ -123,8 +138,12 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
   function peerOf({ member, place, outside, options }: Known): MeshPeer {
     return {
       node: `00000000-0000-4000-8000-0000000000${member.ipv4.split('.')[3]?.padStart(2, '0') ?? ''}` as NodeId,
-      public_key: member.publicKey, ipv4: member.ipv4, ipv6: member.ipv6, aliases: [],
-      endpoints: [...place?.endpoints ?? [], ...outside === null ? [] : [`${outside}:${options.listenPort}`]], relay_region: place?.relayRegion ?? null,
+      public_key: member.publicKey,
+      ipv4: member.ipv4,
+      ipv6: member.ipv6,
+      aliases: [],
+      endpoints: [...(place?.endpoints ?? []), ...(outside === null ? [] : [`${outside}:${options.listenPort}`])],
+      relay_region: place?.relayRegion ?? null,
     };
   }
 
@@ -132,20 +151,31 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
     const { machine } = one.member;
     const options: MemberProgramOptions = { ...one.options, wanted: wantedOf(one) }; // what it was told last, as an agent keeps on its disk
     await rm(options.socketPath, { force: true }); // of one that was killed
-    one.member.program = machine.spawn(process.execPath, [new URL('member-program.ts', import.meta.url).pathname, JSON.stringify(options)]);
+    one.member.program = machine.spawn(process.execPath, [
+      new URL('member-program.ts', import.meta.url).pathname,
+      JSON.stringify(options),
+    ]);
     await one.member.program.logged('running');
     const socket = connect(options.socketPath);
     const answers: ((look: MemberLook) => void)[] = [];
-    createInterface({ input: socket }).on('error', () => {}).on('line', (line) => answers.shift()?.(JSON.parse(line) as MemberLook)); // a reader has the errors of what it reads, too
-    socket.setMaxListeners(0).on('error', () => {}).on('close', () => { if (one.socket === socket) one.ask = null; });
+    createInterface({ input: socket })
+      .on('error', () => {})
+      .on('line', (line) => answers.shift()?.(JSON.parse(line) as MemberLook)); // a reader has the errors of what it reads, too
+    socket
+      .setMaxListeners(0)
+      .on('error', () => {})
+      .on('close', () => {
+        if (one.socket === socket) one.ask = null;
+      });
     one.socket = socket;
     one.told = '';
-    one.ask = (question) => new Promise((resolve, reject) => {
-      if (socket.destroyed) return reject(new Error('the member is gone'));
-      socket.once('close', () => reject(new Error('the member is gone')));
-      answers.push(resolve);
-      socket.write(`${JSON.stringify(question)}\n`);
-    });
+    one.ask = (question) =>
+      new Promise((resolve, reject) => {
+        if (socket.destroyed) return reject(new Error('the member is gone'));
+        socket.once('close', () => reject(new Error('the member is gone')));
+        answers.push(resolve);
+        socket.write(`${JSON.stringify(question)}\n`);
+      });
   }
 
   return {
@@ -154,11 +184,18 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
       const index = count + 1;
       const { privateKey, publicKey } = makeKeyPair();
       const interfaceName = `em${process.pid % 1_000_000}x${index}`;
-      const ask = (question: MemberQuestion): Promise<MemberLook> => known.ask?.(question) ?? Promise.reject(new Error('the member is gone'));
+      const ask = (question: MemberQuestion): Promise<MemberLook> =>
+        known.ask?.(question) ?? Promise.reject(new Error('the member is gone'));
       const member: Known['member'] = {
-        machine, publicKey, interfaceName, ipv4: `100.64.0.${index}`, ipv6: `fd00:64::${index}`, program: undefined as unknown as Program,
+        machine,
+        publicKey,
+        interfaceName,
+        ipv4: `100.64.0.${index}`,
+        ipv6: `fd00:64::${index}`,
+        program: undefined as unknown as Program,
         look: () => ask({ type: 'look' }),
-        pathTo: async (other) => (await ask({ type: 'look' })).paths.find((path) => path.publicKey === other.publicKey) ?? null,
+        pathTo: async (other) =>
+          (await ask({ type: 'look' })).paths.find((path) => path.publicKey === other.publicKey) ?? null,
         async restart() {
           await member.program.exited;
           await start(known);
@@ -175,10 +212,25 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
         },
       };
       const known: Known = {
-        member, privateKey, index, outside, place: null, told: '', socket: null, ask: null,
+        member,
+        privateKey,
+        index,
+        outside,
+        place: null,
+        told: '',
+        socket: null,
+        ask: null,
         options: {
-          interfaceName, listenPort: 20_000 + index, socketPath: join(machine.directory, `member-${index}.sock`),
-          wanted: { privateKey, addresses: [`${member.ipv4}/24`, `${member.ipv6}/64`], mtu: 1_280, peers: [], derpMap: null },
+          interfaceName,
+          listenPort: 20_000 + index,
+          socketPath: join(machine.directory, `member-${index}.sock`),
+          wanted: {
+            privateKey,
+            addresses: [`${member.ipv4}/24`, `${member.ipv6}/64`],
+            mtu: 1_280,
+            peers: [],
+            derpMap: null,
+          },
         },
       };
       await start(known);
@@ -190,7 +242,14 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
       if (known !== undefined) known.outside = outside;
     },
     async nudge(one, other) {
-      const asked = [[one, other], [other, one]].map(async ([member, peer]) => all.find((known) => known.member === member)?.ask?.({ type: 'try', publicKey: peer?.publicKey ?? '', inMs: TRY_IN_MS }));
+      const asked = [
+        [one, other],
+        [other, one],
+      ].map(async ([member, peer]) =>
+        all
+          .find((known) => known.member === member)
+          ?.ask?.({ type: 'try', publicKey: peer?.publicKey ?? '', inMs: TRY_IN_MS }),
+      );
       await Promise.all(asked);
     },
   };

@@ -16,7 +16,11 @@ let bytes = 0;
 let markers = 0;
 const { certificate, key } = selfSigned(address, Date.now());
 await listenForRelay({
-  host: address, port: Number(port), certificate, key, map: null,
+  host: address,
+  port: Number(port),
+  certificate,
+  key,
+  map: null,
   relay: {
     ...relay,
     accept(stream, head, from) {
@@ -31,5 +35,16 @@ await listenForRelay({
     },
   },
 });
-console.log(JSON.stringify({ msg: 'relaying', derpMap: ownRelayMap({ id: Number(regionId), code: 'spy', hostName: address, port: Number(port), pin: certificateSha256(certificate) }) }));
+console.log(
+  JSON.stringify({
+    msg: 'relaying',
+    derpMap: ownRelayMap({
+      id: Number(regionId),
+      code: 'spy',
+      hostName: address,
+      port: Number(port),
+      pin: certificateSha256(certificate),
+    }),
+  }),
+);
 setInterval(() => console.log(JSON.stringify({ msg: 'seen', bytes, markers })), SAY_MS);

@@ -19,16 +19,24 @@ let count = 0;
 
 /** Opens a port on the loopback of the test that leads to a port on the loopback of the machine. Resolves with its number. */
 export async function openDoor(scope: Scope, machine: Machine, port: number): Promise<number> {
-  const path = join(machine.directory, `door-${count += 1}`);
+  const path = join(machine.directory, `door-${(count += 1)}`);
   const inside = machine.spawn(process.execPath, ['-e', INSIDE, path, `${port}`]);
   await until('the door', () => inside.output.includes('open'));
-  const server = createServer({ allowHalfOpen: true }, (outer) => through(outer, createConnection({ path, allowHalfOpen: true }))).listen(0, '127.0.0.1');
-  scope.teardown(() => { server.close(); });
+  const server = createServer({ allowHalfOpen: true }, (outer) =>
+    through(outer, createConnection({ path, allowHalfOpen: true })),
+  ).listen(0, '127.0.0.1');
+  scope.teardown(() => {
+    server.close();
+  });
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
 
 function through(outer: Socket, inner: Socket): void {
   outer.pipe(inner).pipe(outer);
-  for (const [one, other] of [[outer, inner], [inner, outer]] as const) one.on('error', () => other.destroy()).on('close', () => other.destroy());
+  for (const [one, other] of [
+    [outer, inner],
+    [inner, outer],
+  ] as const)
+    one.on('error', () => other.destroy()).on('close', () => other.destroy());
 }

@@ -36,7 +36,9 @@ export class Ethernet {
   }
 
   static async create(namespace: Namespace, bridge: string): Promise<Ethernet> {
-    await namespace.shell(`ip link add ${bridge} type bridge stp_state 0 forward_delay 0\nip link set ${bridge} addrgenmode none up`);
+    await namespace.shell(
+      `ip link add ${bridge} type bridge stp_state 0 forward_delay 0\nip link set ${bridge} addrgenmode none up`,
+    );
     return new Ethernet(namespace, bridge);
   }
 
@@ -75,7 +77,8 @@ export class Ethernet {
   }
 
   #write(): Promise<void> {
-    const chain = (hook: string, rules: Iterable<string>) => `chain ${hook} {\n type filter hook ${hook} priority 0; policy accept;\n${[...rules].join('\n')}\n}\n`;
+    const chain = (hook: string, rules: Iterable<string>) =>
+      `chain ${hook} {\n type filter hook ${hook} priority 0; policy accept;\n${[...rules].join('\n')}\n}\n`;
     const script = `table bridge faults\ndelete table bridge faults\ntable bridge faults {\n${chain('prerouting', this.#before.values())}${chain('forward', this.#between.values())}${chain('postrouting', this.#after.values())}}\n`;
     this.#written = this.#written.then(() => this.#namespace.nft(script));
     return this.#written;

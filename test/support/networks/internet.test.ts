@@ -45,29 +45,53 @@ test.before(async () => {
   internet = await startInternet(scope);
   server = await internet.host('server');
   const watching = server.spawn(process.execPath, ['-e', OBSERVER]);
-  const [easy, hard, blocked] = await Promise.all([internet.nat('easy'), internet.nat('hard'), internet.nat('udp-blocked')]);
+  const [easy, hard, blocked] = await Promise.all([
+    internet.nat('easy'),
+    internet.nat('hard'),
+    internet.nat('udp-blocked'),
+  ]);
   nats = { easy, hard, 'udp-blocked': blocked };
-  const [one, neighbour, other, third] = await Promise.all([easy.machine('one'), easy.machine('neighbour'), hard.machine('other'), blocked.machine('third')]);
+  const [one, neighbour, other, third] = await Promise.all([
+    easy.machine('one'),
+    easy.machine('neighbour'),
+    hard.machine('other'),
+    blocked.machine('third'),
+  ]);
   behind = { easy: one, neighbour, hard: other, 'udp-blocked': third };
-  await until('the observer', () => watching.output.includes('serves') && watching.output.split('observes').length === 3);
+  await until(
+    'the observer',
+    () => watching.output.includes('serves') && watching.output.split('observes').length === 3,
+  );
 });
 
 ava.after.always(() => scope.end());
 
 /** Where the server says that packets of this machine come from, at its first port and its second. */
 async function seen(machine: Machine, port = 40_000): Promise<readonly (string | null)[]> {
-  const { stdout } = await machine.run(process.execPath, ['-e', ASKER, `${port}`, `${server.address}:5000`, `${server.address}:5001`]);
+  const { stdout } = await machine.run(process.execPath, [
+    '-e',
+    ASKER,
+    `${port}`,
+    `${server.address}:5000`,
+    `${server.address}:5001`,
+  ]);
   return JSON.parse(stdout) as (string | null)[];
 }
 
 /** Whether an echo comes back. */
 function pings(from: Machine, address: string): Promise<boolean> {
-  return from.run('ping', ['-n', '-c', '2', '-i', '0.2', '-W', '1', address]).then(() => true, () => false);
+  return from.run('ping', ['-n', '-c', '2', '-i', '0.2', '-W', '1', address]).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether they hear each other when both call at once. */
 async function punch(one: Machine, oneAddress: string, other: Machine, otherAddress: string): Promise<string[]> {
-  const said = await Promise.all([one.run(process.execPath, ['-e', CALLER, otherAddress]), other.run(process.execPath, ['-e', CALLER, oneAddress])]);
+  const said = await Promise.all([
+    one.run(process.execPath, ['-e', CALLER, otherAddress]),
+    other.run(process.execPath, ['-e', CALLER, oneAddress]),
+  ]);
   return said.map(({ stdout }) => stdout.trim());
 }
 
@@ -87,27 +111,43 @@ test.serial('where UDP is blocked no packet of it comes back, and TCP does', asy
   t.is((await behind['udp-blocked'].run('curl', ['-s', '-m', '20', `http://${server.address}/`])).stdout, 'served');
 });
 
-test.serial('machines on one LAN reach each other; from the internet nobody reaches them, nor do they from there', async (t) => {
-  t.true(await pings(behind.easy, behind.neighbour.address));
-  t.false(await pings(server, behind.easy.address));
-  t.false(await pings(server, nats.easy.address));
-  t.true(await pings(behind.easy, server.address));
-});
+test.serial(
+  'machines on one LAN reach each other; from the internet nobody reaches them, nor do they from there',
+  async (t) => {
+    t.true(await pings(behind.easy, behind.neighbour.address));
+    t.false(await pings(server, behind.easy.address));
+    t.false(await pings(server, nats.easy.address));
+    t.true(await pings(behind.easy, server.address));
+  },
+);
 
-test.serial('two behind easy NATs hear each other when both call at once; one behind a hard NAT is not heard', async (t) => {
-  const far = await internet.nat('easy');
-  const other = await far.machine('far');
+test.serial(
+  'two behind easy NATs hear each other when both call at once; one behind a hard NAT is not heard',
+  async (t) => {
+    const far = await internet.nat('easy');
+    const other = await far.machine('far');
 
-  t.deepEqual(await punch(behind.easy, nats.easy.address, other, far.address), ['heard', 'heard']);
-  t.true((await nats.easy.mappings()).some((line) => line.includes(`src=${behind.easy.address} dst=${far.address} sport=6000 dport=6000`)));
-  t.deepEqual(await punch(behind.neighbour, nats.easy.address, behind.hard, nats.hard.address), ['silence', 'silence']);
-});
+    t.deepEqual(await punch(behind.easy, nats.easy.address, other, far.address), ['heard', 'heard']);
+    t.true(
+      (await nats.easy.mappings()).some((line) =>
+        line.includes(`src=${behind.easy.address} dst=${far.address} sport=6000 dport=6000`),
+      ),
+    );
+    t.deepEqual(await punch(behind.neighbour, nats.easy.address, behind.hard, nats.hard.address), [
+      'silence',
+      'silence',
+    ]);
+  },
+);
 
 test.serial('a cut cable loses all packets, or those of one way, until it is restored', async (t) => {
   const { link } = behind.easy;
 
   await link.cut();
-  t.deepEqual([await pings(behind.easy, behind.neighbour.address), await pings(behind.easy, server.address)], [false, false]);
+  t.deepEqual(
+    [await pings(behind.easy, behind.neighbour.address), await pings(behind.easy, server.address)],
+    [false, false],
+  );
   await link.restore();
   t.true(await pings(behind.easy, server.address));
 
@@ -122,37 +162,58 @@ test.serial('a partition keeps two apart and nobody else, one way where that is 
   const third = await internet.host('third-party');
   const partition = await internet.partition(nats.easy, server);
 
-  t.deepEqual([await pings(behind.easy, server.address), await pings(behind.easy, third.address), await pings(third, server.address)], [false, true, true]);
+  t.deepEqual(
+    [
+      await pings(behind.easy, server.address),
+      await pings(behind.easy, third.address),
+      await pings(third, server.address),
+    ],
+    [false, true, true],
+  );
   await partition.heal();
   t.true(await pings(behind.easy, server.address));
 
-  const received = async (): Promise<number> => Number((await third.run('cat', ['/sys/class/net/eth0/statistics/rx_packets'])).stdout);
+  const received = async (): Promise<number> =>
+    Number((await third.run('cat', ['/sys/class/net/eth0/statistics/rx_packets'])).stdout);
   const oneWay = await internet.partition(third, server, { isOneWay: true });
   const before = await received();
   t.false(await pings(server, third.address));
-  t.true(await received() - before >= 2);
+  t.true((await received()) - before >= 2);
   await oneWay.heal();
   t.true(await pings(server, third.address));
   await t.throwsAsync(internet.partition(behind.easy, server), { message: /do not stand at the same switch/u });
 });
 
-test.serial('a machine that changes its address is at the new one only; a NAT that is rebound has another address and forgot all ports', async (t) => {
-  const before = behind.easy.address;
-  const after = await behind.easy.changeAddress();
-  t.not(after, before);
-  t.deepEqual([await pings(behind.neighbour, after), await pings(behind.neighbour, before), await pings(behind.easy, server.address)], [true, false, true]);
+test.serial(
+  'a machine that changes its address is at the new one only; a NAT that is rebound has another address and forgot all ports',
+  async (t) => {
+    const before = behind.easy.address;
+    const after = await behind.easy.changeAddress();
+    t.not(after, before);
+    t.deepEqual(
+      [
+        await pings(behind.neighbour, after),
+        await pings(behind.neighbour, before),
+        await pings(behind.easy, server.address),
+      ],
+      [true, false, true],
+    );
 
-  const [easyBefore, hardBefore] = [await seen(behind.easy), await seen(behind.hard)];
-  await Promise.all([nats.easy.rebind(), nats.hard.rebind()]);
-  const [easyAfter, hardAfter] = [await seen(behind.easy), await seen(behind.hard)];
-  t.deepEqual(easyAfter, [`${nats.easy.address}:40000`, `${nats.easy.address}:40000`]);
-  t.is(new Set([...easyBefore, ...easyAfter, ...hardBefore, ...hardAfter]).size, 6);
-});
+    const [easyBefore, hardBefore] = [await seen(behind.easy), await seen(behind.hard)];
+    await Promise.all([nats.easy.rebind(), nats.hard.rebind()]);
+    const [easyAfter, hardAfter] = [await seen(behind.easy), await seen(behind.hard)];
+    t.deepEqual(easyAfter, [`${nats.easy.address}:40000`, `${nats.easy.address}:40000`]);
+    t.is(new Set([...easyBefore, ...easyAfter, ...hardBefore, ...hardAfter]).size, 6);
+  },
+);
 
 test.serial('a machine has its own names and sockets, and those of this machine stay as they are', async (t) => {
   const before = readFileSync('/etc/hosts', 'utf8');
 
-  await behind.easy.run('sh', ['-c', `echo '${server.address} written.example' >> /etc/hosts; touch /run/wireguard/mine.sock`]);
+  await behind.easy.run('sh', [
+    '-c',
+    `echo '${server.address} written.example' >> /etc/hosts; touch /run/wireguard/mine.sock`,
+  ]);
 
   t.is((await behind.easy.run('curl', ['-s', '-m', '20', 'http://written.example/'])).stdout, 'served');
   t.is((await behind.easy.run('curl', ['-s', '-m', '20', 'http://server.example/'])).stdout, 'served');
@@ -165,9 +226,13 @@ test.serial('a machine has its own names and sockets, and those of this machine 
 test.serial('at its end an internet is gone with all programs in it, also those that nobody waits for', async (t) => {
   const own = createScope();
   const machine = await (await startInternet(own)).host('short-lived');
-  const left = () => namespaces().filter((name) => name.startsWith(`edgenet-${process.pid}-`) && name.endsWith('-short-lived'));
+  const left = () =>
+    namespaces().filter((name) => name.startsWith(`edgenet-${process.pid}-`) && name.endsWith('-short-lived'));
   t.is(left().length, 1);
-  await machine.run('sh', ['-c', 'setsid sleep 471.11 > /dev/null 2>&1 & trap "" TERM; setsid sh -c "trap : TERM; while :; do sleep 0.1; done" > /dev/null 2>&1 &']);
+  await machine.run('sh', [
+    '-c',
+    'setsid sleep 471.11 > /dev/null 2>&1 & trap "" TERM; setsid sh -c "trap : TERM; while :; do sleep 0.1; done" > /dev/null 2>&1 &',
+  ]);
 
   await own.end();
 
@@ -175,23 +240,26 @@ test.serial('at its end an internet is gone with all programs in it, also those 
   t.false(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes('sleep 471.11'));
 });
 
-test.serial('what a killed test left behind is removed soon after, though no other begins: namespaces, programs and files', async (t) => {
-  const own = createScope();
-  const script = `import { startInternet } from '${import.meta.dirname}/internet.ts';
+test.serial(
+  'what a killed test left behind is removed soon after, though no other begins: namespaces, programs and files',
+  async (t) => {
+    const own = createScope();
+    const script = `import { startInternet } from '${import.meta.dirname}/internet.ts';
     const internet = await startInternet({ teardown() {} });
     const machine = await internet.host('orphan');
     await machine.run('sh', ['-c', 'setsid sleep 471.12 > /dev/null 2>&1 &']);
     console.log(JSON.stringify({ msg: 'made', directory: machine.directory }));
     setInterval(() => {}, 1000);`;
-  const killed = Program.run(own, process.execPath, ['--input-type=module', '-e', script]);
-  const { directory } = await killed.logged('made');
-  const left = () => namespaces().filter((name) => name.includes(`-${killed.pid}-`));
-  t.is(left().length, 2);
+    const killed = Program.run(own, process.execPath, ['--input-type=module', '-e', script]);
+    const { directory } = await killed.logged('made');
+    const left = () => namespaces().filter((name) => name.includes(`-${killed.pid}-`));
+    t.is(left().length, 2);
 
-  killed.kill();
-  await killed.exited;
+    killed.kill();
+    await killed.exited;
 
-  await until('all of it to be gone', () => left().length === 0 && !existsSync(String(directory)));
-  t.false(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes('sleep 471.12'));
-  await own.end();
-});
+    await until('all of it to be gone', () => left().length === 0 && !existsSync(String(directory)));
+    t.false(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes('sleep 471.12'));
+    await own.end();
+  },
+);

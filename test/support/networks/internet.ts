@@ -64,13 +64,21 @@ export async function startInternet(scope: Scope): Promise<Internet> {
   const hosts = (): string => names.map((line) => `${line}\n`).join('');
   return {
     async host(name) {
-      const machine = await startMachine({ scope, directory, gateway: null, freeAddress, hosts, plug: (namespace) => ethernet.plug(namespace, 'eth0') }, name);
+      const machine = await startMachine(
+        { scope, directory, gateway: null, freeAddress, hosts, plug: (namespace) => ethernet.plug(namespace, 'eth0') },
+        name,
+      );
       names.push(`${machine.address} ${name}.example`);
       return machine;
     },
     nat(kind, { lan } = {}) {
       nats += 1;
-      return startNat({ scope, directory, freeAddress, hosts, plug: (namespace, end) => ethernet.plug(namespace, end) }, kind, `nat${nats}`, lan ?? `192.168.${nats}`);
+      return startNat(
+        { scope, directory, freeAddress, hosts, plug: (namespace, end) => ethernet.plug(namespace, end) },
+        kind,
+        `nat${nats}`,
+        lan ?? `192.168.${nats}`,
+      );
     },
     async partition(from, to, { isOneWay = false } = {}) {
       await keepApart(from.port, to.port, isOneWay, true);
@@ -80,7 +88,8 @@ export async function startInternet(scope: Scope): Promise<Internet> {
 }
 
 async function keepApart(from: Port, to: Port, isOneWay: boolean, isApart: boolean): Promise<void> {
-  if (from.ethernet !== to.ethernet) throw new Error('these two do not stand at the same switch: a machine behind a NAT is kept apart by its NAT');
+  if (from.ethernet !== to.ethernet)
+    throw new Error('these two do not stand at the same switch: a machine behind a NAT is kept apart by its NAT');
   await from.ethernet.keepApart(from, to, isApart);
   if (!isOneWay) await to.ethernet.keepApart(to, from, isApart);
 }

@@ -68,7 +68,10 @@ export interface Machine {
 }
 
 /** Starts a machine that ends with the scope. */
-export async function startMachine({ scope, directory: all, plug, freeAddress, gateway, hosts }: Place, name: string): Promise<Machine> {
+export async function startMachine(
+  { scope, directory: all, plug, freeAddress, gateway, hosts }: Place,
+  name: string,
+): Promise<Machine> {
   const directory = join(all, name);
   await mkdir(directory);
   await writeFile(join(directory, 'hosts'), `127.0.0.1 localhost\n${hosts()}`);
@@ -82,21 +85,31 @@ export async function startMachine({ scope, directory: all, plug, freeAddress, g
     const taken = freeAddress();
     const before = address;
     [address = ''] = taken.split('/');
-    await namespace.shell([
-      ...before === '' ? [] : ['ip addr flush dev eth0'], // and with it all routes
-      `ip addr add ${taken} dev eth0`, ...gateway === null ? [] : [`ip route replace default via ${gateway}`],
-    ].join('\n'));
+    await namespace.shell(
+      [
+        ...(before === '' ? [] : ['ip addr flush dev eth0']), // and with it all routes
+        `ip addr add ${taken} dev eth0`,
+        ...(gateway === null ? [] : [`ip route replace default via ${gateway}`]),
+      ].join('\n'),
+    );
     return address;
   };
   await takeAddress();
   return {
-    name, directory, port,
+    name,
+    directory,
+    port,
     entry: [...entry],
     link: port.ethernet.link(port),
     get address() {
       return address;
     },
-    run: (program, args = [], env = {}) => promisify(execFile)(entry[0], [...entry.slice(1), program, ...args], { timeout: RUN_MS_MAX, env: { ...process.env, ...env }, maxBuffer: 67_108_864 }),
+    run: (program, args = [], env = {}) =>
+      promisify(execFile)(entry[0], [...entry.slice(1), program, ...args], {
+        timeout: RUN_MS_MAX,
+        env: { ...process.env, ...env },
+        maxBuffer: 67_108_864,
+      }),
     spawn: (program, args = [], env = {}) => Program.run(scope, entry[0], [...entry.slice(1), program, ...args], env),
     changeAddress: takeAddress,
     hosts: () => readFile(join(directory, 'hosts'), 'utf8'),
@@ -106,8 +119,14 @@ export async function startMachine({ scope, directory: all, plug, freeAddress, g
 /** Makes its mounts. They last as long as the process whose id is returned, which ends with this one. */
 async function furnish(scope: Scope, namespace: Namespace, directory: string): Promise<number> {
   const [command, ...words] = namespace.entry;
-  const holder = spawn(command, [...words, 'unshare', '--mount', '--propagation', 'private', 'sh', '-euc', FURNISH, 'sh', directory], { stdio: ['pipe', 'pipe', 'pipe'] });
-  scope.teardown(() => { holder.kill('SIGKILL'); });
+  const holder = spawn(
+    command,
+    [...words, 'unshare', '--mount', '--propagation', 'private', 'sh', '-euc', FURNISH, 'sh', directory],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  );
+  scope.teardown(() => {
+    holder.kill('SIGKILL');
+  });
   let said = '';
   await new Promise<void>((resolve, reject) => {
     for (const stream of [holder.stdout, holder.stderr]) {

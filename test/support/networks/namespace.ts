@@ -42,14 +42,28 @@ export async function createNamespace(scope: Scope, label: string): Promise<Name
   scope.teardown(() => removeNamespace(name));
   const entry = ['nsenter', `--net=${DIRECTORY}/${name}`] as const;
   const shell = (lines: string): Promise<string> => commanded([...entry, 'sh', '-eu'], lines);
-  const nft = async (script: string): Promise<void> => void await commanded([...entry, await peerPath('nft'), '-f', '-'], script);
+  const nft = async (script: string): Promise<void> =>
+    void (await commanded([...entry, await peerPath('nft'), '-f', '-'], script));
   await shell('ip link set lo up');
   return { name, entry: [...entry], shell, nft };
 }
 
 /** Lays a cable between two namespaces, each end of which has its name in its own. */
 export async function layCable(one: Namespace, oneEnd: string, other: Namespace, otherEnd: string): Promise<void> {
-  await run('ip', ['link', 'add', oneEnd, 'netns', one.name, 'type', 'veth', 'peer', 'name', otherEnd, 'netns', other.name]);
+  await run('ip', [
+    'link',
+    'add',
+    oneEnd,
+    'netns',
+    one.name,
+    'type',
+    'veth',
+    'peer',
+    'name',
+    otherEnd,
+    'netns',
+    other.name,
+  ]);
 }
 
 /** Names of the namespaces that a process made, as a pattern of a shell. */
@@ -86,7 +100,8 @@ async function commanded([command, ...words]: readonly [string, ...string[]], in
 
 /** Programs are asked first: wireguard-go then removes its socket. */
 async function removeNamespace(name: string): Promise<void> {
-  if (await emptied(name, 'SIGTERM', END_MS_MAX) || await emptied(name, 'SIGKILL', KILL_MS_MAX)) await run('ip', ['netns', 'delete', name]);
+  if ((await emptied(name, 'SIGTERM', END_MS_MAX)) || (await emptied(name, 'SIGKILL', KILL_MS_MAX)))
+    await run('ip', ['netns', 'delete', name]);
   else throw new Error(`programs in ${name} do not end: ${(await programs(name)).join(', ')}`);
 }
 
@@ -102,7 +117,10 @@ async function emptied(name: string, signal: NodeJS.Signals, msMax: number): Pro
 }
 
 async function programs(name: string): Promise<number[]> {
-  return (await run('ip', ['netns', 'pids', name])).stdout.split('\n').filter((line) => line !== '').map(Number);
+  return (await run('ip', ['netns', 'pids', name])).stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(Number);
 }
 
 function isAlive(pid: number): boolean {

@@ -41,20 +41,30 @@ export async function startNat(outside: Outside, kind: NatKind, name: string, la
   const ethernet = await Ethernet.create(namespace, 'lan');
   const port = await outside.plug(namespace, 'wan');
   let taken = outside.freeAddress();
-  await namespace.shell(`ip addr add ${taken} dev wan\nip addr add ${lan}.1/24 dev lan\necho 1 > /proc/sys/net/ipv4/ip_forward`);
+  await namespace.shell(
+    `ip addr add ${taken} dev wan\nip addr add ${lan}.1/24 dev lan\necho 1 > /proc/sys/net/ipv4/ip_forward`,
+  );
   await namespace.nft(rules(kind));
   let hosts = 1;
   return {
-    kind, port,
+    kind,
+    port,
     link: port.ethernet.link(port),
     get address() {
       return taken.split('/')[0] ?? '';
     },
-    machine: (machineName) => startMachine({
-      scope: outside.scope, directory: outside.directory, gateway: `${lan}.1`, hosts: outside.hosts,
-      plug: (machine) => ethernet.plug(machine, 'eth0'),
-      freeAddress: () => `${lan}.${hosts += 1}/24`,
-    }, machineName),
+    machine: (machineName) =>
+      startMachine(
+        {
+          scope: outside.scope,
+          directory: outside.directory,
+          gateway: `${lan}.1`,
+          hosts: outside.hosts,
+          plug: (machine) => ethernet.plug(machine, 'eth0'),
+          freeAddress: () => `${lan}.${(hosts += 1)}/24`,
+        },
+        machineName,
+      ),
     async rebind() {
       const before = taken;
       taken = outside.freeAddress();

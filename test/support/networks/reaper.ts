@@ -37,7 +37,10 @@ export function reapAfterDeath({ namespaces, paths }: Belongings): void {
   if (watched.has(namespaces)) return;
   watched.add(namespaces);
   // Of a session of its own: a signal to the group of the test does not reach it.
-  const reaper = spawn('sh', ['-c', SCRIPT, 'sh', namespaces, ...paths], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  const reaper = spawn('sh', ['-c', SCRIPT, 'sh', namespaces, ...paths], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   reaper.on('error', () => {}); // without it the next test removes what is left
   reaper.unref();
   const { stdin } = reaper;

@@ -25,7 +25,11 @@ export const derpPeer: Peer = {
     await mkdir(dirname(dirname(built)), { recursive: true });
     const work = await mkdtemp(`${dirname(built)}-`);
     try {
-      await run('go', ['build', '-o', `${work}/`, '.', 'tailscale.com/cmd/derper'], { cwd: source, timeout: BUILD_MS_MAX, env: { ...process.env, CGO_ENABLED: '0' } });
+      await run('go', ['build', '-o', `${work}/`, '.', 'tailscale.com/cmd/derper'], {
+        cwd: source,
+        timeout: BUILD_MS_MAX,
+        env: { ...process.env, CGO_ENABLED: '0' },
+      });
       await rename(work, dirname(built));
     } finally {
       await rm(work, { recursive: true, force: true });

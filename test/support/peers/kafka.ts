@@ -21,16 +21,30 @@ const DOWNLOAD_MS_MAX = 420_000;
 export const kafkaPeer: Peer = {
   name: 'kafka',
   async found() {
-    const [jars, java] = await Promise.all([access(DIRECTORY).then(() => true, () => false), onPath('java')]);
+    const [jars, java] = await Promise.all([
+      access(DIRECTORY).then(
+        () => true,
+        () => false,
+      ),
+      onPath('java'),
+    ]);
     return jars && java ? DIRECTORY : null;
   },
   async install() {
-    if (!await onPath('java')) throw new Error('install Java 17 or later (package default-jre-headless)');
-    if (!await onPath('mvn')) throw new Error('install Maven (package maven)');
+    if (!(await onPath('java'))) throw new Error('install Java 17 or later (package default-jre-headless)');
+    if (!(await onPath('mvn'))) throw new Error('install Maven (package maven)');
     await mkdir(dirname(DIRECTORY), { recursive: true });
     const directory = await mkdtemp(`${DIRECTORY}-`);
     try {
-      const words = ['--batch-mode', '--quiet', '--file', POM_FILE, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${directory}`];
+      const words = [
+        '--batch-mode',
+        '--quiet',
+        '--file',
+        POM_FILE,
+        'dependency:copy-dependencies',
+        '-DincludeScope=runtime',
+        `-DoutputDirectory=${directory}`,
+      ];
       await run('mvn', words, { timeout: DOWNLOAD_MS_MAX }).catch((error: unknown) => {
         throw new Error(`Maven could not fetch Apache Kafka${firstError(error)}`, { cause: error });
       });
@@ -43,7 +57,10 @@ export const kafkaPeer: Peer = {
 
 async function onPath(command: string): Promise<boolean> {
   const paths = (process.env['PATH'] ?? '').split(':').map((directory) => join(directory, command));
-  return Promise.any(paths.map((path) => access(path))).then(() => true, () => false);
+  return Promise.any(paths.map((path) => access(path))).then(
+    () => true,
+    () => false,
+  );
 }
 
 function firstError(error: unknown): string {

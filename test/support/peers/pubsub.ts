@@ -8,7 +8,11 @@ import { promisify } from 'node:util';
 import { peerCache, type Peer } from './peer.ts';
 
 /** Where Debian's package of the tools has it, and where their own installer puts it. */
-const EMULATORS = ['/usr/lib/google-cloud-sdk', '/opt/google-cloud-sdk', join(process.env['HOME'] ?? '/root', 'google-cloud-sdk')].map((root) => `${root}/platform/pubsub-emulator/lib/cloud-pubsub-emulator-*-all.jar`);
+const EMULATORS = [
+  '/usr/lib/google-cloud-sdk',
+  '/opt/google-cloud-sdk',
+  join(process.env['HOME'] ?? '/root', 'google-cloud-sdk'),
+].map((root) => `${root}/platform/pubsub-emulator/lib/cloud-pubsub-emulator-*-all.jar`);
 
 /** One build, in ms: it fetches some 60 modules. */
 const BUILD_MS_MAX = 420_000;
@@ -28,7 +32,11 @@ export const pubSubPeer: Peer = {
     await mkdir(dirname(dirname(built)), { recursive: true });
     const work = await mkdtemp(`${dirname(built)}-`);
     try {
-      await run('go', ['build', '-o', join(work, 'pubsub-server'), '.'], { cwd: source, timeout: BUILD_MS_MAX, env: { ...process.env, CGO_ENABLED: '0' } });
+      await run('go', ['build', '-o', join(work, 'pubsub-server'), '.'], {
+        cwd: source,
+        timeout: BUILD_MS_MAX,
+        env: { ...process.env, CGO_ENABLED: '0' },
+      });
       await rename(work, dirname(built));
     } finally {
       await rm(work, { recursive: true, force: true });

@@ -17,13 +17,17 @@ export function pythonPeer(name: string, requirement: string): Peer {
   const python = join(directory, 'bin', 'python');
   return {
     name,
-    found: async () => existsSync(python) ? python : null,
+    found: async () => (existsSync(python) ? python : null),
     async install() {
       await mkdir(dirname(directory), { recursive: true });
       const work = await mkdtemp(`${directory}-`);
       try {
         await run('python3', ['-m', 'venv', work], { timeout: PIP_MS_MAX });
-        await run(join(work, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement], { timeout: PIP_MS_MAX });
+        await run(
+          join(work, 'bin', 'python'),
+          ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement],
+          { timeout: PIP_MS_MAX },
+        );
         await rename(work, directory); // its scripts name the old path; Python itself does not mind
       } finally {
         await rm(work, { recursive: true, force: true });

@@ -12,12 +12,16 @@ let canMakeNetworks: boolean | undefined;
 export const rightPeers: readonly Peer[] = [
   {
     name: 'root',
-    found: async () => process.getuid?.() === 0 && (canMakeNetworks ??= spawnSync('unshare', ['--net', '--mount', 'true']).status === 0) ? '/' : null,
+    found: async () =>
+      process.getuid?.() === 0 && (canMakeNetworks ??= spawnSync('unshare', ['--net', '--mount', 'true']).status === 0)
+        ? '/'
+        : null,
     install: async () => Promise.reject(new Error('run the tests as root, who may make network namespaces')),
   },
   {
     name: 'tun',
     found: async () => Promise.resolve(existsSync(TUN) ? TUN : null),
-    install: async () => Promise.reject(new Error(`this machine has no ${TUN}: as root, modprobe tun; in a container, --device ${TUN}`)),
+    install: async () =>
+      Promise.reject(new Error(`this machine has no ${TUN}: as root, modprobe tun; in a container, --device ${TUN}`)),
   },
 ];

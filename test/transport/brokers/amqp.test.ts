@@ -7,7 +7,14 @@ import { inspect } from 'node:util';
 import { openAmqp } from '../../../transport/brokers/amqp.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
-import { bindQueue, RABBIT_PASSWORD, startRabbit, takeMessages, withChannel, type RabbitServer } from '../../support/brokers/rabbitmq.ts';
+import {
+  bindQueue,
+  RABBIT_PASSWORD,
+  startRabbit,
+  takeMessages,
+  withChannel,
+  type RabbitServer,
+} from '../../support/brokers/rabbitmq.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -26,7 +33,10 @@ test.before(async () => {
 ava.after.always('the server ends', () => scope.end());
 
 async function opened(t: ExecutionContext, url: string, isSsl = false, log = silentLog): Promise<Broker> {
-  const broker = await openAmqp(brokerSettings('amqp091', { EVENT_BROKER_RABBITMQ_URL: url, EVENT_BROKER_RABBITMQ_SSL: String(isSsl) }), log);
+  const broker = await openAmqp(
+    brokerSettings('amqp091', { EVENT_BROKER_RABBITMQ_URL: url, EVENT_BROKER_RABBITMQ_SSL: String(isSsl) }),
+    log,
+  );
   t.teardown(() => broker.close());
   return broker;
 }
@@ -41,7 +51,8 @@ async function refusal(t: ExecutionContext, url: string, isSsl = false): Promise
 }
 
 async function publishAll(broker: Broker, events: readonly PublishedEvent[]): Promise<void> {
-  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX) await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
+  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX)
+    await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
 }
 
 const textOf = (message: { readonly content: Buffer }) => message.content.toString();
@@ -49,14 +60,32 @@ const textOf = (message: { readonly content: Buffer }) => message.content.toStri
 test.serial('events go to a durable topic exchange under their types, persistent, as CloudEvents', async (t) => {
   const broker = await opened(t, rabbit.url());
   await bindQueue(rabbit.url(), 'routing', 'edge.node.*');
-  const events = [brokerEvent('edge.node.registered', 'node-1', { name: 'Größe "1"\n' }), brokerEvent('edge.core.test', 'core'), brokerEvent('edge.node.status_changed', 'node-1')];
+  const events = [
+    brokerEvent('edge.node.registered', 'node-1', { name: 'Größe "1"\n' }),
+    brokerEvent('edge.core.test', 'core'),
+    brokerEvent('edge.node.status_changed', 'node-1'),
+  ];
 
   await broker.publish(events);
 
-  t.deepEqual((await takeMessages(rabbit.url(), 'routing', 2)).map((message) => ({
-    exchange: message.fields.exchange, key: message.fields.routingKey, id: message.properties.messageId as unknown,
-    mode: message.properties.deliveryMode as unknown, contentType: message.properties.contentType as unknown, text: textOf(message),
-  })), [events[0], events[2]].map((event) => ({ exchange: 'edge.events', key: event?.type, id: event?.id, mode: 2, contentType: 'application/cloudevents+json; charset=utf-8', text: event?.text })));
+  t.deepEqual(
+    (await takeMessages(rabbit.url(), 'routing', 2)).map((message) => ({
+      exchange: message.fields.exchange,
+      key: message.fields.routingKey,
+      id: message.properties.messageId as unknown,
+      mode: message.properties.deliveryMode as unknown,
+      contentType: message.properties.contentType as unknown,
+      text: textOf(message),
+    })),
+    [events[0], events[2]].map((event) => ({
+      exchange: 'edge.events',
+      key: event?.type,
+      id: event?.id,
+      mode: 2,
+      contentType: 'application/cloudevents+json; charset=utf-8',
+      text: event?.text,
+    })),
+  );
 });
 
 test.serial('10,000 events arrive once each, in the order of each subject', async (t) => {
@@ -71,37 +100,69 @@ test.serial('10,000 events arrive once each, in the order of each subject', asyn
   t.deepEqual(numbersBySubject(messages.map(textOf)), numbersBySubject(events.map(({ text }) => text)));
 });
 
-test.serial('a connection with TLS is made where the setting or the URL says so, to a server whose certificate is trusted', async (t) => {
-  const url = rabbit.url({ isTls: true, host: 'localhost' });
-  t.regex(await refusal(t, url), /: its certificate is signed by nobody who is trusted here\.$/u);
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]); // as NODE_EXTRA_CA_CERTS does
-  await bindQueue(rabbit.url(), 'tls');
+test.serial(
+  'a connection with TLS is made where the setting or the URL says so, to a server whose certificate is trusted',
+  async (t) => {
+    const url = rabbit.url({ isTls: true, host: 'localhost' });
+    t.regex(await refusal(t, url), /: its certificate is signed by nobody who is trusted here\.$/u);
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]); // as NODE_EXTRA_CA_CERTS does
+    await bindQueue(rabbit.url(), 'tls');
 
-  for (const broker of [await opened(t, url), await opened(t, url.replace('amqps:', 'amqp:'), true), await opened(t, rabbit.url({ isTls: true }))]) await broker.publish([brokerEvent('edge.core.test', 'core')]);
+    for (const broker of [
+      await opened(t, url),
+      await opened(t, url.replace('amqps:', 'amqp:'), true),
+      await opened(t, rabbit.url({ isTls: true })),
+    ])
+      await broker.publish([brokerEvent('edge.core.test', 'core')]);
 
-  t.is((await takeMessages(rabbit.url(), 'tls', 3)).length, 3);
-});
+    t.is((await takeMessages(rabbit.url(), 'tls', 3)).length, 3);
+  },
+);
 
-test.serial('a user who may only publish does so once the exchange is there, and one who may not is told when publishing', async (t) => {
-  await bindQueue(rabbit.url(), 'permissions');
-  const writer = await opened(t, rabbit.url({ user: 'writer' }));
-  const nobody = await opened(t, rabbit.url({ user: 'nobody' }));
+test.serial(
+  'a user who may only publish does so once the exchange is there, and one who may not is told when publishing',
+  async (t) => {
+    await bindQueue(rabbit.url(), 'permissions');
+    const writer = await opened(t, rabbit.url({ user: 'writer' }));
+    const nobody = await opened(t, rabbit.url({ user: 'nobody' }));
 
-  await writer.publish([brokerEvent('edge.core.test', 'core')]);
-  await t.throwsAsync(nobody.publish([brokerEvent('edge.core.test', 'core')]), { message: /did not take the events: its user of EVENT_BROKER_RABBITMQ_URL may not publish to the exchange edge\.events\.$/u });
+    await writer.publish([brokerEvent('edge.core.test', 'core')]);
+    await t.throwsAsync(nobody.publish([brokerEvent('edge.core.test', 'core')]), {
+      message:
+        /did not take the events: its user of EVENT_BROKER_RABBITMQ_URL may not publish to the exchange edge\.events\.$/u,
+    });
 
-  t.is((await takeMessages(rabbit.url(), 'permissions', 1)).length, 1);
-});
+    t.is((await takeMessages(rabbit.url(), 'permissions', 1)).length, 1);
+  },
+);
 
-test.serial('what is wrong with the settings is said in one line that names the setting and not the password', async (t) => {
-  const at = `RabbitMQ at 127.0.0.1:${rabbit.port} (EVENT_BROKER_RABBITMQ_URL) cannot be used`;
+test.serial(
+  'what is wrong with the settings is said in one line that names the setting and not the password',
+  async (t) => {
+    const at = `RabbitMQ at 127.0.0.1:${rabbit.port} (EVENT_BROKER_RABBITMQ_URL) cannot be used`;
 
-  t.is(await refusal(t, rabbit.url({ password: `${RABBIT_PASSWORD}!` })), `${at}: it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL.`);
-  t.is(await refusal(t, rabbit.url().replace('edge%2Ftests', 'elsewhere')), `${at}: the virtual host of EVENT_BROKER_RABBITMQ_URL does not exist, or that user may not use it.`);
-  t.is(await refusal(t, rabbit.url(), true), `${at}: it does not speak TLS there, which EVENT_BROKER_RABBITMQ_SSL or amqps asks for.`);
-  t.regex(await refusal(t, rabbit.url({ isTls: true }).replace('amqps:', 'amqp:')), /; EVENT_BROKER_RABBITMQ_SSL may have to be true\.$/u);
-  t.is(await refusal(t, 'amqp://127.0.0.1:1'), 'RabbitMQ at 127.0.0.1:1 (EVENT_BROKER_RABBITMQ_URL) cannot be used: nobody listens there.');
-});
+    t.is(
+      await refusal(t, rabbit.url({ password: `${RABBIT_PASSWORD}!` })),
+      `${at}: it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL.`,
+    );
+    t.is(
+      await refusal(t, rabbit.url().replace('edge%2Ftests', 'elsewhere')),
+      `${at}: the virtual host of EVENT_BROKER_RABBITMQ_URL does not exist, or that user may not use it.`,
+    );
+    t.is(
+      await refusal(t, rabbit.url(), true),
+      `${at}: it does not speak TLS there, which EVENT_BROKER_RABBITMQ_SSL or amqps asks for.`,
+    );
+    t.regex(
+      await refusal(t, rabbit.url({ isTls: true }).replace('amqps:', 'amqp:')),
+      /; EVENT_BROKER_RABBITMQ_SSL may have to be true\.$/u,
+    );
+    t.is(
+      await refusal(t, 'amqp://127.0.0.1:1'),
+      'RabbitMQ at 127.0.0.1:1 (EVENT_BROKER_RABBITMQ_URL) cannot be used: nobody listens there.',
+    );
+  },
+);
 
 test.serial('an exchange of the same name that is of another kind is told of', async (t) => {
   await withChannel(rabbit.url(), async (channel) => {
@@ -110,50 +171,69 @@ test.serial('an exchange of the same name that is of another kind is told of', a
   });
   t.teardown(() => withChannel(rabbit.url(), async (channel) => channel.deleteExchange('edge.events')));
 
-  t.regex(await refusal(t, rabbit.url()), /cannot be used: its exchange edge\.events is of another kind, and should be a durable topic exchange\.$/u);
+  t.regex(
+    await refusal(t, rabbit.url()),
+    /cannot be used: its exchange edge\.events is of another kind, and should be a durable topic exchange\.$/u,
+  );
 });
 
-test.serial('an exchange that is deleted meanwhile fails the publish and ends the connection, and the next one declares it again', async (t) => {
-  const broker = await opened(t, rabbit.url());
-  await withChannel(rabbit.url(), async (channel) => channel.deleteExchange('edge.events'));
+test.serial(
+  'an exchange that is deleted meanwhile fails the publish and ends the connection, and the next one declares it again',
+  async (t) => {
+    const broker = await opened(t, rabbit.url());
+    await withChannel(rabbit.url(), async (channel) => channel.deleteExchange('edge.events'));
 
-  await t.throwsAsync(broker.publish(numberedEvents(10, 2)), { message: /did not take the events: it has no exchange edge\.events\.$/u });
-  t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: it closed the channel\.$/u);
-  await t.notThrowsAsync((await opened(t, rabbit.url())).publish(numberedEvents(10, 2)));
-});
+    await t.throwsAsync(broker.publish(numberedEvents(10, 2)), {
+      message: /did not take the events: it has no exchange edge\.events\.$/u,
+    });
+    t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: it closed the channel\.$/u);
+    await t.notThrowsAsync((await opened(t, rabbit.url())).publish(numberedEvents(10, 2)));
+  },
+);
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
   const mute = createServer().listen(0, '127.0.0.1');
   await once(mute, 'listening');
-  t.teardown(() => { mute.close(); });
+  t.teardown(() => {
+    mute.close();
+  });
 
-  t.regex(await refusal(t, `amqp://edge:secret@127.0.0.1:${(mute.address() as AddressInfo).port}`), /cannot be used: it does not answer/u);
+  t.regex(
+    await refusal(t, `amqp://edge:secret@127.0.0.1:${(mute.address() as AddressInfo).port}`),
+    /cannot be used: it does not answer/u,
+  );
 });
 
-test.serial('a server that dies is lost at once; what it confirmed survives in a durable queue, and it is used again when it is back', async (t) => {
-  const broker = await opened(t, rabbit.url());
-  await bindQueue(rabbit.url(), 'durable');
-  const events = numberedEvents(6_000, 50);
-  let confirmed = 0;
-  const publishing = (async () => {
-    for (; confirmed < events.length; confirmed += 100) {
-      if (confirmed === 2_000) rabbit.process().kill();
-      await broker.publish(events.slice(confirmed, confirmed + 100));
-    }
-  })();
+test.serial(
+  'a server that dies is lost at once; what it confirmed survives in a durable queue, and it is used again when it is back',
+  async (t) => {
+    const broker = await opened(t, rabbit.url());
+    await bindQueue(rabbit.url(), 'durable');
+    const events = numberedEvents(6_000, 50);
+    let confirmed = 0;
+    const publishing = (async () => {
+      for (; confirmed < events.length; confirmed += 100) {
+        if (confirmed === 2_000) rabbit.process().kill();
+        await broker.publish(events.slice(confirmed, confirmed + 100));
+      }
+    })();
 
-  t.regex((await t.throwsAsync(publishing)).message, /did not take the events: (?:the connection was cut|it closed the connection)\.$/u);
-  t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: /u);
-  await t.throwsAsync(broker.publish(numberedEvents(1, 1)));
-  await rabbit.process().exited;
-  t.regex(await refusal(t, rabbit.url()), /nobody listens there/u);
-  await rabbit.start();
-  await bindQueue(rabbit.url(), 'durable'); // it is there and bound, as it was: a server confirms also what it has no queue for
-  await publishAll(await opened(t, rabbit.url()), events.slice(confirmed));
+    t.regex(
+      (await t.throwsAsync(publishing)).message,
+      /did not take the events: (?:the connection was cut|it closed the connection)\.$/u,
+    );
+    t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: /u);
+    await t.throwsAsync(broker.publish(numberedEvents(1, 1)));
+    await rabbit.process().exited;
+    t.regex(await refusal(t, rabbit.url()), /nobody listens there/u);
+    await rabbit.start();
+    await bindQueue(rabbit.url(), 'durable'); // it is there and bound, as it was: a server confirms also what it has no queue for
+    await publishAll(await opened(t, rabbit.url()), events.slice(confirmed));
 
-  const messages = await takeMessages(rabbit.url(), 'durable', events.length);
-  t.deepEqual(numbersBySubject(messages.map(textOf)), numbersBySubject(events.map(({ text }) => text)));
-});
+    const messages = await takeMessages(rabbit.url(), 'durable', events.length);
+    t.deepEqual(numbersBySubject(messages.map(textOf)), numbersBySubject(events.map(({ text }) => text)));
+  },
+);
 
 test.serial('a server that is short of memory takes no events: the publish fails in time and says why', async (t) => {
   const log = recordingLog();
@@ -161,11 +241,15 @@ test.serial('a server that is short of memory takes no events: the publish fails
   await broker.publish(numberedEvents(1, 1)); // a server blocks connections that publish
   await rabbit.control('set_vm_memory_high_watermark', '0.0000001');
 
-  const error = await t.throwsAsync((async () => {
-    for (;;) await broker.publish(numberedEvents(10, 1));
-  })());
+  const error = await t.throwsAsync(
+    (async () => {
+      for (;;) await broker.publish(numberedEvents(10, 1));
+    })(),
+  );
   t.regex(error.message, /did not take the events: it takes no events now \(low on memory\)\.$/u);
-  t.deepEqual(log.lines, [{ level: 'warn', fields: { reason: 'low on memory' }, message: 'RabbitMQ takes no events now' }]);
+  t.deepEqual(log.lines, [
+    { level: 'warn', fields: { reason: 'low on memory' }, message: 'RabbitMQ takes no events now' },
+  ]);
 
   await broker.close();
   await rabbit.control('set_vm_memory_high_watermark', '0.4');

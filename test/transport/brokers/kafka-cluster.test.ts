@@ -18,6 +18,9 @@ test('in a cluster of three, which creates the topics when asked for, events com
 
   const messages = await takeKafka(brokers, 'edge-commands-events', events.length);
   t.is(messages.length, events.length);
-  t.deepEqual(Object.fromEntries(numbersBySubject(messages.map(({ text }) => text))), Object.fromEntries(numbersBySubject(events.map(({ text }) => text))));
+  t.deepEqual(
+    Object.fromEntries(numbersBySubject(messages.map(({ text }) => text))),
+    Object.fromEntries(numbersBySubject(events.map(({ text }) => text))),
+  );
   t.true(new Set(messages.map(({ partition }) => partition)).size > 1);
 });

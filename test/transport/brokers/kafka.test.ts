@@ -7,7 +7,15 @@ import { inspect } from 'node:util';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
 import { openKafka } from '../../../transport/brokers/kafka.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
-import { KAFKA_LOGIN, KAFKA_MODES, KAFKA_PARTITIONS, startKafka, takeKafka, type KafkaListener, type KafkaServer } from '../../support/brokers/kafka.ts';
+import {
+  KAFKA_LOGIN,
+  KAFKA_MODES,
+  KAFKA_PARTITIONS,
+  startKafka,
+  takeKafka,
+  type KafkaListener,
+  type KafkaServer,
+} from '../../support/brokers/kafka.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
@@ -18,7 +26,13 @@ import { until } from '../../support/until.ts';
 const test = await peerTest('kafka', 'kcat');
 
 /** One of each topic. */
-const ONE_OF_EACH = ['edge.node.registered', 'edge.command_execution.created', 'edge.self_update_request.completed', 'edge.ssh_username.verified', 'edge.core.test'] as const;
+const ONE_OF_EACH = [
+  'edge.node.registered',
+  'edge.command_execution.created',
+  'edge.self_update_request.completed',
+  'edge.ssh_username.verified',
+  'edge.core.test',
+] as const;
 
 const LOGIN = { EVENT_BROKER_KAFKA_USERNAME: KAFKA_LOGIN.username, EVENT_BROKER_KAFKA_PASSWORD: KAFKA_LOGIN.password };
 
@@ -32,22 +46,36 @@ test.before(async () => {
 
 ava.after.always('the server ends', () => scope.end());
 
-async function opened(t: ExecutionContext, listener: KafkaListener, env: Readonly<Record<string, string>> = {}, log = silentLog): Promise<Broker> {
+async function opened(
+  t: ExecutionContext,
+  listener: KafkaListener,
+  env: Readonly<Record<string, string>> = {},
+  log = silentLog,
+): Promise<Broker> {
   const broker = await openKafka(brokerSettings('kafka', { EVENT_BROKER_KAFKA_URLS: kafka.at(listener), ...env }), log);
   t.teardown(() => broker.close());
   return broker;
 }
 
 /** Fails unless opening is refused in one line, with the password nowhere in the error; the line. */
-async function refusal(t: ExecutionContext, listener: KafkaListener, env: Readonly<Record<string, string>>): Promise<string> {
+async function refusal(
+  t: ExecutionContext,
+  listener: KafkaListener,
+  env: Readonly<Record<string, string>>,
+): Promise<string> {
   const error = await t.throwsAsync(opened(t, listener, env));
   t.notRegex(error.message, /\n/u);
-  t.false(inspect(error, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null }).includes(KAFKA_LOGIN.password));
+  t.false(
+    inspect(error, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null }).includes(
+      KAFKA_LOGIN.password,
+    ),
+  );
   return error.message;
 }
 
 async function publishAll(broker: Broker, events: readonly PublishedEvent[]): Promise<void> {
-  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX) await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
+  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX)
+    await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
 }
 
 /** From here on this process trusts the server, as with NODE_EXTRA_CA_CERTS. */
@@ -65,7 +93,10 @@ async function emptied(topic: string, messageBytesMax?: number): Promise<void> {
 }
 
 test.serial('a server whose certificate nobody here trusts is refused', async (t) => {
-  t.is(await refusal(t, 'SSL', { EVENT_BROKER_KAFKA_SSL: 'true' }), `Kafka at ${kafka.at('SSL')} (EVENT_BROKER_KAFKA_URLS) cannot be used: its certificate is signed by nobody who is trusted here.`);
+  t.is(
+    await refusal(t, 'SSL', { EVENT_BROKER_KAFKA_SSL: 'true' }),
+    `Kafka at ${kafka.at('SSL')} (EVENT_BROKER_KAFKA_URLS) cannot be used: its certificate is signed by nobody who is trusted here.`,
+  );
 });
 
 for (const { name, listener, env } of KAFKA_MODES) {
@@ -77,28 +108,55 @@ for (const { name, listener, env } of KAFKA_MODES) {
     await broker.publish(events);
 
     // Each at least once: a server that is slow to confirm is asked again.
-    const found = await Promise.all(events.map(async ({ topic, text }) => (await takeKafka(kafka.at('PLAINTEXT'), topic, 1)).filter((message) => message.text === text).slice(0, 1)));
-    t.deepEqual(found.flat().map(({ topic, key, headers, text }) => ({ topic, key, headers, text })),
-      events.map(({ topic, subject, text }) => ({ topic, key: subject, headers: 'content-type=application/cloudevents+json; charset=utf-8', text })));
+    const found = await Promise.all(
+      events.map(async ({ topic, text }) =>
+        (await takeKafka(kafka.at('PLAINTEXT'), topic, 1)).filter((message) => message.text === text).slice(0, 1),
+      ),
+    );
+    t.deepEqual(
+      found.flat().map(({ topic, key, headers, text }) => ({ topic, key, headers, text })),
+      events.map(({ topic, subject, text }) => ({
+        topic,
+        key: subject,
+        headers: 'content-type=application/cloudevents+json; charset=utf-8',
+        text,
+      })),
+    );
   });
 }
 
 for (const mechanism of ['plain', 'scram_sha_256', 'scram_sha_512']) {
   test.serial(`a wrong password by ${mechanism} is refused with the names of the settings`, async (t) => {
-    t.is(await refusal(t, 'SASL_PLAINTEXT', { ...LOGIN, EVENT_BROKER_KAFKA_PASSWORD: `${KAFKA_LOGIN.password}!`, EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism }),
-      `Kafka at ${kafka.at('SASL_PLAINTEXT')} (EVENT_BROKER_KAFKA_URLS) cannot be used: it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD.`);
+    t.is(
+      await refusal(t, 'SASL_PLAINTEXT', {
+        ...LOGIN,
+        EVENT_BROKER_KAFKA_PASSWORD: `${KAFKA_LOGIN.password}!`,
+        EVENT_BROKER_KAFKA_SASL_MECHANISM: mechanism,
+      }),
+      `Kafka at ${kafka.at('SASL_PLAINTEXT')} (EVENT_BROKER_KAFKA_URLS) cannot be used: it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD.`,
+    );
   });
 }
 
 test.serial('what is wrong with the settings is said in one line that names the setting', async (t) => {
-  const reasonOf = async (listener: KafkaListener, env: Readonly<Record<string, string>>) => (await refusal(t, listener, env)).replace(/^.*cannot be used: /u, '');
+  const reasonOf = async (listener: KafkaListener, env: Readonly<Record<string, string>>) =>
+    (await refusal(t, listener, env)).replace(/^.*cannot be used: /u, '');
 
   t.is(await reasonOf('SASL_PLAINTEXT', {}), 'it closed the connection; EVENT_BROKER_KAFKA_USERNAME may be missing.');
-  t.is(await reasonOf('PLAINTEXT', LOGIN), 'it wants no user name there: EVENT_BROKER_KAFKA_USERNAME should not be set.');
-  t.is(await reasonOf('PLAINTEXT', { EVENT_BROKER_KAFKA_SSL: 'true' }), 'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for.');
+  t.is(
+    await reasonOf('PLAINTEXT', LOGIN),
+    'it wants no user name there: EVENT_BROKER_KAFKA_USERNAME should not be set.',
+  );
+  t.is(
+    await reasonOf('PLAINTEXT', { EVENT_BROKER_KAFKA_SSL: 'true' }),
+    'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for.',
+  );
   t.is(await reasonOf('SSL', {}), 'it speaks TLS there: EVENT_BROKER_KAFKA_SSL should be true.');
   t.is(await reasonOf('SASL_SSL', LOGIN), 'it closed the connection; EVENT_BROKER_KAFKA_SSL may have to be true.');
-  t.is(await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: '127.0.0.1:1,127.0.0.1:2' }), 'Kafka at 127.0.0.1:1, 127.0.0.1:2 (EVENT_BROKER_KAFKA_URLS) cannot be used: nobody listens there.');
+  t.is(
+    await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: '127.0.0.1:1,127.0.0.1:2' }),
+    'Kafka at 127.0.0.1:1, 127.0.0.1:2 (EVENT_BROKER_KAFKA_URLS) cannot be used: nobody listens there.',
+  );
   await t.notThrowsAsync(opened(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:1,${kafka.at('PLAINTEXT')}` }));
 });
 
@@ -106,7 +164,10 @@ test.serial('a topic that is missing, where the server creates none, is named', 
   await kafka.deleteTopics(['edge-ssh-events']);
   t.teardown(() => kafka.createTopics(['edge-ssh-events']));
 
-  t.regex(await refusal(t, 'PLAINTEXT', {}), /cannot be used: it has no topic edge-ssh-events, and does not create it\.$/u);
+  t.regex(
+    await refusal(t, 'PLAINTEXT', {}),
+    /cannot be used: it has no topic edge-ssh-events, and does not create it\.$/u,
+  );
 });
 
 test.serial('10,000 events arrive once each, those of one subject in one partition and in order', async (t) => {
@@ -124,7 +185,9 @@ test.serial('10,000 events arrive once each, those of one subject in one partiti
 });
 
 test.serial('a batch of more than the server takes in one request goes in several', async (t) => {
-  const events = Array.from({ length: 60 }, () => brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) }));
+  const events = Array.from({ length: 60 }, () =>
+    brokerEvent('edge.core.test', 'one subject', { text: 'x'.repeat(100_000) }),
+  );
 
   await until('a topic that has found its leader', async () => {
     await emptied('edge-core-events');
@@ -140,12 +203,25 @@ test.serial('what is larger than the server takes is left out and told, and hold
   t.teardown(() => emptied('edge-core-events'));
   const log = recordingLog();
   const broker = await opened(t, 'PLAINTEXT', {}, log);
-  const [a, large, b, c] = [brokerEvent('edge.core.test', 'core'), brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(5_000) }), brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(3_000) }), brokerEvent('edge.core.test', 'core')];
+  const [a, large, b, c] = [
+    brokerEvent('edge.core.test', 'core'),
+    brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(5_000) }),
+    brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(3_000) }),
+    brokerEvent('edge.core.test', 'core'),
+  ];
 
   await broker.publish([a, large, b, c]);
 
-  t.deepEqual((await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 3)).map(({ text }) => text), [a.text, b.text, c.text]);
-  t.deepEqual(log.lines.filter(({ level }) => level === 'error').map(({ message, fields }) => [message, (fields as { readonly event: string }).event]), [['an event is too large for the broker', large.id]]);
+  t.deepEqual(
+    (await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 3)).map(({ text }) => text),
+    [a.text, b.text, c.text],
+  );
+  t.deepEqual(
+    log.lines
+      .filter(({ level }) => level === 'error')
+      .map(({ message, fields }) => [message, (fields as { readonly event: string }).event]),
+    [['an event is too large for the broker', large.id]],
+  );
 });
 
 test.serial('a server that hangs up on a quiet client is not lost: another connection is made', async (t) => {
@@ -162,7 +238,9 @@ test.serial('a server that stops answering fails the publish in time, and is lef
   t.teardown(() => kafka.process().resume());
   await freeze(kafka.process());
 
-  await t.throwsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]), { message: /did not take the events: it has not confirmed 1 events within 10000 ms\.$/u });
+  await t.throwsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]), {
+    message: /did not take the events: it has not confirmed 1 events within 10000 ms\.$/u,
+  });
 
   await t.notThrowsAsync(broker.close());
 });
@@ -170,34 +248,48 @@ test.serial('a server that stops answering fails the publish in time, and is lef
 test('a server that accepts and says nothing is given up in time', async (t) => {
   const mute = createServer().listen(0, '127.0.0.1');
   await once(mute, 'listening');
-  t.teardown(() => { mute.close(); });
+  t.teardown(() => {
+    mute.close();
+  });
 
-  t.regex(await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${(mute.address() as AddressInfo).port}` }), /cannot be used: it does not answer within 10000 ms\.$/u);
+  t.regex(
+    await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${(mute.address() as AddressInfo).port}` }),
+    /cannot be used: it does not answer within 10000 ms\.$/u,
+  );
 });
 
-test.serial('a server that dies is lost at once; it is used again when it is back, and what it confirmed is there in order', async (t) => {
-  await emptied('edge-commands-events');
-  const broker = await opened(t, 'PLAINTEXT');
-  const events = numberedEvents(30_000, 50);
-  let confirmed = 0;
-  const publishing = (async () => {
-    for (; confirmed < events.length; confirmed += 100) {
-      if (confirmed === 10_000) kafka.process().kill();
-      await broker.publish(events.slice(confirmed, confirmed + 100));
-    }
-  })();
+test.serial(
+  'a server that dies is lost at once; it is used again when it is back, and what it confirmed is there in order',
+  async (t) => {
+    await emptied('edge-commands-events');
+    const broker = await opened(t, 'PLAINTEXT');
+    const events = numberedEvents(30_000, 50);
+    let confirmed = 0;
+    const publishing = (async () => {
+      for (; confirmed < events.length; confirmed += 100) {
+        if (confirmed === 10_000) kafka.process().kill();
+        await broker.publish(events.slice(confirmed, confirmed + 100));
+      }
+    })();
 
-  t.regex((await t.throwsAsync(publishing)).message, /did not take the events: (?:it closed the connection|the connection was cut|nobody listens there)/u);
-  t.regex((await broker.lost).message, /^The connection to Kafka at .* is lost: (?:nobody listens there|it closed the connection|the connection was cut)\.$/u);
-  await kafka.process().exited;
-  t.regex(await refusal(t, 'PLAINTEXT', {}), /nobody listens there\.$/u);
-  await kafka.start();
-  const again = await until('the server to take a client', () => opened(t, 'PLAINTEXT'));
-  await publishAll(again, events.slice(confirmed));
+    t.regex(
+      (await t.throwsAsync(publishing)).message,
+      /did not take the events: (?:it closed the connection|the connection was cut|nobody listens there)/u,
+    );
+    t.regex(
+      (await broker.lost).message,
+      /^The connection to Kafka at .* is lost: (?:nobody listens there|it closed the connection|the connection was cut)\.$/u,
+    );
+    await kafka.process().exited;
+    t.regex(await refusal(t, 'PLAINTEXT', {}), /nobody listens there\.$/u);
+    await kafka.start();
+    const again = await until('the server to take a client', () => opened(t, 'PLAINTEXT'));
+    await publishAll(again, events.slice(confirmed));
 
-  const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
-  t.deepEqual(bySubject(messages), bySubject(events));
-});
+    const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
+    t.deepEqual(bySubject(messages), bySubject(events));
+  },
+);
 
 /** Numbers of each subject in order. An object, since partitions are read one after the other and so subjects come in another order. */
 function bySubject(texts: readonly { readonly text: string }[]): Record<string, readonly number[]> {

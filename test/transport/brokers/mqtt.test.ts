@@ -21,7 +21,10 @@ const PLAIN: Omit<MqttSettings, 'urls'> = { adapter: 'mqtt', webSocketPath: null
 
 const LOGIN = { username: 'edge', password: 'the-password-of-edge' };
 
-async function opened(t: ExecutionContext, settings: Partial<MqttSettings> & Pick<MqttSettings, 'urls'>): Promise<Broker> {
+async function opened(
+  t: ExecutionContext,
+  settings: Partial<MqttSettings> & Pick<MqttSettings, 'urls'>,
+): Promise<Broker> {
   const broker = await openMqtt({ ...PLAIN, ...settings }, silentLog);
   t.teardown(() => broker.close());
   return broker;
@@ -38,7 +41,10 @@ async function certificatesOf(t: ExecutionContext): Promise<Certificates> {
 }
 
 /** Fails unless opening is refused in time; the message. */
-async function refusal(t: ExecutionContext, settings: Partial<MqttSettings> & Pick<MqttSettings, 'urls'>): Promise<string> {
+async function refusal(
+  t: ExecutionContext,
+  settings: Partial<MqttSettings> & Pick<MqttSettings, 'urls'>,
+): Promise<string> {
   const error = await t.throwsAsync(openMqtt({ ...PLAIN, ...settings }, silentLog));
   t.notRegex(error.message, /\n/u);
   return error.message;
@@ -67,8 +73,14 @@ for (const qos of [0, 1, 2] as const) {
       await until('all events to arrive', () => consumer.messages().length >= events.length);
 
       const messages = consumer.messages();
-      t.deepEqual(messages.map((message) => message.payload), events.map((event) => event.text));
-      t.deepEqual(new Set(messages.map(({ topic, qos: got, isRetained }) => JSON.stringify({ topic, got, isRetained }))), new Set([JSON.stringify({ topic: 'edge/command_execution/created', got: qos, isRetained: false })]));
+      t.deepEqual(
+        messages.map((message) => message.payload),
+        events.map((event) => event.text),
+      );
+      t.deepEqual(
+        new Set(messages.map(({ topic, qos: got, isRetained }) => JSON.stringify({ topic, got, isRetained }))),
+        new Set([JSON.stringify({ topic: 'edge/command_execution/created', got: qos, isRetained: false })]),
+      );
     });
   }
 }
@@ -100,13 +112,23 @@ test('a wrong password, a wrong JWT or none is told in one line without the secr
     await refusal(t, { urls }),
   ];
 
-  t.deepEqual(messages, Array.from({ length: 3 }, () => `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).`));
+  t.deepEqual(
+    messages,
+    Array.from(
+      { length: 3 },
+      () =>
+        `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).`,
+    ),
+  );
 });
 
 for (const scheme of ['mqtt', 'mqtts', 'ws'] as const) {
   test(`a server behind TLS is trusted by the authorities in the file (${scheme})`, async (t) => {
     const files = await certificatesOf(t);
-    const server = await startMosquitto(t, { isWebSocket: scheme === 'ws', tls: { cert: files.server, key: files.serverKey } });
+    const server = await startMosquitto(t, {
+      isWebSocket: scheme === 'ws',
+      tls: { cert: files.server, key: files.serverKey },
+    });
     const broker = await opened(t, { urls: [urlOf(server, scheme)], tls: { caFile: files.ca, client: null } });
 
     t.is((await carried(t, server, broker)).messages.length, 1);
@@ -118,21 +140,39 @@ test('a server that none of the authorities vouches for, or whose name is anothe
   const others = await certificatesOf(t);
   const server = await startMosquitto(t, { tls: { cert: files.server, key: files.serverKey } });
 
-  t.regex(await refusal(t, { urls: [urlOf(server)], tls: { caFile: others.ca, client: null } }), /its certificate is signed by nobody who is trusted here/u);
-  t.regex(await refusal(t, { urls: [urlOf(server, 'mqtts')] }), /its certificate is signed by nobody who is trusted here/u);
+  t.regex(
+    await refusal(t, { urls: [urlOf(server)], tls: { caFile: others.ca, client: null } }),
+    /its certificate is signed by nobody who is trusted here/u,
+  );
+  t.regex(
+    await refusal(t, { urls: [urlOf(server, 'mqtts')] }),
+    /its certificate is signed by nobody who is trusted here/u,
+  );
   const relay = await recorder(t, server.port, '127.0.0.2');
-  t.regex(await refusal(t, { urls: [`mqtt://127.0.0.2:${relay.port}`], tls: { caFile: files.ca, client: null } }), /its certificate is for another host/u);
+  t.regex(
+    await refusal(t, { urls: [`mqtt://127.0.0.2:${relay.port}`], tls: { caFile: files.ca, client: null } }),
+    /its certificate is for another host/u,
+  );
 });
 
 for (const scheme of ['mqtt', 'ws'] as const) {
   test(`mutual TLS: the client certificate lets in, and without it nobody gets in (${scheme})`, async (t) => {
     const files = await certificatesOf(t);
-    const server = await startMosquitto(t, { isWebSocket: scheme === 'ws', tls: { cert: files.server, key: files.serverKey, clientCa: files.ca } });
+    const server = await startMosquitto(t, {
+      isWebSocket: scheme === 'ws',
+      tls: { cert: files.server, key: files.serverKey, clientCa: files.ca },
+    });
     const urls = [urlOf(server, scheme)];
-    const broker = await opened(t, { urls, tls: { caFile: files.ca, client: { certFile: files.client, keyFile: files.clientKey } } });
+    const broker = await opened(t, {
+      urls,
+      tls: { caFile: files.ca, client: { certFile: files.client, keyFile: files.clientKey } },
+    });
 
     t.is((await carried(t, server, broker)).messages.length, 1);
-    t.regex(await refusal(t, { urls, tls: { caFile: files.ca, client: null } }), /^No server of EVENT_BROKER_MQTT_URLS takes the connection/u);
+    t.regex(
+      await refusal(t, { urls, tls: { caFile: files.ca, client: null } }),
+      /^No server of EVENT_BROKER_MQTT_URLS takes the connection/u,
+    );
   });
 }
 
@@ -141,9 +181,24 @@ test('files that cannot be read, or hold something else, are named by their sett
   const path = join(await directory(t), 'missing.pem');
   await writeFile(`${path}.txt`, 'no certificate');
 
-  t.is(await refusal(t, { urls: ['mqtts://localhost:1'], tls: { caFile: path, client: null } }), `EVENT_BROKER_MQTT_CACERT_FILE is ${JSON.stringify(path)}: the file cannot be read (ENOENT).`);
-  t.is(await refusal(t, { urls: ['mqtts://localhost:1'], tls: { caFile: files.ca, client: { certFile: files.client, keyFile: path } } }), `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${JSON.stringify(path)}: the file cannot be read (ENOENT).`);
-  t.regex(await refusal(t, { urls: ['mqtts://localhost:1'], tls: { caFile: files.ca, client: { certFile: `${path}.txt`, keyFile: files.clientKey } } }), /EVENT_BROKER_MQTT_CLIENT_CERT_FILE/u);
+  t.is(
+    await refusal(t, { urls: ['mqtts://localhost:1'], tls: { caFile: path, client: null } }),
+    `EVENT_BROKER_MQTT_CACERT_FILE is ${JSON.stringify(path)}: the file cannot be read (ENOENT).`,
+  );
+  t.is(
+    await refusal(t, {
+      urls: ['mqtts://localhost:1'],
+      tls: { caFile: files.ca, client: { certFile: files.client, keyFile: path } },
+    }),
+    `EVENT_BROKER_MQTT_CLIENT_KEY_FILE is ${JSON.stringify(path)}: the file cannot be read (ENOENT).`,
+  );
+  t.regex(
+    await refusal(t, {
+      urls: ['mqtts://localhost:1'],
+      tls: { caFile: files.ca, client: { certFile: `${path}.txt`, keyFile: files.clientKey } },
+    }),
+    /EVENT_BROKER_MQTT_CLIENT_CERT_FILE/u,
+  );
 });
 
 test('the first server that takes the connection is used, and those before it are logged', async (t) => {
@@ -156,17 +211,27 @@ test('the first server that takes the connection is used, and those before it ar
   const { messages } = await carried(t, second, broker);
 
   t.is(messages.length, 1);
-  t.deepEqual(log.lines, [{ level: 'warn', fields: { server: `localhost:${port}`, reason: 'nobody listens there' }, message: 'an MQTT server is passed over' }]);
+  t.deepEqual(log.lines, [
+    {
+      level: 'warn',
+      fields: { server: `localhost:${port}`, reason: 'nobody listens there' },
+      message: 'an MQTT server is passed over',
+    },
+  ]);
 });
 
 test('a server that accepts and says nothing costs only its share of the time', async (t) => {
   const silent = createServer();
   await once(silent.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => { silent.close(); });
+  t.teardown(() => {
+    silent.close();
+  });
   const server = await startMosquitto(t);
   const startMs = performance.now();
 
-  const broker = await opened(t, { urls: [`mqtt://127.0.0.1:${(silent.address() as AddressInfo).port}`, urlOf(server)] });
+  const broker = await opened(t, {
+    urls: [`mqtt://127.0.0.1:${(silent.address() as AddressInfo).port}`, urlOf(server)],
+  });
 
   t.true(performance.now() - startMs < 7_000);
   t.is((await carried(t, server, broker)).messages.length, 1);
@@ -176,7 +241,9 @@ test('when nobody listens every server is named with what is wrong there', async
   const [first, second] = [await freePort(), await freePort()];
 
   t.is(
-    await refusal(t, { urls: [`mqtt://localhost:${first}`, `ws://127.0.0.1:${second}`, 'mqtts://no-such-host.invalid'] }),
+    await refusal(t, {
+      urls: [`mqtt://localhost:${first}`, `ws://127.0.0.1:${second}`, 'mqtts://no-such-host.invalid'],
+    }),
     `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${first}: nobody listens there; 127.0.0.1:${second}/mqtt: nobody listens there; no-such-host.invalid:8883: the host name is not known).`,
   );
 });
@@ -188,7 +255,10 @@ test('a killed server is noticed at once, and a new connection works when it is 
 
   server.process().kill();
 
-  t.is((await broker.lost).message, `The connection to the MQTT server localhost:${server.port} is lost: it closed the connection.`);
+  t.is(
+    (await broker.lost).message,
+    `The connection to the MQTT server localhost:${server.port} is lost: it closed the connection.`,
+  );
   await t.throwsAsync(broker.publish(numberedEvents(1, 1)), { message: /is lost/u });
   await broker.close();
   await server.start();
@@ -202,7 +272,9 @@ for (const qos of [0, 1, 2] as const) {
     server.process().pause();
     const startMs = performance.now();
 
-    await t.throwsAsync(broker.publish(numberedEvents(500, 7)), { message: /has not confirmed 500 events within 10000 ms/u });
+    await t.throwsAsync(broker.publish(numberedEvents(500, 7)), {
+      message: /has not confirmed 500 events within 10000 ms/u,
+    });
 
     t.true(performance.now() - startMs < 13_000);
     await broker.close();
@@ -239,8 +311,15 @@ test('events that are published while a server comes and goes all arrive, in ord
   await restarted;
 
   t.true(connections > 1);
-  await until('all events to arrive', () => new Set(consumer.messages().map((message) => message.payload)).size === events.length);
-  for (const [, numbers] of numbersBySubject(consumer.messages().map((message) => message.payload))) t.deepEqual(numbers, numbers.toSorted((a, b) => a - b));
+  await until(
+    'all events to arrive',
+    () => new Set(consumer.messages().map((message) => message.payload)).size === events.length,
+  );
+  for (const [, numbers] of numbersBySubject(consumer.messages().map((message) => message.payload)))
+    t.deepEqual(
+      numbers,
+      numbers.toSorted((a, b) => a - b),
+    );
 });
 
 test('a connection says MQTT 3.1.1 with a clean session, nothing is retained, and a WebSocket has its path and subprotocol', async (t) => {
@@ -274,17 +353,29 @@ test('closing says goodbye and leaves nothing behind, however often it is called
 });
 
 /** Passes a connection on and keeps what the client sent. */
-async function recorder(t: ExecutionContext, target: number, host = '127.0.0.1'): Promise<{ readonly port: number; sent(): Buffer; open(): number }> {
+async function recorder(
+  t: ExecutionContext,
+  target: number,
+  host = '127.0.0.1',
+): Promise<{ readonly port: number; sent(): Buffer; open(): number }> {
   const pieces: Buffer[] = [];
   let open = 0;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
     open += 1;
-    client.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => upstream.destroy()).on('close', () => { open -= 1; upstream.destroy(); });
+    client
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .on('error', () => upstream.destroy())
+      .on('close', () => {
+        open -= 1;
+        upstream.destroy();
+      });
     upstream.on('error', () => client.destroy());
     client.pipe(upstream).pipe(client);
   });
   await once(server.listen(0, host), 'listening');
-  t.teardown(() => { server.close(); });
+  t.teardown(() => {
+    server.close();
+  });
   return { port: (server.address() as AddressInfo).port, sent: () => Buffer.concat(pieces), open: () => open };
 }

@@ -26,7 +26,15 @@ async function lyingRelay(t: ExecutionContext, says: (socket: TLSSocket) => void
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => void server.close());
-  const region = mapOf(ownRelayMap({ id: 903, code: 'lying', hostName: '127.0.0.1', port: (server.address() as AddressInfo).port, pin: certificateSha256(certificate) })).regions.get(903);
+  const region = mapOf(
+    ownRelayMap({
+      id: 903,
+      code: 'lying',
+      hostName: '127.0.0.1',
+      port: (server.address() as AddressInfo).port,
+      pin: certificateSha256(certificate),
+    }),
+  ).regions.get(903);
   if (region === undefined) throw new Error('no region');
   return region;
 }
@@ -36,7 +44,10 @@ const withPort = (node: RelayNode, port: number): RelayNode => ({ ...node, port 
 test('a client that lost its relay comes back by itself, as often as it is lost', async (t) => {
   const { region, port } = await startRelay(t);
   const gate = await openGate(t, port);
-  const [one, other] = [await connectedClient(t, { nodes: [withPort(region.nodes[0], gate.port)] }), await connectedClient(t, region)];
+  const [one, other] = [
+    await connectedClient(t, { nodes: [withPort(region.nodes[0], gate.port)] }),
+    await connectedClient(t, region),
+  ];
 
   for (let round = 1; round <= 3; round += 1) {
     gate.shut();
@@ -58,7 +69,10 @@ test('when a relay is killed, the next relay of its region takes its clients', a
   t.deepEqual([first.relay.count(), second.relay.count()], [2, 0]);
 
   await first.stop();
-  await until('both are at the other one', () => second.relay.count() === 2 && one.connection.isOpen && other.connection.isOpen);
+  await until(
+    'both are at the other one',
+    () => second.relay.count() === 2 && one.connection.isOpen && other.connection.isOpen,
+  );
   one.connection.send(other.publicKey, Buffer.from('by the second'));
 
   await until('the packet', () => other.packets.length === 1);
@@ -68,7 +82,10 @@ test('when a relay is killed, the next relay of its region takes its clients', a
 test('two regions are two connections: the end of one relay touches only those who wait there', async (t) => {
   const [here, there] = await Promise.all([startRelay(t, { regionId: 930 }), startRelay(t, { regionId: 931 })]);
   const privateKey = newBoxKeys().privateKey.toString('base64');
-  const [mine, mineThere] = await Promise.all([connectedClient(t, here.region, { privateKey, isHome: true }), connectedClient(t, there.region, { privateKey })]);
+  const [mine, mineThere] = await Promise.all([
+    connectedClient(t, here.region, { privateKey, isHome: true }),
+    connectedClient(t, there.region, { privateKey }),
+  ]);
   const [neighbour, stranger] = await Promise.all([connectedClient(t, here.region), connectedClient(t, there.region)]);
 
   await there.stop();
@@ -85,7 +102,11 @@ test('a relay whose certificate is not the pinned one, or that nobody vouches fo
   const [node] = region.nodes;
   const other = startClient(t, { nodes: [{ ...node, identity: { kind: 'pin', sha256: '00'.repeat(32) } }] });
   const unknown = startClient(t, { nodes: [{ ...node, identity: { kind: 'name', name: '127.0.0.1' } }] });
-  const misnamed = startClient(t, { nodes: [{ ...node, identity: { kind: 'name', name: 'relay.example.com' } }] }, { reach: { ca: certificate } });
+  const misnamed = startClient(
+    t,
+    { nodes: [{ ...node, identity: { kind: 'name', name: 'relay.example.com' } }] },
+    { reach: { ca: certificate } },
+  );
 
   await until('problems of all', () => [other, unknown, misnamed].every(({ problems }) => problems.length > 0));
 
@@ -114,7 +135,11 @@ test('a relay that does not own its key, speaks something else, or announces too
     lyingRelay(t, (socket) => socket.write(encodeFrame(FRAME.serverKey, Buffer.from('SMTP...!'), pair.publicKey))),
     lyingRelay(t, (socket) => {
       socket.write(encodeFrame(FRAME.serverKey, MAGIC, pair.publicKey));
-      socket.once('data', (chunk: Buffer) => socket.write(encodeFrame(FRAME.serverInfo, sealJson({ version: 2 }, chunk.subarray(5, 37), newBoxKeys().privateKey))));
+      socket.once('data', (chunk: Buffer) =>
+        socket.write(
+          encodeFrame(FRAME.serverInfo, sealJson({ version: 2 }, chunk.subarray(5, 37), newBoxKeys().privateKey)),
+        ),
+      );
     }),
     lyingRelay(t, (socket) => socket.write(Buffer.from([1, 0xff, 0, 0, 0]))),
   ]);
@@ -122,7 +147,10 @@ test('a relay that does not own its key, speaks something else, or announces too
 
   await until('all are left', () => clients.every(({ problems }) => problems.length > 0));
 
-  t.deepEqual(clients.map(({ opened }) => opened), [0, 0, 0]);
+  t.deepEqual(
+    clients.map(({ opened }) => opened),
+    [0, 0, 0],
+  );
   t.regex(clients[0]?.problems[0] ?? '', /does not speak DERP/u);
   t.regex(clients[2]?.problems[0] ?? '', /above the 1048576/u);
 });
@@ -131,10 +159,15 @@ test('a relay that falls silent is left, and one that only lives is not', async 
   const silent = await lyingRelay(t, (socket) => {
     const pair = newBoxKeys();
     socket.write(encodeFrame(FRAME.serverKey, MAGIC, pair.publicKey));
-    socket.once('data', (chunk: Buffer) => socket.write(encodeFrame(FRAME.serverInfo, sealJson({ version: 2 }, chunk.subarray(5, 37), pair.privateKey))));
+    socket.once('data', (chunk: Buffer) =>
+      socket.write(encodeFrame(FRAME.serverInfo, sealJson({ version: 2 }, chunk.subarray(5, 37), pair.privateKey))),
+    );
   });
   const { region } = await startRelay(t);
-  const [left, kept] = [startClient(t, silent, { pingMs: 50, silenceMsMax: 1_000 }), await connectedClient(t, region, { pingMs: 50, silenceMsMax: 20_000 })];
+  const [left, kept] = [
+    startClient(t, silent, { pingMs: 50, silenceMsMax: 1_000 }),
+    await connectedClient(t, region, { pingMs: 50, silenceMsMax: 20_000 }),
+  ];
 
   await until('it is left', () => left.problems.some((problem) => problem.includes('silent for 1000 ms')));
 
@@ -155,13 +188,18 @@ test('nothing is queued for a relay that reads nothing: what is too much is drop
   const peer = newBoxKeys().publicKey.toString('base64');
   const packet = Buffer.alloc(60_000);
 
-  t.deepEqual([0, 1, 2, 3, 4].map(() => client.connection.send(peer, packet)), [true, true, true, true, false]); // 256 KiB in one turn
+  t.deepEqual(
+    [0, 1, 2, 3, 4].map(() => client.connection.send(peer, packet)),
+    [true, true, true, true, false],
+  ); // 256 KiB in one turn
   let taken = 0;
   await until('nothing goes any more', async () => {
     let isTaken = false;
     for (let index = 0; index < 20; index += 1) isTaken = client.connection.send(peer, packet) || isTaken;
     if (isTaken) taken += 1;
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     return !isTaken && taken > 0;
   });
 
@@ -175,9 +213,19 @@ test('a closed client never connects again', async (t) => {
   client.connection.close();
   await until('it is gone', () => relay.count() === 0);
 
-  t.deepEqual([client.connection.isOpen, client.connection.send(client.publicKey, Buffer.alloc(1)), client.opened, client.problems], [false, false, 1, []]);
+  t.deepEqual(
+    [
+      client.connection.isOpen,
+      client.connection.send(client.publicKey, Buffer.alloc(1)),
+      client.opened,
+      client.problems,
+    ],
+    [false, false, 1, []],
+  );
 });
 
 test('a private key that is none is refused at once', (t) => {
-  t.throws(() => startClient(t, { nodes: [] as unknown as RelayRegion['nodes'] }, { privateKey: 'none' }), { message: /32 bytes in base64/u });
+  t.throws(() => startClient(t, { nodes: [] as unknown as RelayRegion['nodes'] }, { privateKey: 'none' }), {
+    message: /32 bytes in base64/u,
+  });
 });

@@ -10,21 +10,57 @@ const derper = await peerTest('derper');
 const node = (id: number) => ({ Name: `${id}a`, RegionID: id, HostName: 'relay.example.com' });
 const map = mapOf({
   Regions: {
-    901: { RegionID: 901, Nodes: [node(901)] }, 902: { RegionID: 902, Nodes: [node(902)] }, 903: { RegionID: 903, Nodes: [node(903)] }, 904: { RegionID: 904, NoMeasureNoHome: true, Nodes: [node(904)] },
+    901: { RegionID: 901, Nodes: [node(901)] },
+    902: { RegionID: 902, Nodes: [node(902)] },
+    903: { RegionID: 903, Nodes: [node(903)] },
+    904: { RegionID: 904, NoMeasureNoHome: true, Nodes: [node(904)] },
   },
   HomeParams: { RegionScore: { 903: 10 } },
 });
 
 test('the fastest region is the home, by what the map makes of its latency', (t) => {
-  t.is(chooseHome(null, new Map([[901, 50], [902, 20], [903, 5], [904, 1]]), map), 902);
+  t.is(
+    chooseHome(
+      null,
+      new Map([
+        [901, 50],
+        [902, 20],
+        [903, 5],
+        [904, 1],
+      ]),
+      map,
+    ),
+    902,
+  );
   t.is(chooseHome(null, new Map(), map), null);
 });
 
 test('a home is kept until it does not answer, or another is faster by a third and by 10 ms', (t) => {
   const choices = [
-    chooseHome(901, new Map([[901, 50], [902, 35]]), map), // not a third
-    chooseHome(901, new Map([[901, 12], [902, 3]]), map), // not 10 ms
-    chooseHome(901, new Map([[901, 50], [902, 30]]), map),
+    chooseHome(
+      901,
+      new Map([
+        [901, 50],
+        [902, 35],
+      ]),
+      map,
+    ), // not a third
+    chooseHome(
+      901,
+      new Map([
+        [901, 12],
+        [902, 3],
+      ]),
+      map,
+    ), // not 10 ms
+    chooseHome(
+      901,
+      new Map([
+        [901, 50],
+        [902, 30],
+      ]),
+      map,
+    ),
     chooseHome(901, new Map([[902, 300]]), map),
   ];
 

@@ -13,7 +13,10 @@ import { until } from '../../support/until.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };
 
-const derpMap = (id: number) => JSON.stringify({ Regions: { [id]: { RegionID: id, Nodes: [{ Name: `${id}a`, RegionID: id, HostName: 'relay.example.com' }] } } });
+const derpMap = (id: number) =>
+  JSON.stringify({
+    Regions: { [id]: { RegionID: id, Nodes: [{ Name: `${id}a`, RegionID: id, HostName: 'relay.example.com' }] } },
+  });
 
 async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
@@ -25,7 +28,10 @@ async function serve(t: ExecutionContext, listener: RequestListener): Promise<st
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/map.json`;
 }
 
-const text = (body: string, status = 200): RequestListener => (_request, answer) => void answer.writeHead(status).end(body);
+const text =
+  (body: string, status = 200): RequestListener =>
+  (_request, answer) =>
+    void answer.writeHead(status).end(body);
 
 async function cacheFile(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'edge-maps-'));
@@ -35,11 +41,21 @@ async function cacheFile(t: ExecutionContext): Promise<string> {
 
 test('the first URL with a usable map wins, the next ones are not asked, and maps are not put together', async (t) => {
   let asked = 0;
-  const [broken, first, second] = [await serve(t, text('{"Regions":{}}')), await serve(t, text(derpMap(901))), await serve(t, (request, answer) => { asked += 1; text(derpMap(902))(request, answer); })];
+  const [broken, first, second] = [
+    await serve(t, text('{"Regions":{}}')),
+    await serve(t, text(derpMap(901))),
+    await serve(t, (request, answer) => {
+      asked += 1;
+      text(derpMap(902))(request, answer);
+    }),
+  ];
 
   const known = await createMapSource(reach, null).refresh([broken, first, second]);
 
-  t.deepEqual([[...known?.map.regions.keys() ?? []], known?.url, known?.problems, asked], [[901], first, [`${new URL(broken).origin}: it names no relay`], 0]);
+  t.deepEqual(
+    [[...(known?.map.regions.keys() ?? [])], known?.url, known?.problems, asked],
+    [[901], first, [`${new URL(broken).origin}: it names no relay`], 0],
+  );
 });
 
 test('the last good map is kept on the disk, for its owner alone, and is used when no URL gives one', async (t) => {
@@ -50,7 +66,10 @@ test('the last good map is kept on the disk, for its owner alone, and is used wh
   const later = createMapSource(reach, file);
   const known = await later.refresh([gone]);
 
-  t.deepEqual([[...known?.map.regions.keys() ?? []], known?.url, known?.problems.length, later.problems()], [[901], null, 1, [`${new URL(gone).origin}: it answered with status 503`]]);
+  t.deepEqual(
+    [[...(known?.map.regions.keys() ?? [])], known?.url, known?.problems.length, later.problems()],
+    [[901], null, 1, [`${new URL(gone).origin}: it answered with status 503`]],
+  );
   t.is((await stat(file)).mode & 0o777, 0o600);
   t.is(await readFile(file, 'utf8'), derpMap(901));
 });
@@ -75,24 +94,40 @@ test('a URL is refused that leads inward, unless it is on the host of an admin; 
   const closed = { vet: createVet({ allowPrivate: false }), trusted: () => [] };
 
   const [inward, metadata, trusted, followed] = [
-    await fetchMap(url, closed), await fetchMap('http://169.254.169.254/latest/', reach), await fetchMap(url, { ...closed, trusted: () => [new URL(url).origin] }), await fetchMap(redirect, reach),
+    await fetchMap(url, closed),
+    await fetchMap('http://169.254.169.254/latest/', reach),
+    await fetchMap(url, { ...closed, trusted: () => [new URL(url).origin] }),
+    await fetchMap(redirect, reach),
   ];
 
-  t.deepEqual([inward, metadata, followed].map((one) => (one.ok ? null : one.problem)), ['its address must not be reached', 'its address must not be reached', 'it answered with status 302']);
+  t.deepEqual(
+    [inward, metadata, followed].map((one) => (one.ok ? null : one.problem)),
+    ['its address must not be reached', 'its address must not be reached', 'it answered with status 302'],
+  );
   t.true(trusted.ok);
 });
 
 test('a server that is endless, silent or no server costs bounded bytes and time', async (t) => {
   const endless = await serve(t, (_request, answer) => {
-    const more = (): void => { while (answer.write('x'.repeat(65_536))); };
+    const more = (): void => {
+      while (answer.write('x'.repeat(65_536)));
+    };
     answer.on('drain', more).on('error', () => {});
     more();
   });
   const silent = await serve(t, () => {});
 
-  const [large, late, none, broken] = [await fetchMap(endless, reach), await fetchMap(silent, reach, AbortSignal.timeout(300)), await fetchMap('http://127.0.0.1:1/', reach), await fetchMap('file:///etc/passwd', reach)];
+  const [large, late, none, broken] = [
+    await fetchMap(endless, reach),
+    await fetchMap(silent, reach, AbortSignal.timeout(300)),
+    await fetchMap('http://127.0.0.1:1/', reach),
+    await fetchMap('file:///etc/passwd', reach),
+  ];
 
-  t.deepEqual([large, late, none, broken].map((one) => (one.ok ? null : one.problem)), ['it is too large', 'no answer in time', 'ECONNREFUSED', 'it is no URL of http or https']);
+  t.deepEqual(
+    [large, late, none, broken].map((one) => (one.ok ? null : one.problem)),
+    ['it is too large', 'no answer in time', 'ECONNREFUSED', 'it is no URL of http or https'],
+  );
 });
 
 test('a map that did not change is the same object, and one that did is another', async (t) => {
@@ -107,9 +142,9 @@ test('a map that did not change is the same object, and one that did is another'
   published = derpMap(902);
   const other = await source.refresh([url]);
 
-  t.deepEqual([...atStart?.map.regions.keys() ?? []], [901]);
+  t.deepEqual([...(atStart?.map.regions.keys() ?? [])], [901]);
   t.deepEqual([same?.map === atStart?.map, still?.map === atStart?.map], [true, true]);
-  t.deepEqual([...other?.map.regions.keys() ?? []], [902]);
+  t.deepEqual([...(other?.map.regions.keys() ?? [])], [902]);
 });
 
 test('where no relays are wanted any more, none is remembered', async (t) => {
@@ -131,7 +166,9 @@ test('who follows a map is told of the one on the disk at first, and of each oth
   await createMapSource(reach, file).refresh([url]);
   const source = createMapSource(reach, file);
 
-  const followed = followMap(source, (map) => { told.push(map === null ? null : [...map.regions.keys()]); });
+  const followed = followMap(source, (map) => {
+    told.push(map === null ? null : [...map.regions.keys()]);
+  });
   for (const next of [derpMap(901), derpMap(902), derpMap(902)]) {
     published = next;
     followed.refresh([url]);

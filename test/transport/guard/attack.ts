@@ -23,16 +23,22 @@ const WAIT_MS = 10_000;
 
 /** Checks each URL, and dials it even so where its host is what is bad. */
 export async function attack(guarding: Guarding, urls: readonly HostileUrl[]): Promise<Attack> {
-  const agent = new Agent({ connect: guarding.connector({ connectMsMax: WAIT_MS }), headersTimeout: WAIT_MS, bodyTimeout: WAIT_MS });
+  const agent = new Agent({
+    connect: guarding.connector({ connectMsMax: WAIT_MS }),
+    headersTimeout: WAIT_MS,
+    bodyTimeout: WAIT_MS,
+  });
   const found: Attack = { taken: [], dialled: [] };
   const waiting = urls.values();
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (const { url, isDialled } of waiting) {
-      if ((await guarding.check(url)).ok) found.taken.push(url);
-      const outcome = isDialled && URL.canParse(url) ? await outcomeOf(url, agent) : 'refused';
-      if (outcome !== 'refused') found.dialled.push(`${url}: ${outcome}`);
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const { url, isDialled } of waiting) {
+        if ((await guarding.check(url)).ok) found.taken.push(url);
+        const outcome = isDialled && URL.canParse(url) ? await outcomeOf(url, agent) : 'refused';
+        if (outcome !== 'refused') found.dialled.push(`${url}: ${outcome}`);
+      }
+    }),
+  );
   await agent.destroy();
   return found;
 }
@@ -51,17 +57,22 @@ async function outcomeOf(url: string, agent: Agent): Promise<string> {
 export function unguarded(resolve: Resolve): Guarding {
   return {
     check: (url) => Promise.resolve({ ok: true, url: new URL(url) }),
-    connector: () => buildConnector({
-      timeout: WAIT_MS,
-      lookup: (name, _options, callback) => {
-        void answer();
+    connector: () =>
+      buildConnector({
+        timeout: WAIT_MS,
+        lookup: (name, _options, callback) => {
+          void answer();
 
-        async function answer(): Promise<void> {
-          const addresses = await resolve(name, AbortSignal.timeout(WAIT_MS)).catch(() => []);
-          if (addresses.length === 0) callback(new Error('no address'), '', 0);
-          else callback(null, addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 })));
-        }
-      },
-    }),
+          async function answer(): Promise<void> {
+            const addresses = await resolve(name, AbortSignal.timeout(WAIT_MS)).catch(() => []);
+            if (addresses.length === 0) callback(new Error('no address'), '', 0);
+            else
+              callback(
+                null,
+                addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 })),
+              );
+          }
+        },
+      }),
   };
 }

@@ -18,18 +18,25 @@ export interface Question {
  */
 export type Answer =
   | { readonly addresses: readonly string[]; readonly aliases?: readonly string[] }
-  | 'no-such-name' | 'failure' | 'silence';
+  | 'no-such-name'
+  | 'failure'
+  | 'silence';
 
 /** Codes of a reply. Source: RFC 1035, 4.1.1. */
-const RCODE = { 'failure': 2, 'no-such-name': 3 } as const;
+const RCODE = { failure: 2, 'no-such-name': 3 } as const;
 
 const TYPE = { A: 1, CNAME: 5, AAAA: 28 } as const;
 
 /** Starts a server on a free port of 127.0.0.1. It notes each question, as `type name`. */
-export async function startDnsServer(scope: Scope, answer: (question: Question) => Answer | Promise<Answer>): Promise<{ readonly server: string; readonly questions: string[] }> {
+export async function startDnsServer(
+  scope: Scope,
+  answer: (question: Question) => Answer | Promise<Answer>,
+): Promise<{ readonly server: string; readonly questions: string[] }> {
   const questions: string[] = [];
   const socket = createSocket('udp4');
-  socket.on('message', (message, from) => { void reply(message, from); });
+  socket.on('message', (message, from) => {
+    void reply(message, from);
+  });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   let isOpen = true;
@@ -50,7 +57,13 @@ export async function startDnsServer(scope: Scope, answer: (question: Question) 
   }
 }
 
-function replyTo(query: Buffer, questionEnd: number, name: string, type: 'A' | 'AAAA', said: Exclude<Answer, 'silence'>): Buffer {
+function replyTo(
+  query: Buffer,
+  questionEnd: number,
+  name: string,
+  type: 'A' | 'AAAA',
+  said: Exclude<Answer, 'silence'>,
+): Buffer {
   const records = typeof said === 'string' ? [] : recordsOf(name, type, said);
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
@@ -60,11 +73,17 @@ function replyTo(query: Buffer, questionEnd: number, name: string, type: 'A' | '
   return Buffer.concat([header, query.subarray(12, questionEnd), ...records]);
 }
 
-function recordsOf(name: string, type: 'A' | 'AAAA', { addresses, aliases = [] }: { readonly addresses: readonly string[]; readonly aliases?: readonly string[] }): Buffer[] {
+function recordsOf(
+  name: string,
+  type: 'A' | 'AAAA',
+  { addresses, aliases = [] }: { readonly addresses: readonly string[]; readonly aliases?: readonly string[] },
+): Buffer[] {
   const chain = [name, ...aliases];
   return [
     ...aliases.map((alias, index) => record(chain[index] ?? '', TYPE.CNAME, encoded(alias))),
-    ...addresses.filter((address) => isIPv6(address) === (type === 'AAAA')).map((address) => record(chain.at(-1) ?? '', TYPE[type], Buffer.from(ipaddr.parse(address).toByteArray()))),
+    ...addresses
+      .filter((address) => isIPv6(address) === (type === 'AAAA'))
+      .map((address) => record(chain.at(-1) ?? '', TYPE[type], Buffer.from(ipaddr.parse(address).toByteArray()))),
   ];
 }
 
@@ -78,7 +97,10 @@ function record(name: string, type: number, data: Buffer): Buffer {
 }
 
 function encoded(name: string): Buffer {
-  return Buffer.concat([...name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)])), Buffer.from([0])]);
+  return Buffer.concat([
+    ...name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)])),
+    Buffer.from([0]),
+  ]);
 }
 
 function nameAt(message: Buffer, start: number): { readonly name: string; readonly end: number } {

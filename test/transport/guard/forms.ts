@@ -14,12 +14,28 @@ export function v4Forms(bytes: Bytes): string[] {
   const dotted = bytes.join('.');
   const whole = numberOf(bytes);
   return [
-    dotted, `${dotted}.`, `${whole}`, `${whole}.`, `0x${whole.toString(16)}`, `0X${whole.toString(16).toUpperCase()}`, `0${whole.toString(8)}`, `0x${whole.toString(16).padStart(16, '0')}`,
-    bytes.map((byte) => `0x${byte.toString(16)}`).join('.'), bytes.map((byte) => `0${byte.toString(8)}`).join('.'), bytes.map((byte) => `00000${byte.toString(8)}`).join('.'),
-    `${a}.${(b << 16) + (c << 8) + d}`, `${a}.${b}.${(c << 8) + d}`, `0x${a.toString(16)}.0${b.toString(8)}.${(c << 8) + d}`, `0${a.toString(8)}.0x${((b << 16) + (c << 8) + d).toString(16)}`,
-    [...Buffer.from(dotted)].map((byte) => `%${byte.toString(16)}`).join(''), dotted.replace('.', '%2e'),
-    dotted.replaceAll(/\d/gu, (digit) => FULL_WIDTH[Number(digit)] ?? ''), dotted.replaceAll(/\d/gu, (digit) => MATHEMATICAL[Number(digit)] ?? ''),
-    ...STOPS.map((stop) => dotted.replaceAll('.', stop)), dotted.replace('.', '\u00AD.'), `${whole}`.replaceAll(/\d/gu, (digit) => FULL_WIDTH[Number(digit)] ?? ''),
+    dotted,
+    `${dotted}.`,
+    `${whole}`,
+    `${whole}.`,
+    `0x${whole.toString(16)}`,
+    `0X${whole.toString(16).toUpperCase()}`,
+    `0${whole.toString(8)}`,
+    `0x${whole.toString(16).padStart(16, '0')}`,
+    bytes.map((byte) => `0x${byte.toString(16)}`).join('.'),
+    bytes.map((byte) => `0${byte.toString(8)}`).join('.'),
+    bytes.map((byte) => `00000${byte.toString(8)}`).join('.'),
+    `${a}.${(b << 16) + (c << 8) + d}`,
+    `${a}.${b}.${(c << 8) + d}`,
+    `0x${a.toString(16)}.0${b.toString(8)}.${(c << 8) + d}`,
+    `0${a.toString(8)}.0x${((b << 16) + (c << 8) + d).toString(16)}`,
+    [...Buffer.from(dotted)].map((byte) => `%${byte.toString(16)}`).join(''),
+    dotted.replace('.', '%2e'),
+    dotted.replaceAll(/\d/gu, (digit) => FULL_WIDTH[Number(digit)] ?? ''),
+    dotted.replaceAll(/\d/gu, (digit) => MATHEMATICAL[Number(digit)] ?? ''),
+    ...STOPS.map((stop) => dotted.replaceAll('.', stop)),
+    dotted.replace('.', '\u00AD.'),
+    `${whole}`.replaceAll(/\d/gu, (digit) => FULL_WIDTH[Number(digit)] ?? ''),
   ];
 }
 
@@ -42,7 +58,12 @@ export const EMBEDDINGS: readonly ((bytes: Bytes) => string)[] = [
 export function v6Forms(full: readonly number[]): string[] {
   const hex = full.map((group) => group.toString(16));
   const tail = full.slice(6).flatMap((group) => [group >> 8, group & 0xff]);
-  return [hex.join(':'), hex.join(':').toUpperCase(), hex.map((group) => group.padStart(4, '0')).join(':'), `${hex.slice(0, 6).join(':')}:${tail.join('.')}`].map((text) => `[${text}]`);
+  return [
+    hex.join(':'),
+    hex.join(':').toUpperCase(),
+    hex.map((group) => group.padStart(4, '0')).join(':'),
+    `${hex.slice(0, 6).join(':')}:${tail.join('.')}`,
+  ].map((text) => `[${text}]`);
 }
 
 function digitsFrom(zero: string): string[] {

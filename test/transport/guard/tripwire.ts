@@ -30,12 +30,18 @@ export async function startTripwire(scope: Scope): Promise<Tripwire> {
   const arrived: string[] = [];
   const server = createServer((socket) => {
     arrived.push((socket.localAddress ?? '').replace(/^::ffff:/u, ''));
-    socket.on('error', () => {}).once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'));
+    socket
+      .on('error', () => {})
+      .once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'));
   });
   await once(server.listen(0, '::'), 'listening');
   scope.teardown(() => {
     hook.disable();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, dialled: () => tries.map((entry) => entry.address ?? 'a pipe'), arrived };
+  return {
+    port: (server.address() as AddressInfo).port,
+    dialled: () => tries.map((entry) => entry.address ?? 'a pipe'),
+    arrived,
+  };
 }

@@ -45,5 +45,8 @@ test('who is no peer any more is forgotten', (t) => {
 
   ages.forget((key) => key === 'b');
 
-  t.deepEqual(['a', 'b'].map((key) => ages.of(key, 1)), [null, 1]);
+  t.deepEqual(
+    ['a', 'b'].map((key) => ages.of(key, 1)),
+    [null, 1],
+  );
 });

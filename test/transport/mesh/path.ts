@@ -1,5 +1,14 @@
 /** A path as a test plays it: with a clock of its own, told one message after another. */
-import { meet, RELAY, transition, type PathEffect, type PathMessage, type PathReading, type PathState, type Way } from '../../../transport/mesh/paths.ts';
+import {
+  meet,
+  RELAY,
+  transition,
+  type PathEffect,
+  type PathMessage,
+  type PathReading,
+  type PathState,
+  type Way,
+} from '../../../transport/mesh/paths.ts';
 
 /** Where the peer is, best first: on a network of this machine, and as others see it. */
 export const LAN = '192.168.1.7:20007';
@@ -16,7 +25,12 @@ export class Path {
   handshakeAgeMs: number | null = null;
   effects: PathEffect[] = [];
 
-  constructor({ candidates = [LAN, OUTSIDE], hasRelay = true, isFirst = true, reading = null as PathReading | null } = {}) {
+  constructor({
+    candidates = [LAN, OUTSIDE],
+    hasRelay = true,
+    isFirst = true,
+    reading = null as PathReading | null,
+  } = {}) {
     const { state, effects } = meet({ candidates, hasRelay, isFirst, reading }, this.nowMs);
     this.state = state;
     this.effects = [...effects];
@@ -46,7 +60,10 @@ export class Path {
     this.received += received;
     this.sent += sent;
     if (received > 0) this.handshakeAgeMs ??= 0;
-    return this.tell({ type: 'read', reading: { way, handshakeAgeMs: this.handshakeAgeMs, receivedBytes: this.received, sentBytes: this.sent } });
+    return this.tell({
+      type: 'read',
+      reading: { way, handshakeAgeMs: this.handshakeAgeMs, receivedBytes: this.received, sentBytes: this.sent },
+    });
   }
 
   taken(): PathEffect[] {

@@ -1,8 +1,24 @@
 /** The path to one peer, message by message. */
 import test from 'ava';
 import {
-  AGREED_IN_MS, ANSWER_MS_MAX, ATTEMPT_MS, KNOCKS, READ_BUSY_MS, SECOND_HANDSHAKE_MS, SECOND_WORD_MS, SESSION_MS_MAX, SETTLE_MS, SILENCE_MS_MAX, SILENCE_TALKING_MS_MAX, STEADY_MS, TALKED_MS_MAX, TRY_AGAIN_MS,
-  TRY_LOST_MS, TRY_MOVED_MS, TRY_MS_MAX, TRY_MS_MIN,
+  AGREED_IN_MS,
+  ANSWER_MS_MAX,
+  ATTEMPT_MS,
+  KNOCKS,
+  READ_BUSY_MS,
+  SECOND_HANDSHAKE_MS,
+  SECOND_WORD_MS,
+  SESSION_MS_MAX,
+  SETTLE_MS,
+  SILENCE_MS_MAX,
+  SILENCE_TALKING_MS_MAX,
+  STEADY_MS,
+  TALKED_MS_MAX,
+  TRY_AGAIN_MS,
+  TRY_LOST_MS,
+  TRY_MOVED_MS,
+  TRY_MS_MAX,
+  TRY_MS_MIN,
 } from '../../../transport/mesh/limits.ts';
 import { RELAY, type PathEffect, type PathReading, type Way } from '../../../transport/mesh/paths.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
@@ -42,10 +58,21 @@ test('a peer that greets is let finish, and spoken to only when its handshake le
   };
 
   t.is(greeted().state.path, 'none');
-  t.deepEqual(greeted().pass(ATTEMPT_MS - 1).taken(), []);
+  t.deepEqual(
+    greeted()
+      .pass(ATTEMPT_MS - 1)
+      .taken(),
+    [],
+  );
   t.deepEqual(greeted().pass(ATTEMPT_MS).taken(), [use(RELAY)]);
   // The last packet of the handshake may have been counted before it was done.
-  for (const receivedBytes of [148, 180]) t.is(greeted().pass(100).tell({ type: 'read', reading: { ...greeting, handshakeAgeMs: 3, receivedBytes } }).state.path, 'relayed');
+  for (const receivedBytes of [148, 180])
+    t.is(
+      greeted()
+        .pass(100)
+        .tell({ type: 'read', reading: { ...greeting, handshakeAgeMs: 3, receivedBytes } }).state.path,
+      'relayed',
+    );
 });
 
 test('without a relay a peer is looked for at its endpoints again and again', (t) => {
@@ -72,7 +99,9 @@ test('whoever was heard over the relay is asked for a try, and both knock at the
   path.nowMs += 40; // there and back
   path.tell({ type: 'answered', inMs: AGREED_IN_MS });
   t.deepEqual(path.pass(AGREED_IN_MS - 20 - 1).taken(), []);
-  t.deepEqual(path.pass(1).taken(), [{ type: 'knock', endpoints: [OUTSIDE, LAN], waitMs: 0, listenMs: KNOCKS[0].listenMs }]);
+  t.deepEqual(path.pass(1).taken(), [
+    { type: 'knock', endpoints: [OUTSIDE, LAN], waitMs: 0, listenMs: KNOCKS[0].listenMs },
+  ]);
   t.is(path.pass(TRY_MS_MAX - 1).taken().length, KNOCKS.length - 1);
   t.is(path.state.path, 'trying');
   t.is(path.pass(1).state.path, 'relayed');
@@ -88,7 +117,10 @@ test('waits between tries grow', (t) => {
     path.tell({ type: 'answered', inMs: 0 }).pass(TRY_MS_MAX);
   }
 
-  t.deepEqual(begun.slice(1).map((ms, index) => ms - (begun[index] ?? 0) - TRY_MS_MAX), [...TRY_AGAIN_MS]);
+  t.deepEqual(
+    begun.slice(1).map((ms, index) => ms - (begun[index] ?? 0) - TRY_MS_MAX),
+    [...TRY_AGAIN_MS],
+  );
 });
 
 test('a peer that does not answer over the relay is asked for by way of the admin', (t) => {
@@ -96,28 +128,48 @@ test('a peer that does not answer over the relay is asked for by way of the admi
 
   t.deepEqual(path.pass(SECOND_WORD_MS).taken(), [{ type: 'say', word: 'ask' }]);
   t.deepEqual(path.pass(ANSWER_MS_MAX).taken(), [{ type: 'want-try' }]);
-  t.deepEqual(path.tell({ type: 'agreed', inMs: 300 }).pass(300).taken().map(({ type }) => type), ['knock']);
+  t.deepEqual(
+    path
+      .tell({ type: 'agreed', inMs: 300 })
+      .pass(300)
+      .taken()
+      .map(({ type }) => type),
+    ['knock'],
+  );
 });
 
 test('a path is direct once both hear each other, in whichever order they learn it', (t) => {
   const heardFirst = relayed().tell({ type: 'asked' });
   heardFirst.taken();
-  t.deepEqual(heardFirst.read(direct(LAN), { received: 32 }).taken(), [{ type: 'say', word: 'heard' }, use(RELAY, false)]);
+  t.deepEqual(heardFirst.read(direct(LAN), { received: 32 }).taken(), [
+    { type: 'say', word: 'heard' },
+    use(RELAY, false),
+  ]);
   t.is(heardFirst.state.path, 'trying');
-  t.deepEqual(heardFirst.tell({ type: 'heard' }).taken(), [{ type: 'say', word: 'heard' }, use(direct(LAN)), { type: 'settle', endpoint: LAN, forMs: SETTLE_MS }]);
+  t.deepEqual(heardFirst.tell({ type: 'heard' }).taken(), [
+    { type: 'say', word: 'heard' },
+    use(direct(LAN)),
+    { type: 'settle', endpoint: LAN, forMs: SETTLE_MS },
+  ]);
   t.is(heardFirst.state.path, 'direct');
 
   const toldFirst = relayed().tell({ type: 'asked' }).tell({ type: 'heard' });
   toldFirst.taken();
   t.is(toldFirst.state.path, 'trying');
-  t.deepEqual(toldFirst.read(direct(OUTSIDE), { received: 32 }).taken(), [{ type: 'say', word: 'heard' }, use(direct(OUTSIDE)), { type: 'settle', endpoint: OUTSIDE, forMs: SETTLE_MS }]);
+  t.deepEqual(toldFirst.read(direct(OUTSIDE), { received: 32 }).taken(), [
+    { type: 'say', word: 'heard' },
+    use(direct(OUTSIDE)),
+    { type: 'settle', endpoint: OUTSIDE, forMs: SETTLE_MS },
+  ]);
 });
 
 test('once a peer was heard, the knocks go where it was heard from', (t) => {
   const path = relayed().tell({ type: 'asked' }).read(direct('203.0.113.9:4711'), { received: 32 });
   path.taken();
 
-  t.deepEqual(path.pass(AGREED_IN_MS).taken(), [{ type: 'knock', endpoints: ['203.0.113.9:4711'], waitMs: 0, listenMs: KNOCKS[0].listenMs }]);
+  t.deepEqual(path.pass(AGREED_IN_MS).taken(), [
+    { type: 'knock', endpoints: ['203.0.113.9:4711'], waitMs: 0, listenMs: KNOCKS[0].listenMs },
+  ]);
 });
 
 test('packets that arrive directly without an agreement do not make a path: whether answers would arrive is not known', (t) => {
@@ -168,18 +220,32 @@ test('a direct path that is silent on data goes back to the relay, sooner where 
   t.is(talking.pass(1).read(direct(LAN), { sent: 900 }).state.path, 'relayed');
 
   // A moment in which nothing went either way says nothing of that, unless it was long.
-  const paused = (ms: number): Path => directNow().read(direct(LAN), { sent: 900, received: 900 }).pass(20).read(direct(LAN)).pass(ms).read(direct(LAN), { sent: 900 });
-  t.deepEqual([500, TALKED_MS_MAX].map((ms) => paused(ms).pass(SILENCE_TALKING_MS_MAX).read(direct(LAN), { sent: 900 }).state.path), ['relayed', 'direct']);
+  const paused = (ms: number): Path =>
+    directNow()
+      .read(direct(LAN), { sent: 900, received: 900 })
+      .pass(20)
+      .read(direct(LAN))
+      .pass(ms)
+      .read(direct(LAN), { sent: 900 });
+  t.deepEqual(
+    [500, TALKED_MS_MAX].map(
+      (ms) => paused(ms).pass(SILENCE_TALKING_MS_MAX).read(direct(LAN), { sent: 900 }).state.path,
+    ),
+    ['relayed', 'direct'],
+  );
 });
 
 test('a path that was cut while the peer talked is left soon, also where it was read as seldom as an idle one and TCP waits', (t) => {
   // Cut 3.1 s before the first reading; what TCP sends again after 6.2 s is seen by the fourth one after it.
   const path = directNow().pass(5_000).read(direct(LAN), { sent: 900, received: 900 });
-  for (let count = 0; count < 3; count += 1) t.like(path.pass(READ_BUSY_MS).read(direct(LAN)).state, { isBusy: true, silentSinceMs: null });
+  for (let count = 0; count < 3; count += 1)
+    t.like(path.pass(READ_BUSY_MS).read(direct(LAN)).state, { isBusy: true, silentSinceMs: null });
   path.pass(READ_BUSY_MS).read(direct(LAN), { sent: 200 });
 
   t.is(path.pass(SILENCE_TALKING_MS_MAX).read(direct(LAN)).state.path, 'relayed');
-  t.like(directNow().read(direct(LAN), { received: 900 }).pass(TALKED_MS_MAX).read(direct(LAN)).state, { isBusy: false });
+  t.like(directNow().read(direct(LAN), { received: 900 }).pass(TALKED_MS_MAX).read(direct(LAN)).state, {
+    isBusy: false,
+  });
 });
 
 test('without a relay a silent path is looked for anew', (t) => {
@@ -200,7 +266,9 @@ test('a path that was good is tried again soon after its loss, one that was not 
 
 test('who is told of another endpoint, or moves itself, tries again soon', (t) => {
   for (const message of [{ type: 'candidates-changed', candidates: [OUTSIDE] }, { type: 'moved' }] as const) {
-    const path = relayed().tell({ type: 'asked' }).pass(AGREED_IN_MS + TRY_MS_MAX);
+    const path = relayed()
+      .tell({ type: 'asked' })
+      .pass(AGREED_IN_MS + TRY_MS_MAX);
     t.is(path.state.failures, 1);
     path.tell(message);
 
@@ -231,10 +299,18 @@ test('a peer that asks for a try gets one, but not at any rate', (t) => {
 });
 
 test('a peer that asks too soon is asked as soon as it may, also where this side learns only later that the path is lost', (t) => {
-  const tried = relayed().tell({ type: 'asked' }).pass(AGREED_IN_MS + TRY_MS_MAX);
+  const tried = relayed()
+    .tell({ type: 'asked' })
+    .pass(AGREED_IN_MS + TRY_MS_MAX);
   tried.taken();
   t.is(tried.state.dueMs, tried.nowMs + TRY_AGAIN_MS[0]);
-  t.deepEqual(tried.tell({ type: 'asked' }).pass(TRY_MS_MIN - AGREED_IN_MS - TRY_MS_MAX - 1).taken(), []);
+  t.deepEqual(
+    tried
+      .tell({ type: 'asked' })
+      .pass(TRY_MS_MIN - AGREED_IN_MS - TRY_MS_MAX - 1)
+      .taken(),
+    [],
+  );
   t.deepEqual(tried.pass(1).taken(), [{ type: 'say', word: 'ask' }]);
 
   const lost = directNow().pass(SETTLE_MS).tell({ type: 'asked' }).read(RELAY, { received: 128 });
@@ -266,7 +342,10 @@ test('a relayed peer whose session is over is looked for on all ways', (t) => {
   t.is(path.state.path, 'none');
 
   // Both see it at about the same time: the second one leaves the first word to the other, and so does the first where the other spoke already.
-  for (const [isFirst, received] of [[false, 0], [true, 148]] as const) {
+  for (const [isFirst, received] of [
+    [false, 0],
+    [true, 148],
+  ] as const) {
     const waiting = relayed({ isFirst });
     waiting.handshakeAgeMs = SESSION_MS_MAX;
     t.deepEqual(waiting.read(RELAY, { received }).taken(), [use(RELAY, false)]);

@@ -9,8 +9,21 @@ test('what was connected before an address went, or a sleep, is connected again 
   const { map, region, relay } = await startRelay(t);
   const [one, other] = [makeKeyPair(), makeKeyPair()];
   const heard: string[] = [];
-  const [from, to] = [{ received: () => {} }, { received: (publicKey: string, packet: Uint8Array) => { heard.push(`${publicKey} ${Buffer.from(packet).toString()}`); } }].map((ports) => createRelays({ ...ports, changed: () => {} })) as [ReturnType<typeof createRelays>, ReturnType<typeof createRelays>];
-  t.teardown(() => { from.close(); to.close(); });
+  const [from, to] = [
+    { received: () => {} },
+    {
+      received: (publicKey: string, packet: Uint8Array) => {
+        heard.push(`${publicKey} ${Buffer.from(packet).toString()}`);
+      },
+    },
+  ].map((ports) => createRelays({ ...ports, changed: () => {} })) as [
+    ReturnType<typeof createRelays>,
+    ReturnType<typeof createRelays>,
+  ];
+  t.teardown(() => {
+    from.close();
+    to.close();
+  });
   from.become(map, one.privateKey);
   to.become(map, other.privateKey);
   await until('both', () => relay.count() === 2 && !from.isSearching && !to.isSearching);
@@ -18,7 +31,10 @@ test('what was connected before an address went, or a sleep, is connected again 
   to.renew();
   t.true(to.isSearching);
   await until('the relay again', () => !to.isSearching && relay.count() === 2);
-  await until('a packet', () => { from.send(region.id, other.publicKey, Buffer.from('hello')); return heard.length > 0; });
+  await until('a packet', () => {
+    from.send(region.id, other.publicKey, Buffer.from('hello'));
+    return heard.length > 0;
+  });
 
   t.is(heard[0], `${one.publicKey} hello`);
   t.true(to.carries(region.id));

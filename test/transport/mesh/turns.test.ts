@@ -14,7 +14,9 @@ test('turns that are always due let timers and sockets have theirs', async (t) =
   const turns = startedTurns(t);
   const timer = { hasFired: false };
   let count = 0;
-  setTimeout(() => { timer.hasFired = true; }, 20);
+  setTimeout(() => {
+    timer.hasFired = true;
+  }, 20);
 
   while (!timer.hasFired && count < 1_000_000) {
     turns.wake();
@@ -36,11 +38,11 @@ test('after a failure no turn comes before its wait, whatever is due and whoever
   };
 
   turns.failed();
-  t.true(await waited() >= FAILURE_MS_MIN - 1);
+  t.true((await waited()) >= FAILURE_MS_MIN - 1);
   turns.failed();
-  t.true(await waited() >= 2 * FAILURE_MS_MIN - 1);
+  t.true((await waited()) >= 2 * FAILURE_MS_MIN - 1);
   turns.succeeded();
-  t.true(await waited() < FAILURE_MS_MIN);
+  t.true((await waited()) < FAILURE_MS_MIN);
 });
 
 test('something new waits no longer than after a first failure, and an end for nothing', async (t) => {

@@ -4,7 +4,17 @@ import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { until } from '../../support/until.ts';
 import { rest } from '../streams/pairs.ts';
-import { answerTo, basic, dialTcp, echoes, openProxies, openTarget, rawClient, statusOf, type ProxyRig } from './rig.ts';
+import {
+  answerTo,
+  basic,
+  dialTcp,
+  echoes,
+  openProxies,
+  openTarget,
+  rawClient,
+  statusOf,
+  type ProxyRig,
+} from './rig.ts';
 import { GREETING_PASSWORD, handshake, LET_IN, take, tunnelBySocks } from './socks5-client.ts';
 
 const AUTHORISED = `Host: x\r\nProxy-Authorization: ${basic('_')}\r\n`;
@@ -14,7 +24,9 @@ async function serves(t: Parameters<typeof rawClient>[0], proxy: ProxyRig, port:
   const [socks, http] = [rawClient(t, proxy.socksPort), rawClient(t, proxy.httpPort)];
   socks.end(Buffer.concat([handshake([127, 0, 0, 1], port), Buffer.from('well')]));
   http.end(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n${AUTHORISED}\r\nwell`);
-  return (await Promise.all([rest(socks), rest(http)])).every(({ bytes, isWhole }) => isWhole && bytes.toString('latin1').endsWith('well'));
+  return (await Promise.all([rest(socks), rest(http)])).every(
+    ({ bytes, isWhole }) => isWhole && bytes.toString('latin1').endsWith('well'),
+  );
 }
 
 test('thousands of idle connections are cut at the time limit, and others are served meanwhile', async (t) => {
@@ -30,7 +42,10 @@ test('thousands of idle connections are cut at the time limit, and others are se
       if (count % 50 === 0) await once(socket, 'connect');
     }
   }
-  await until('all came', () => proxy.proxies.socks5.counters.connections === 500 && proxy.proxies.http.counters.connections === 500);
+  await until(
+    'all came',
+    () => proxy.proxies.socks5.counters.connections === 500 && proxy.proxies.http.counters.connections === 500,
+  );
 
   t.true(proxy.proxies.http.connections > 400);
   t.true(await serves(t, proxy, target.port));
@@ -48,7 +63,12 @@ test('a handshake that drips is cut at the limit, and says why where the protoco
     const heard = rest(client);
     for (const byte of bytes) {
       client.write(Buffer.of(byte));
-      await Promise.race([heard, new Promise((resolve) => { setTimeout(resolve, 20); })]); // its pace is the attack
+      await Promise.race([
+        heard,
+        new Promise((resolve) => {
+          setTimeout(resolve, 20);
+        }),
+      ]); // its pace is the attack
       if (client.readableEnded || client.destroyed) break;
     }
     client.end();
@@ -138,13 +158,17 @@ test('a chunk that lies in the middle of a body cuts both, and no second request
   const arrived: string[] = [];
   const target = await openTarget(t, (socket) => {
     let came = '';
-    socket.on('data', (bytes: Buffer) => { came += bytes.toString('latin1'); });
+    socket.on('data', (bytes: Buffer) => {
+      came += bytes.toString('latin1');
+    });
     socket.once('close', () => arrived.push(came));
   });
   const proxy = await openProxies(t);
 
   const client = rawClient(t, proxy.httpPort);
-  client.write(`POST http://127.0.0.1:${target.port}/ HTTP/1.1\r\n${AUTHORISED}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`);
+  client.write(
+    `POST http://127.0.0.1:${target.port}/ HTTP/1.1\r\n${AUTHORISED}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`,
+  );
   await until('it is sent on', () => proxy.proxies.bytes().up === 3);
 
   client.end('loXGET /smuggled HTTP/1.1\r\n\r\n');
@@ -159,7 +183,9 @@ test('a client of SOCKS5 that only fills its buffers, and noise of all lengths, 
 
   for (let length = 0; length < 60; length += 1) {
     const noise = Buffer.from(Array.from({ length }, (_, index) => (index * 89 + length * 31) % 256));
-    for (const port of [proxy.socksPort, proxy.httpPort]) for (const start of [[], [5], [5, 1, 2, 1]]) await rest(rawClient(t, port).end(Buffer.concat([Buffer.from(start), noise])));
+    for (const port of [proxy.socksPort, proxy.httpPort])
+      for (const start of [[], [5], [5, 1, 2, 1]])
+        await rest(rawClient(t, port).end(Buffer.concat([Buffer.from(start), noise])));
   }
 
   t.true(await serves(t, proxy, target.port));
@@ -167,12 +193,16 @@ test('a client of SOCKS5 that only fills its buffers, and noise of all lengths, 
 });
 
 test('a target that floods a reader that does not read is held up, and the others are not', async (t) => {
-  const target = await openTarget(t, (socket) => socket.once('data', (first: Buffer) => {
-    if (first.toString() !== 'flood') return void socket.end('well');
-    const pour = (): void => { while (!socket.destroyed && socket.write(Buffer.alloc(65_536))); };
-    socket.on('drain', pour);
-    return pour();
-  }));
+  const target = await openTarget(t, (socket) =>
+    socket.once('data', (first: Buffer) => {
+      if (first.toString() !== 'flood') return void socket.end('well');
+      const pour = (): void => {
+        while (!socket.destroyed && socket.write(Buffer.alloc(65_536)));
+      };
+      socket.on('drain', pour);
+      return pour();
+    }),
+  );
   const proxy = await openProxies(t);
   const before = process.memoryUsage().rss;
   const readers = await Promise.all(Array.from({ length: 8 }, () => tunnelBySocks(t, proxy.socksPort, target.port)));
@@ -180,7 +210,9 @@ test('a target that floods a reader that does not read is held up, and the other
 
   for (let last = -1; last !== proxy.proxies.bytes().down;) {
     last = proxy.proxies.bytes().down;
-    await new Promise((resolve) => { setTimeout(resolve, 150); }); // nothing tells that bytes have stopped to move
+    await new Promise((resolve) => {
+      setTimeout(resolve, 150);
+    }); // nothing tells that bytes have stopped to move
   }
   const other = await tunnelBySocks(t, proxy.socksPort, target.port);
   other.end('hi');
@@ -192,10 +224,14 @@ test('a target that floods a reader that does not read is held up, and the other
 
 test('clients that reset at any moment leave nothing behind', async (t) => {
   const target = await openTarget(t, echoes);
-  const proxy = await openProxies(t, { dial: async (asked, signal) => {
-    await new Promise((resolve) => { setImmediate(resolve); });
-    return dialTcp(asked, signal);
-  } });
+  const proxy = await openProxies(t, {
+    dial: async (asked, signal) => {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      return dialTcp(asked, signal);
+    },
+  });
   const whole = handshake([127, 0, 0, 1], target.port);
 
   for (let length = 0; length <= whole.length; length += 1) {
@@ -206,11 +242,14 @@ test('clients that reset at any moment leave nothing behind', async (t) => {
     client.resetAndDestroy();
   }
 
-  await until('all are gone', () => proxy.proxies.socks5.connections === 0 && proxy.proxies.tunnels.open === 0 && target.sockets.size === 0);
+  await until(
+    'all are gone',
+    () => proxy.proxies.socks5.connections === 0 && proxy.proxies.tunnels.open === 0 && target.sockets.size === 0,
+  );
   t.true(await serves(t, proxy, target.port));
 });
 
-test('an answer to a client that is gone is nobody\'s, and its error ends nothing', async (t) => {
+test("an answer to a client that is gone is nobody's, and its error ends nothing", async (t) => {
   const proxy = await openProxies(t);
 
   for (let count = 0; count < 20; count += 1) {

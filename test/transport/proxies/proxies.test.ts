@@ -9,26 +9,42 @@ import { rest } from '../streams/pairs.ts';
 import { basic, echoes, openProxies, openTarget, rawClient } from './rig.ts';
 import { GREETING_PASSWORD, take, tunnelBySocks } from './socks5-client.ts';
 
-const PORTS = { admit: () => ({ ok: false, reason: 'credentials' }) as const, dial: () => Promise.resolve(notDialled('failed', 'no')) };
+const PORTS = {
+  admit: () => ({ ok: false, reason: 'credentials' }) as const,
+  dial: () => Promise.resolve(notDialled('failed', 'no')),
+};
 
 test('a port that is taken is a problem that names it and its setting, once in the log, and the other proxy works', async (t) => {
   const target = await openTarget(t, () => {});
   const log = recordingLog();
 
-  const proxies = await startProxies({ ports: PORTS, log, http: { hosts: ['127.0.0.1'], port: target.port, setting: 'HTTP_PROXY_PORT' }, socks5: { hosts: ['127.0.0.1'], port: 0, setting: 'SOCKS5_PROXY_PORT' } });
+  const proxies = await startProxies({
+    ports: PORTS,
+    log,
+    http: { hosts: ['127.0.0.1'], port: target.port, setting: 'HTTP_PROXY_PORT' },
+    socks5: { hosts: ['127.0.0.1'], port: 0, setting: 'SOCKS5_PROXY_PORT' },
+  });
   t.teardown(() => proxies.close(0));
 
   const problem = `The HTTP proxy does not listen on port ${target.port}: another program has it. Its port is set by HTTP_PROXY_PORT.`;
   t.is(proxies.http.problem(), problem);
   t.is(proxies.http.port, null);
-  t.deepEqual(log.lines.flatMap(({ level, message }) => (level === 'warn' ? [message] : [])), [problem]);
+  t.deepEqual(
+    log.lines.flatMap(({ level, message }) => (level === 'warn' ? [message] : [])),
+    [problem],
+  );
   t.is(proxies.socks5.problem(), null);
   t.true(Number(proxies.socks5.port) > 0);
 });
 
 test('several addresses have one port, and an address that this machine does not have leaves none open', async (t) => {
   const log = recordingLog();
-  const both = await startProxies({ ports: PORTS, log, http: { hosts: ['127.0.0.1', '127.0.0.2'], port: 0, setting: 'A' }, socks5: { hosts: ['127.0.0.1', '192.0.2.1'], port: 0, setting: 'B' } });
+  const both = await startProxies({
+    ports: PORTS,
+    log,
+    http: { hosts: ['127.0.0.1', '127.0.0.2'], port: 0, setting: 'A' },
+    socks5: { hosts: ['127.0.0.1', '192.0.2.1'], port: 0, setting: 'B' },
+  });
   t.teardown(() => both.close(0));
 
   for (const host of ['127.0.0.1', '127.0.0.2']) {
@@ -37,12 +53,20 @@ test('several addresses have one port, and an address that this machine does not
     socket.destroy();
   }
 
-  t.regex(both.socks5.problem() ?? '', /^The SOCKS5 proxy does not listen on port \d+: this machine does not have the address\. Its port is set by B\.$/u);
+  t.regex(
+    both.socks5.problem() ?? '',
+    /^The SOCKS5 proxy does not listen on port \d+: this machine does not have the address\. Its port is set by B\.$/u,
+  );
   t.is(both.socks5.port, null);
 });
 
 test('a proxy without an address is off, and that is no problem', async (t) => {
-  const proxies = await startProxies({ ports: PORTS, log: recordingLog(), http: { hosts: [], port: 0, setting: 'A' }, socks5: { hosts: [], port: 0, setting: 'B' } });
+  const proxies = await startProxies({
+    ports: PORTS,
+    log: recordingLog(),
+    http: { hosts: [], port: 0, setting: 'A' },
+    socks5: { hosts: [], port: 0, setting: 'B' },
+  });
 
   t.like(proxies.http, { port: null });
   t.is(proxies.http.problem(), null);
@@ -69,7 +93,10 @@ test('at the end no client comes in, tunnels and requests may end by themselves,
   t.like((await once(late, 'error'))[0], { code: 'ECONNREFUSED' });
   well.end('to the end');
   t.deepEqual(await rest(well), { bytes: Buffer.from('to the end'), isWhole: true });
-  t.deepEqual((await cut).map(({ isWhole }) => isWhole), [false, false, false]);
+  t.deepEqual(
+    (await cut).map(({ isWhole }) => isWhole),
+    [false, false, false],
+  );
   await closed;
 
   t.true(performance.now() - began >= 490);
@@ -85,4 +112,3 @@ test('an end with nobody there takes no time', async (t) => {
 
   t.true(performance.now() - began < 5_000);
 });
-

@@ -39,18 +39,24 @@ export interface RigOptions {
 }
 
 /** Starts both on free ports. Ends with the scope. */
-export async function openProxies(scope: Scope, { limits, isOpen = false, admit, dial = dialTcp, names = ['web-1.edge'] }: RigOptions = {}): Promise<ProxyRig> {
+export async function openProxies(
+  scope: Scope,
+  { limits, isOpen = false, admit, dial = dialTcp, names = ['web-1.edge'] }: RigOptions = {},
+): Promise<ProxyRig> {
   const log = recordingLog();
   const dialled: DialRequest[] = [];
   const shown: (Credentials | null)[] = [];
   const aborted: DialRequest[] = [];
   const proxies = await startProxies({
-    log, ...(limits && { limits }),
+    log,
+    ...(limits && { limits }),
     ports: {
       admit(credentials) {
         shown.push(credentials);
         if (admit) return admit(credentials);
-        return isOpen || credentials?.password === PASSWORD ? { ok: true, username: credentials?.username ?? '_' } : { ok: false, reason: 'credentials' };
+        return isOpen || credentials?.password === PASSWORD
+          ? { ok: true, username: credentials?.username ?? '_' }
+          : { ok: false, reason: 'credentials' };
       },
       dial(request, signal) {
         dialled.push(request);
@@ -62,18 +68,29 @@ export async function openProxies(scope: Scope, { limits, isOpen = false, admit,
     socks5: { hosts: ['127.0.0.1'], port: 0, setting: 'SOCKS5_PROXY_PORT' },
   });
   scope.teardown(() => proxies.close(0));
-  const { http: { port: httpPort }, socks5: { port: socksPort } } = proxies;
-  if (httpPort === null || socksPort === null) throw new Error(proxies.http.problem() ?? proxies.socks5.problem() ?? 'a proxy does not listen');
+  const {
+    http: { port: httpPort },
+    socks5: { port: socksPort },
+  } = proxies;
+  if (httpPort === null || socksPort === null)
+    throw new Error(proxies.http.problem() ?? proxies.socks5.problem() ?? 'a proxy does not listen');
   return { proxies, httpPort, socksPort, log, dialled, shown, aborted };
 }
 
-const FAILURES: Readonly<Record<string, DialFailure>> = { ECONNREFUSED: 'refused', EHOSTUNREACH: 'unreachable', ENETUNREACH: 'unreachable', ENOTFOUND: 'unresolved', ETIMEDOUT: 'timed_out' };
+const FAILURES: Readonly<Record<string, DialFailure>> = {
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  ENOTFOUND: 'unresolved',
+  ETIMEDOUT: 'timed_out',
+};
 
 /** A dialler without any policy. */
 export function dialTcp({ host, port }: DialRequest, signal: AbortSignal): Promise<Dialled> {
   return new Promise((resolve) => {
     const stream = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    const failed = (error: NodeJS.ErrnoException): void => resolve(notDialled(FAILURES[error.code ?? ''] ?? 'failed', `It failed: ${error.code}.`));
+    const failed = (error: NodeJS.ErrnoException): void =>
+      resolve(notDialled(FAILURES[error.code ?? ''] ?? 'failed', `It failed: ${error.code}.`));
     stream.once('error', failed);
     stream.once('connect', () => {
       stream.off('error', failed);
@@ -84,7 +101,10 @@ export function dialTcp({ host, port }: DialRequest, signal: AbortSignal): Promi
 }
 
 /** A TCP server on a free port; `serve` gets each connection, half-open. */
-export async function openTarget(scope: Scope, serve: (socket: Socket) => void): Promise<{ readonly port: number; readonly server: Server; readonly sockets: ReadonlySet<Socket> }> {
+export async function openTarget(
+  scope: Scope,
+  serve: (socket: Socket) => void,
+): Promise<{ readonly port: number; readonly server: Server; readonly sockets: ReadonlySet<Socket> }> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.add(socket);
@@ -101,7 +121,10 @@ export async function openTarget(scope: Scope, serve: (socket: Socket) => void):
 
 /** Answers with what it was sent, when the client has said all. */
 export function echoes(socket: Socket): void {
-  void buffer(socket).then((bytes) => socket.end(bytes), () => null);
+  void buffer(socket).then(
+    (bytes) => socket.end(bytes),
+    () => null,
+  );
 }
 
 /** A bare connection to a proxy. Its errors are nobody's. */

@@ -21,7 +21,9 @@ function dial(t: ExecutionContext, port: number, localAddress: string): Socket {
 }
 
 /** Opens a tunnel that stays idle, by either protocol; rejects where it is refused. */
-const OPENERS: Readonly<Record<'http' | 'socks5', (t: ExecutionContext, proxy: ProxyRig, port: number, from: string) => Promise<Socket>>> = {
+const OPENERS: Readonly<
+  Record<'http' | 'socks5', (t: ExecutionContext, proxy: ProxyRig, port: number, from: string) => Promise<Socket>>
+> = {
   async http(t, { httpPort }, port, from) {
     const socket = dial(t, httpPort, from);
     socket.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: ${basic('_')}\r\n\r\n`);
@@ -38,7 +40,9 @@ const OPENERS: Readonly<Record<'http' | 'socks5', (t: ExecutionContext, proxy: P
 
 /** Resolves when it is closed, by a reset too. */
 function over(socket: Socket): Promise<void> {
-  return new Promise((resolve) => { socket.once('close', () => resolve()); });
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+  });
 }
 
 for (const protocol of ['http', 'socks5'] as const) {
@@ -47,7 +51,9 @@ for (const protocol of ['http', 'socks5'] as const) {
     const proxy = await openProxies(t, { limits: { connectionsMax: CONNECTIONS } });
     const open = OPENERS[protocol];
     const honest = await open(t, proxy, target.port, '127.0.0.1');
-    const held = await Promise.all(Array.from({ length: CONNECTIONS - 1 }, async () => (await open(t, proxy, target.port, OTHER)).resume()));
+    const held = await Promise.all(
+      Array.from({ length: CONNECTIONS - 1 }, async () => (await open(t, proxy, target.port, OTHER)).resume()),
+    );
 
     const others = await Promise.all(Array.from({ length: 4 }, () => open(t, proxy, target.port, '127.0.0.1')));
 
@@ -63,34 +69,55 @@ for (const protocol of ['http', 'socks5'] as const) {
     const target = await openTarget(t, echoes);
     const proxy = await openProxies(t, { limits: { connectionsMax: CONNECTIONS } });
     const open = OPENERS[protocol];
-    const honest = [await open(t, proxy, target.port, '127.0.0.1'), dial(t, protocol === 'http' ? proxy.httpPort : proxy.socksPort, '127.0.0.1')];
+    const honest = [
+      await open(t, proxy, target.port, '127.0.0.1'),
+      dial(t, protocol === 'http' ? proxy.httpPort : proxy.socksPort, '127.0.0.1'),
+    ];
     await Promise.all(Array.from({ length: CONNECTIONS - 2 }, () => open(t, proxy, target.port, OTHER)));
 
     for (let count = 0; count < 10; count += 1) await t.throwsAsync(open(t, proxy, target.port, OTHER));
 
-    t.deepEqual(honest.map(({ destroyed }) => destroyed), [false, false]);
+    t.deepEqual(
+      honest.map(({ destroyed }) => destroyed),
+      [false, false],
+    );
   });
 
   test(`${protocol}: on a full server what nobody used for long makes room for its own address, and what is used does not`, async (t) => {
     const target = await openTarget(t, (socket) => socket.pipe(socket));
     const proxy = await openProxies(t, { limits: { connectionsMax: 3, idleGivesWayMs: 300 } });
     const open = OPENERS[protocol];
-    const [idle, used, alsoUsed] = [await open(t, proxy, target.port, OTHER), await open(t, proxy, target.port, OTHER), await open(t, proxy, target.port, OTHER)];
+    const [idle, used, alsoUsed] = [
+      await open(t, proxy, target.port, OTHER),
+      await open(t, proxy, target.port, OTHER),
+      await open(t, proxy, target.port, OTHER),
+    ];
     const closed = over(idle);
     const beganMs = performance.now();
-    while (performance.now() - beganMs < 400) for (const socket of [used, alsoUsed]) { // as busy as the time takes: it is what is looked at
-      socket.write('x');
-      await take(socket, 1);
-    }
+    while (performance.now() - beganMs < 400)
+      for (const socket of [used, alsoUsed]) {
+        // as busy as the time takes: it is what is looked at
+        socket.write('x');
+        await take(socket, 1);
+      }
 
     const next = await open(t, proxy, target.port, OTHER);
 
     idle.resume();
     await closed;
-    t.deepEqual([used, alsoUsed, next].map(({ destroyed }) => destroyed), [false, false, false]);
+    t.deepEqual(
+      [used, alsoUsed, next].map(({ destroyed }) => destroyed),
+      [false, false, false],
+    );
   });
 }
 
 test('a machine is one holder with all its addresses of IPv6', (t) => {
-  t.deepEqual(['192.0.2.1', '2001:db8::1', '2001:db8::ffff:1', '2001:db8:0:1::1', ''].map(holderOf), ['192.0.2.1', '20:1:d:b8:0:0:0:0', '20:1:d:b8:0:0:0:0', '20:1:d:b8:0:0:0:1', '']);
+  t.deepEqual(['192.0.2.1', '2001:db8::1', '2001:db8::ffff:1', '2001:db8:0:1::1', ''].map(holderOf), [
+    '192.0.2.1',
+    '20:1:d:b8:0:0:0:0',
+    '20:1:d:b8:0:0:0:0',
+    '20:1:d:b8:0:0:0:1',
+    '',
+  ]);
 });

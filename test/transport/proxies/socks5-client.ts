@@ -16,7 +16,10 @@ export function login(username: string, password: string): Buffer {
 
 /** A request for an address of 4 or 16 bytes, or a name. Command 1 is CONNECT. */
 export function request(host: string | readonly number[], port: number, command = 1): Buffer {
-  const address = typeof host === 'string' ? [3, Buffer.byteLength(host, 'latin1'), ...Buffer.from(host, 'latin1')] : [host.length === 4 ? 1 : 4, ...host];
+  const address =
+    typeof host === 'string'
+      ? [3, Buffer.byteLength(host, 'latin1'), ...Buffer.from(host, 'latin1')]
+      : [host.length === 4 ? 1 : 4, ...host];
   return Buffer.from([5, command, 0, ...address, port >> 8, port & 255]);
 }
 

@@ -8,7 +8,16 @@ import { notDialled, type DialFailure } from '../../../transport/streams/dialled
 import { until } from '../../support/until.ts';
 import { rest } from '../streams/pairs.ts';
 import { answerTo, dialTcp, echoes, openProxies, openTarget, PASSWORD, rawClient } from './rig.ts';
-import { GREETING_NONE, GREETING_PASSWORD, handshake, LET_IN, login, request, take, tunnelBySocks } from './socks5-client.ts';
+import {
+  GREETING_NONE,
+  GREETING_PASSWORD,
+  handshake,
+  LET_IN,
+  login,
+  request,
+  take,
+  tunnelBySocks,
+} from './socks5-client.ts';
 
 const REPLY_OK = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
@@ -16,7 +25,7 @@ const REPLY_OK = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 async function said(t: Parameters<typeof rawClient>[0], port: number, bytes: Buffer): Promise<number[]> {
   const client = rawClient(t, port);
   client.write(bytes);
-  return [...await buffer(client)];
+  return [...(await buffer(client))];
 }
 
 test('a client gets through with the bytes it sent before it was answered, and hears the answer after it has said all', async (t) => {
@@ -40,26 +49,32 @@ test('a handshake may come in any pieces', async (t) => {
   const whole = Buffer.concat([handshake('web-1.edge', target.port), Buffer.from('hello')]);
   const cuts = fc.uniqueArray(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: whole.length });
 
-  await fc.assert(fc.asyncProperty(cuts, async (places) => {
-    const client = rawClient(t, proxy.socksPort);
-    const heard = rest(client);
-    await once(client, 'connect');
-    let from = 0;
-    for (const to of [...places.toSorted((a, b) => a - b), whole.length]) {
-      client.write(whole.subarray(from, to));
-      from = to;
-      await turn();
-    }
-    client.end();
+  await fc.assert(
+    fc.asyncProperty(cuts, async (places) => {
+      const client = rawClient(t, proxy.socksPort);
+      const heard = rest(client);
+      await once(client, 'connect');
+      let from = 0;
+      for (const to of [...places.toSorted((a, b) => a - b), whole.length]) {
+        client.write(whole.subarray(from, to));
+        from = to;
+        await turn();
+      }
+      client.end();
 
-    t.deepEqual(await heard, { bytes: Buffer.concat([LET_IN, REPLY_OK, Buffer.from('hello')]), isWhole: true });
-  }), { numRuns: 40, examples: [[Array.from({ length: whole.length - 1 }, (_, index) => index + 1)]] });
+      t.deepEqual(await heard, { bytes: Buffer.concat([LET_IN, REPLY_OK, Buffer.from('hello')]), isWhole: true });
+    }),
+    { numRuns: 40, examples: [[Array.from({ length: whole.length - 1 }, (_, index) => index + 1)]] },
+  );
 });
 
 test('a login that is wrong is told so, and the connection ends', async (t) => {
   const proxy = await openProxies(t);
 
-  t.deepEqual(await said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, login('_', 'guess'), request('web-1', 80)])), [5, 2, 1, 1]);
+  t.deepEqual(
+    await said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, login('_', 'guess'), request('web-1', 80)])),
+    [5, 2, 1, 1],
+  );
   t.deepEqual(await said(t, proxy.socksPort, GREETING_NONE), [5, 0xff]);
   t.deepEqual(await said(t, proxy.socksPort, Buffer.from([5, 1, 1])), [5, 0xff]);
   t.deepEqual(await said(t, proxy.socksPort, Buffer.from([5, 0])), [5, 0xff]);
@@ -85,28 +100,62 @@ test('without a password a client goes only where none is wanted', async (t) => 
 
   client.end(Buffer.concat([GREETING_NONE, request([127, 0, 0, 1], target.port), Buffer.from('hi')]));
 
-  t.deepEqual(await rest(client), { bytes: Buffer.concat([Buffer.from([5, 0]), REPLY_OK, Buffer.from('hi')]), isWhole: true });
+  t.deepEqual(await rest(client), {
+    bytes: Buffer.concat([Buffer.from([5, 0]), REPLY_OK, Buffer.from('hi')]),
+    isWhole: true,
+  });
 });
 
 test('what is asked for and not served has its reply', async (t) => {
   const proxy = await openProxies(t);
-  const replies = await Promise.all([
-    request('web-1', 80, 2), request('web-1', 80, 3), request('web-1', 80, 0), Buffer.from([5, 1, 0, 9, 0, 0]),
-    request('web-1', 0), request('we b', 80), request('a\r\nb', 80), request('', 80), Buffer.from([4, 1, 0, 1, 1, 1, 1, 1, 0, 80]),
-  ].map((asked) => said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, login('_', PASSWORD), asked]))));
+  const replies = await Promise.all(
+    [
+      request('web-1', 80, 2),
+      request('web-1', 80, 3),
+      request('web-1', 80, 0),
+      Buffer.from([5, 1, 0, 9, 0, 0]),
+      request('web-1', 0),
+      request('we b', 80),
+      request('a\r\nb', 80),
+      request('', 80),
+      Buffer.from([4, 1, 0, 1, 1, 1, 1, 1, 0, 80]),
+    ].map((asked) => said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, login('_', PASSWORD), asked]))),
+  );
 
-  t.deepEqual(replies.map((reply) => reply[5]), [7, 7, 7, 8, 1, 1, 1, 1, 1]);
+  t.deepEqual(
+    replies.map((reply) => reply[5]),
+    [7, 7, 7, 8, 1, 1, 1, 1, 1],
+  );
   t.deepEqual(proxy.dialled, []);
   t.like(proxy.proxies.socks5.counters.blocked, { unsupported: 4, malformed: 5 });
 });
 
 test('each failure of a dial has its reply', async (t) => {
   const proxy = await openProxies(t, { dial: ({ host }) => Promise.resolve(notDialled(host as DialFailure, 'no')) });
-  const expected = { refused: 5, unreachable: 4, unresolved: 4, timed_out: 6, failed: 1, blocked: 2, loop: 2, unknown_node: 4, offline: 3, overloaded: 1 };
+  const expected = {
+    refused: 5,
+    unreachable: 4,
+    unresolved: 4,
+    timed_out: 6,
+    failed: 1,
+    blocked: 2,
+    loop: 2,
+    unknown_node: 4,
+    offline: 3,
+    overloaded: 1,
+  };
 
-  for (const [failure, reply] of Object.entries(expected)) t.deepEqual(await said(t, proxy.socksPort, handshake(failure, 80)), [...LET_IN, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0], failure);
+  for (const [failure, reply] of Object.entries(expected))
+    t.deepEqual(
+      await said(t, proxy.socksPort, handshake(failure, 80)),
+      [...LET_IN, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0],
+      failure,
+    );
 
-  t.like(proxy.proxies.socks5.counters, { dials: { refused: 1, blocked: 1, loop: 1, connected: 0 }, blocked: { blocked: 1, loop: 1 } });
+  t.like(proxy.proxies.socks5.counters, {
+    dials: { refused: 1, blocked: 1, loop: 1, connected: 0 },
+    blocked: { blocked: 1, loop: 1 },
+  });
 });
 
 test('a dial that breaks is a failure as any other', async (t) => {
@@ -133,7 +182,10 @@ test('a target that does not answer is given up at the limit, and so is one whos
 test('a stream that comes too late is cut', async (t) => {
   const late = Promise.withResolvers<void>();
   const target = await openTarget(t, (socket) => void rest(socket));
-  const proxy = await openProxies(t, { limits: { connectMsMax: 100 }, dial: (asked) => late.promise.then(() => dialTcp(asked, new AbortController().signal)) });
+  const proxy = await openProxies(t, {
+    limits: { connectMsMax: 100 },
+    dial: (asked) => late.promise.then(() => dialTcp(asked, new AbortController().signal)),
+  });
 
   t.is((await said(t, proxy.socksPort, handshake([127, 0, 0, 1], target.port)))[5], 6);
   const arrived = once(target.server, 'connection');
@@ -161,7 +213,10 @@ test('clients of other protocols are told or closed', async (t) => {
   t.regex(await answerTo(t, proxy.socksPort, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'), /^HTTP\/1\.1 400 .*speaks SOCKS5/su);
   t.is(await answerTo(t, proxy.socksPort, Buffer.from([4, 1, 0, 80, 1, 2, 3, 4, 0])), '');
   t.is(await answerTo(t, proxy.socksPort, Buffer.from([0x16, 3, 1, 2, 0, 1])), '');
-  t.deepEqual(await said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, Buffer.from([5, 1, 65])])), [5, 2, 1, 1]);
+  t.deepEqual(
+    await said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, Buffer.from([5, 1, 65])])),
+    [5, 2, 1, 1],
+  );
   t.is(proxy.proxies.socks5.counters.blocked.malformed, 4);
 });
 
@@ -186,7 +241,9 @@ test('what a client sends before its tunnel is open is held up to a limit', asyn
   for (let count = 0; count < 512; count += 1) client.write(Buffer.alloc(65_536));
   for (let before = -1; before !== client.bytesWritten - client.writableLength;) {
     before = client.bytesWritten - client.writableLength;
-    await new Promise((resolve) => { setTimeout(resolve, 100); }); // nothing tells that bytes have stopped to move
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    }); // nothing tells that bytes have stopped to move
   }
 
   t.true(client.bytesWritten - client.writableLength < 8 * 1_048_576); // what the kernel holds for two sockets

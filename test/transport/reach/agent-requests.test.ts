@@ -10,19 +10,35 @@ import { answer, portsOf } from '../scrapes/rig.ts';
 import { target } from './rig.ts';
 
 const nodeId = (number: number) => `0190f5c2-7a11-4c3e-8f00-${String(number).padStart(12, '0')}` as NodeId;
-const CROWDED = { ok: false, failure: 'overloaded', message: 'Too many nodes are asked at once: try again shortly.' } as const;
+const CROWDED = {
+  ok: false,
+  failure: 'overloaded',
+  message: 'Too many nodes are asked at once: try again shortly.',
+} as const;
 const METRICS = { server: 'host_metrics', path: '/metrics', bytesMax: 1_000, msMax: 30_000 } as const;
 
 test('nodes that hang do not keep others from being asked: the request that takes longest makes room, and none that is young', async (t) => {
   // Straight to the targets: 32 tunnels to one agent are more than it opens.
-  const tunnels: Pick<Tunnels, 'reach'> = { reach: async (_node, { port }) => ({ ok: true, stream: net.connect(port, '127.0.0.1') }) };
+  const tunnels: Pick<Tunnels, 'reach'> = {
+    reach: async (_node, { port }) => ({ ok: true, stream: net.connect(port, '127.0.0.1') }),
+  };
   const hanging: Socket[] = [];
-  const silent = await target(t, (socket) => { hanging.push(socket); });
-  const honest = await target(t, (socket) => { socket.once('data', () => socket.end(answer('up 1\n'))); });
+  const silent = await target(t, (socket) => {
+    hanging.push(socket);
+  });
+  const honest = await target(t, (socket) => {
+    socket.once('data', () => socket.end(answer('up 1\n')));
+  });
   const last = nodeId(AGENT_REQUESTS_MAX);
   let nowMs = 0;
-  const requests = createAgentRequests({ tunnels, doorOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }), nowMs: () => nowMs });
-  const stuck = Array.from({ length: AGENT_REQUESTS_MAX }, (_none, number) => requests.get(nodeId(Math.floor(number / NODE_REQUESTS_MAX)), METRICS));
+  const requests = createAgentRequests({
+    tunnels,
+    doorOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }),
+    nowMs: () => nowMs,
+  });
+  const stuck = Array.from({ length: AGENT_REQUESTS_MAX }, (_none, number) =>
+    requests.get(nodeId(Math.floor(number / NODE_REQUESTS_MAX)), METRICS),
+  );
   await until('all of them', () => hanging.length === AGENT_REQUESTS_MAX);
 
   const tooEarly = await requests.get(last, METRICS);

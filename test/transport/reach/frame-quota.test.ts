@@ -34,7 +34,12 @@ test('other frames are counted, one by one and by their size, and so are those t
   t.is(exactly(frame(TYPE.data, 0, 1)), 1);
   t.is(exactly(frame(TYPE.headers, 4, 1, Buffer.alloc(2_560))), 11);
   t.is(taken(Buffer.alloc(1)), FRAMES_BURST_MAX - Math.ceil(FRAMES_BURST_MAX / 10)); // nine of them are a header
-  t.is(Math.round(FRAMES_BURST_MAX / taken(Buffer.concat([PING, frame(TYPE.data, 0, 1, Buffer.alloc(30_000)), PING]), 4_000)), 2);
+  t.is(
+    Math.round(
+      FRAMES_BURST_MAX / taken(Buffer.concat([PING, frame(TYPE.data, 0, 1, Buffer.alloc(30_000)), PING]), 4_000),
+    ),
+    2,
+  );
 });
 
 test('what was used comes back with time', (t) => {
@@ -44,5 +49,8 @@ test('what was used comes back with time', (t) => {
     for (let count = 0; ; count += 1) if (!mayGoOn(settings, nowMs)) return count;
   };
 
-  t.deepEqual([takenAt(0), takenAt(0), takenAt(1_000), takenAt(1_500), takenAt(60_000)], [FRAMES_BURST_MAX, 0, FRAMES_PER_SECOND_MAX - 2, FRAMES_PER_SECOND_MAX / 2 - 1, FRAMES_BURST_MAX]);
+  t.deepEqual(
+    [takenAt(0), takenAt(0), takenAt(1_000), takenAt(1_500), takenAt(60_000)],
+    [FRAMES_BURST_MAX, 0, FRAMES_PER_SECOND_MAX - 2, FRAMES_PER_SECOND_MAX / 2 - 1, FRAMES_BURST_MAX],
+  );
 });

@@ -16,7 +16,9 @@ function streamOf(dialled: Dialled): Duplex {
 
 /** A machine that answers what it was told. */
 function echo(t: Scope): Promise<number> {
-  return target(t, (socket) => { socket.pipe(socket); });
+  return target(t, (socket) => {
+    socket.pipe(socket);
+  });
 }
 
 /** Somebody who takes connections and says nothing, and counts them. */
@@ -25,11 +27,15 @@ async function silence(t: Scope, host: string): Promise<{ readonly url: string; 
   const server = createServer((socket) => {
     taken += 1;
     socket.on('error', () => {});
-    t.teardown(() => { socket.destroy(); });
+    t.teardown(() => {
+      socket.destroy();
+    });
   });
   server.listen(0, host);
   await once(server, 'listening');
-  t.teardown(() => { server.close(); });
+  t.teardown(() => {
+    server.close();
+  });
   return { url: `http://${host}:${(server.address() as AddressInfo).port}`, taken: () => taken };
 }
 
@@ -77,7 +83,10 @@ for (const [name, lie] of [
 ] as const) {
   test(`nobody can send an agent elsewhere: ${name} is not dialled`, async (t) => {
     const elsewhere = await silence(t, '0.0.0.0');
-    const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => true, claimedMeshUrl: lie(new URL(elsewhere.url).port) });
+    const { reach, tunnels } = await tunnelRig(t, {
+      isMeshUp: () => true,
+      claimedMeshUrl: lie(new URL(elsewhere.url).port),
+    });
 
     streamOf(await reach(await echo(t))).destroy();
 
@@ -114,7 +123,10 @@ test('a tunnel beside the mesh is left for one through it once there is a way, w
 
 test('where there is no way after all, the mesh is not asked for again at once', async (t) => {
   const mesh = { isUp: false };
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => mesh.isUp, claimedMeshUrl: 'http://127.0.0.2:9' });
+  const { reach, tunnels, tokens } = await tunnelRig(t, {
+    isMeshUp: () => mesh.isUp,
+    claimedMeshUrl: 'http://127.0.0.2:9',
+  });
   const port = await echo(t);
   streamOf(await reach(port)).destroy();
   mesh.isUp = true;

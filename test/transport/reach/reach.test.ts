@@ -17,7 +17,12 @@ interface Asked {
 function wayTo(asked: Asked, isAway = false): Reach {
   return createReach({
     domain: DOMAIN,
-    tunnels: { reach: async (_node, target) => { asked.targets.push(target); return Promise.resolve({ ok: true, stream: new PassThrough() }); } },
+    tunnels: {
+      reach: async (_node, target) => {
+        asked.targets.push(target);
+        return Promise.resolve({ ok: true, stream: new PassThrough() });
+      },
+    },
     async nodeByName(names) {
       asked.names.push(names);
       if (isAway) throw new Error('the database is away');
@@ -65,5 +70,8 @@ for (const [what, username, host] of [
 test('with the database away nobody is told that a machine does not exist', async (t) => {
   const { dial } = wayTo({ targets: [], names: [] }, true);
 
-  t.like(await dial({ username: '_', host: `web-1.prod.${DOMAIN}`, port: 80 }, signal), { ok: false, failure: 'overloaded' });
+  t.like(await dial({ username: '_', host: `web-1.prod.${DOMAIN}`, port: 80 }, signal), {
+    ok: false,
+    failure: 'overloaded',
+  });
 });

@@ -52,12 +52,30 @@ export interface Rig {
 }
 
 /** Starts one that ends with the scope. */
-export async function tunnelRig(scope: Scope, { clock = systemClock, opens = true, isConnected = true, askOwner = () => Promise.resolve(false), isMeshUp = () => false, claimedMeshUrl, gateway = '127.0.0.2' }: RigOptions = {}): Promise<Rig> {
+export async function tunnelRig(
+  scope: Scope,
+  {
+    clock = systemClock,
+    opens = true,
+    isConnected = true,
+    askOwner = () => Promise.resolve(false),
+    isMeshUp = () => false,
+    claimedMeshUrl,
+    gateway = '127.0.0.2',
+  }: RigOptions = {},
+): Promise<Rig> {
   const tokens: string[] = [];
   const joins = createJoins();
-  const agent = createAgentTunnels({ exit: plainExit, join: (one, other) => joins.join(one, other), log: silent, meshWay: () => ({ gateway, own: '127.0.0.3' }) });
+  const agent = createAgentTunnels({
+    exit: plainExit,
+    join: (one, other) => joins.join(one, other),
+    log: silent,
+    meshWay: () => ({ gateway, own: '127.0.0.3' }),
+  });
   const tunnels = createTunnels({
-    clock, log: recordingLog(), monotonicMs: () => clock.nowMs(),
+    clock,
+    log: recordingLog(),
+    monotonicMs: () => clock.nowMs(),
     send(_node, frame) {
       if (!isConnected || frame.type !== 'open-tunnel') return false;
       tokens.push(frame.token);
@@ -65,7 +83,7 @@ export async function tunnelRig(scope: Scope, { clock = systemClock, opens = tru
       return true;
     },
     askOwner,
-    meshUrl: () => (isMeshUp() ? claimedMeshUrl ?? door.url : null),
+    meshUrl: () => (isMeshUp() ? (claimedMeshUrl ?? door.url) : null),
   });
   const door = required(await openDoor('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
   const server = createServer();
@@ -81,7 +99,15 @@ export async function tunnelRig(scope: Scope, { clock = systemClock, opens = tru
     server.closeAllConnections();
     await once(server, 'close');
   });
-  return { tunnels, agent, url, meshUrl: door.url, tokens, reach: (port, signal = new AbortController().signal) => tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal) };
+  return {
+    tunnels,
+    agent,
+    url,
+    meshUrl: door.url,
+    tokens,
+    reach: (port, signal = new AbortController().signal) =>
+      tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal),
+  };
 }
 
 function required<T>(one: T | null): T {

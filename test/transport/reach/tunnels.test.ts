@@ -22,12 +22,17 @@ function streamOf(dialled: Dialled): Duplex {
 /** Reads a stream to its end, whichever that is. */
 async function over(stream: Duplex): Promise<void> {
   stream.resume();
-  if (!stream.closed) await new Promise((resolve) => { stream.once('close', resolve); });
+  if (!stream.closed)
+    await new Promise((resolve) => {
+      stream.once('close', resolve);
+    });
 }
 
 /** The HTTP status with which the admin answers somebody who wants to open a tunnel, or 101. */
 async function knock(url: string, token: string, protocol = TUNNEL_SUBPROTOCOL): Promise<number> {
-  const socket = new WebSocket(url.replace('http', 'ws') + TUNNEL_PATH, protocol, { headers: { authorization: `Bearer ${token}` } });
+  const socket = new WebSocket(url.replace('http', 'ws') + TUNNEL_PATH, protocol, {
+    headers: { authorization: `Bearer ${token}` },
+  });
   const { promise, resolve } = Promise.withResolvers<number>();
   socket.on('unexpected-response', (_request, response) => {
     resolve(response.statusCode ?? 0);
@@ -64,11 +69,13 @@ test('one tunnel carries what many connections say at once, to the byte', async 
   const port = await target(t, (socket) => socket.pipe(socket));
   const sent = Array.from({ length: 200 }, (_none, index) => randomBytes(1_000 + index * 701));
 
-  const received = await Promise.all(sent.map(async (bytes) => {
-    const stream = streamOf(await reach(port));
-    stream.end(bytes);
-    return buffer(stream);
-  }));
+  const received = await Promise.all(
+    sent.map(async (bytes) => {
+      const stream = streamOf(await reach(port));
+      stream.end(bytes);
+      return buffer(stream);
+    }),
+  );
 
   t.deepEqual(received.map(digest), sent.map(digest));
   t.is(tunnels.count(), 1);
@@ -79,7 +86,9 @@ test('a stream that nobody reads stalls no other', async (t) => {
   const { reach } = await tunnelRig(t);
   const flood = await target(t, (socket) => {
     const piece = Buffer.alloc(65_536);
-    const pour = (): void => { while (socket.write(piece)); };
+    const pour = (): void => {
+      while (socket.write(piece));
+    };
     socket.on('drain', pour);
     pour();
   });
@@ -97,7 +106,9 @@ test('a stream that nobody reads stalls no other', async (t) => {
 
 test('a reset at the target is a reset here, not an end', async (t) => {
   const { reach } = await tunnelRig(t);
-  const port = await target(t, (socket) => socket.once('data', () => socket.write('half', () => socket.resetAndDestroy())));
+  const port = await target(t, (socket) =>
+    socket.once('data', () => socket.write('half', () => socket.resetAndDestroy())),
+  );
 
   const stream = streamOf(await reach(port));
   stream.write('go');
@@ -174,7 +185,13 @@ test('a node without a session is offline', async (t) => {
 
 test('a node whose session is at another admin is asked for through that one, and who waits hears its no at once', async (t) => {
   const asked: string[] = [];
-  const { reach, tunnels } = await tunnelRig(t, { isConnected: false, askOwner: async (node) => { asked.push(node); return Promise.resolve(true); } });
+  const { reach, tunnels } = await tunnelRig(t, {
+    isConnected: false,
+    askOwner: async (node) => {
+      asked.push(node);
+      return Promise.resolve(true);
+    },
+  });
   const waiting = reach(1);
   await until('the owner is asked', () => asked.length === 1);
 
@@ -194,7 +211,10 @@ test('a tunnel that nobody used for a minute is closed, and the next connection 
   stream.end();
   await text(stream);
   await until('the stream is over', () => stream.destroyed);
-  await until('the tunnel is closed', () => { clock.pass(TUNNEL_IDLE_MS); return tunnels.count() === 0; });
+  await until('the tunnel is closed', () => {
+    clock.pass(TUNNEL_IDLE_MS);
+    return tunnels.count() === 0;
+  });
 
   const next = streamOf(await reach(port));
   next.end('again');
@@ -206,7 +226,9 @@ test('who comes while an unused tunnel says goodbye gets another', async (t) => 
   const clock = createFakeClock();
   let slept = 0; // one look after a minute: many in a row would take the agent for dead
   const { reach, tokens } = await tunnelRig(t, { clock: { ...clock, nowMs: () => clock.nowMs() + slept } });
-  const port = await target(t, (socket) => { socket.end('here'); });
+  const port = await target(t, (socket) => {
+    socket.end('here');
+  });
   const first = streamOf(await reach(port));
   first.end();
   await over(first);
@@ -225,9 +247,17 @@ function digest(bytes: Buffer): string {
 
 test('an admin that names no web address for a tunnel gets none, and the agent goes on', (t) => {
   const problems: unknown[] = [];
-  const agent = createAgentTunnels({ exit: { dial: () => Promise.reject(new Error('nobody is dialled')) }, join: () => {}, log: { debug() {}, info() {}, error() {}, warn: (_message, fields) => problems.push(fields?.['problem']) } });
+  const agent = createAgentTunnels({
+    exit: { dial: () => Promise.reject(new Error('nobody is dialled')) },
+    join: () => {},
+    log: { debug() {}, info() {}, error() {}, warn: (_message, fields) => problems.push(fields?.['problem']) },
+  });
 
-  for (const [url, token] of [['mailto:x', 'token'], ['http://127.0.0.1:1/', 'to\nken']] as const) agent.open(url, token);
+  for (const [url, token] of [
+    ['mailto:x', 'token'],
+    ['http://127.0.0.1:1/', 'to\nken'],
+  ] as const)
+    agent.open(url, token);
 
   t.is(agent.count(), 0);
   t.is(problems.length, 2);

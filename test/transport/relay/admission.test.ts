@@ -1,6 +1,11 @@
 /** Who is asked, how often, and what is remembered. */
 import test from 'ava';
-import { createClusterAdmission, rememberingAdmission, shareCluster, type Admitted } from '../../../transport/relay/admission.ts';
+import {
+  createClusterAdmission,
+  rememberingAdmission,
+  shareCluster,
+  type Admitted,
+} from '../../../transport/relay/admission.ts';
 
 test('a member is asked for once in some seconds, a stranger each time, and a forgotten key at once', async (t) => {
   const asked: string[] = [];
@@ -19,12 +24,19 @@ test('a member is asked for once in some seconds, a stranger each time, and a fo
 
 test('a key that is forgotten while it is asked for is asked for again: the first answer may be of before', async (t) => {
   const answers: ((admitted: Admitted | null) => void)[] = [];
-  const admission = rememberingAdmission(() => new Promise((resolve) => { answers.push(resolve); }));
+  const admission = rememberingAdmission(
+    () =>
+      new Promise((resolve) => {
+        answers.push(resolve);
+      }),
+  );
 
   const admitted = admission.admit('key', '');
   admission.forget('key');
   answers[0]?.({ clusters: new Set(['old']) });
-  await new Promise((resolve) => { setImmediate(resolve); });
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
   answers[1]?.(null);
 
   t.is(await admitted, null);
@@ -44,5 +56,14 @@ test('what could not be told is not remembered', async (t) => {
 test('two keys share a cluster, or one of them is of no known cluster', (t) => {
   const of = (...names: readonly string[]): Admitted => ({ clusters: new Set(names) });
 
-  t.deepEqual([shareCluster(of('a'), of('a')), shareCluster(of('a'), of('b')), shareCluster(of('a', 'b', 'c'), of('c')), shareCluster(of('a'), { clusters: null }), shareCluster(of(), of('a'))], [true, false, true, true, false]);
+  t.deepEqual(
+    [
+      shareCluster(of('a'), of('a')),
+      shareCluster(of('a'), of('b')),
+      shareCluster(of('a', 'b', 'c'), of('c')),
+      shareCluster(of('a'), { clusters: null }),
+      shareCluster(of(), of('a')),
+    ],
+    [true, false, true, true, false],
+  );
 });

@@ -37,9 +37,16 @@ test('it is made once, for its owner alone, and made anew for another host or wh
   const first = await relayCertificate({ ...NONE, dataDir, hostName: '2001:db8::7', nowMs: NOW });
   const again = await relayCertificate({ ...NONE, dataDir, hostName: '2001:db8::7', nowMs: NOW });
   const other = await relayCertificate({ ...NONE, dataDir, hostName: 'relay.example.com', nowMs: NOW });
-  const late = await relayCertificate({ ...NONE, dataDir, hostName: 'relay.example.com', nowMs: NOW + 3_640 * 86_400_000 });
+  const late = await relayCertificate({
+    ...NONE,
+    dataDir,
+    hostName: 'relay.example.com',
+    nowMs: NOW + 3_640 * 86_400_000,
+  });
 
-  const at = await Promise.all(Array.from({ length: 8 }, () => relayCertificate({ ...NONE, dataDir, hostName: 'busy.example.com', nowMs: NOW })));
+  const at = await Promise.all(
+    Array.from({ length: 8 }, () => relayCertificate({ ...NONE, dataDir, hostName: 'busy.example.com', nowMs: NOW })),
+  );
 
   t.true(at.every(({ certificate, key }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))); // also of those that were made at the same time
   t.deepEqual(await readdir(dataDir), ['relay.pem']);
@@ -48,10 +55,25 @@ test('it is made once, for its owner alone, and made anew for another host or wh
   t.is((await stat(join(dataDir, 'relay.pem'))).mode & 0o777, 0o600);
 });
 
-test('the operator\'s own needs no pin; a file that is not there is told', async (t) => {
+test("the operator's own needs no pin; a file that is not there is told", async (t) => {
   const made = await certificates(await directory(t));
-  const given = await relayCertificate({ certificateFile: made.server, keyFile: made.serverKey, dataDir: '/nowhere', hostName: 'localhost', nowMs: NOW });
+  const given = await relayCertificate({
+    certificateFile: made.server,
+    keyFile: made.serverKey,
+    dataDir: '/nowhere',
+    hostName: 'localhost',
+    nowMs: NOW,
+  });
 
   t.is(given.pin, null);
-  await t.throwsAsync(relayCertificate({ certificateFile: '/nowhere.pem', keyFile: made.serverKey, dataDir: '/nowhere', hostName: 'localhost', nowMs: NOW }), { message: 'The relay\'s file /nowhere.pem cannot be read: ENOENT.' });
+  await t.throwsAsync(
+    relayCertificate({
+      certificateFile: '/nowhere.pem',
+      keyFile: made.serverKey,
+      dataDir: '/nowhere',
+      hostName: 'localhost',
+      nowMs: NOW,
+    }),
+    { message: "The relay's file /nowhere.pem cannot be read: ENOENT." },
+  );
 });

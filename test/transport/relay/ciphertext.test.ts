@@ -17,16 +17,34 @@ const KNOCKS_LOST_MAX = 4;
 test('a relay sees what two machines say only as ciphertext', async (t) => {
   const internet = await startInternet(t);
   const hub = await internet.host('hub');
-  const program = hub.spawn(process.execPath, [new URL('../../support/mesh/relay-spy-program.ts', import.meta.url).pathname, hub.address, '443', '900', MARKER]);
-  const { derpMap } = await program.logged('relaying') as { readonly derpMap: TestRelay['derpMap'] };
+  const program = hub.spawn(process.execPath, [
+    new URL('../../support/mesh/relay-spy-program.ts', import.meta.url).pathname,
+    hub.address,
+    '443',
+    '900',
+    MARKER,
+  ]);
+  const { derpMap } = (await program.logged('relaying')) as { readonly derpMap: TestRelay['derpMap'] };
   const mesh = startMesh(t, () => mapOfRelays([{ program, regionId: 900, derpMap }]));
   const [left, right] = await Promise.all([internet.nat('hard'), internet.nat('hard')]);
   const [one, other] = [await mesh.join(await left.machine('one')), await mesh.join(await right.machine('other'))];
   await untilPath(one, other, 'relayed');
 
   const lost = await lostEchoes(one.machine, other.ipv4, ECHOES, { words: ['-s', '1000', '-p', MARKER] });
-  await until('what the relay saw', () => program.lines().some(({ msg, bytes }) => msg === 'seen' && Number(bytes) > 40_000)); // there and back
+  await until('what the relay saw', () =>
+    program.lines().some(({ msg, bytes }) => msg === 'seen' && Number(bytes) > 40_000),
+  ); // there and back
 
   t.true(lost <= KNOCKS_LOST_MAX, `${lost} lost`);
-  t.deepEqual([...new Set(program.lines().filter(({ msg }) => msg === 'seen').map(({ markers }) => markers))], [0]);
+  t.deepEqual(
+    [
+      ...new Set(
+        program
+          .lines()
+          .filter(({ msg }) => msg === 'seen')
+          .map(({ markers }) => markers),
+      ),
+    ],
+    [0],
+  );
 });

@@ -25,7 +25,11 @@ test('our clients exchange packets through derper, among themselves and with one
 
 test('clients of the Go module exchange packets through our relay, among themselves and with one of ours', async (t) => {
   const { region, derpMap } = await startRelay(t);
-  const [one, other, ours] = await Promise.all([startGoClient(t, derpMap, region.id), startGoClient(t, derpMap, region.id), connectedClient(t, region)]);
+  const [one, other, ours] = await Promise.all([
+    startGoClient(t, derpMap, region.id),
+    startGoClient(t, derpMap, region.id),
+    connectedClient(t, region),
+  ]);
 
   one.send(other.publicKey, Buffer.alloc(60_000, 3));
   one.send(ours.publicKey, Buffer.from('to ours'));
@@ -48,6 +52,9 @@ test('our client reaches derper as a WebSocket through a proxy that passes no ot
   other.connection.send(one.publicKey, Buffer.from('back'));
   await until('the answer', () => one.packets.length === 1);
 
-  t.deepEqual(other.packets.map(({ packet }) => [packet.length, packet[0]]), Array.from({ length: 20 }, (_, index) => [1_000 + index, index]));
+  t.deepEqual(
+    other.packets.map(({ packet }) => [packet.length, packet[0]]),
+    Array.from({ length: 20 }, (_, index) => [1_000 + index, index]),
+  );
   t.deepEqual(proxy.upgrades, ['DERP', 'websocket']);
 });

@@ -34,7 +34,10 @@ test('packets come whole and in order, of any size up to the largest', async (t)
   for (const packet of packets) t.true(one.connection.send(other.publicKey, packet));
   await until('all packets', () => other.packets.length === packets.length);
 
-  t.deepEqual(other.packets.map(({ packet }) => packet), packets);
+  t.deepEqual(
+    other.packets.map(({ packet }) => packet),
+    packets,
+  );
   t.false(one.connection.send(other.publicKey, Buffer.alloc(65_537)));
   t.false(one.connection.send('no key', Buffer.alloc(1)));
 });
@@ -59,7 +62,9 @@ test('a client that does not own the key that it shows is cut before it is anybo
   const replayer = await rawClient(t, port);
   const other = await rawClient(t, port);
 
-  forger.write(encodeFrame(FRAME.clientInfo, victim.publicKey, sealJson({ version: 2 }, forger.serverKey, own.privateKey)));
+  forger.write(
+    encodeFrame(FRAME.clientInfo, victim.publicKey, sealJson({ version: 2 }, forger.serverKey, own.privateKey)),
+  );
   replayer.write(encodeFrame(FRAME.clientInfo, victim.publicKey, randomBytes(200)));
   other.write(encodeFrame(FRAME.sendPacket, victim.publicKey, Buffer.from('before any introduction')));
   await until('all are cut', () => forger.isClosed() && replayer.isClosed() && other.isClosed());
@@ -72,7 +77,9 @@ test('a proof that is for another relay opens nothing here', async (t) => {
   const keys = newBoxKeys();
   const [client, elsewhere] = [await rawClient(t, here.port, keys), await rawClient(t, there.port, keys)];
 
-  client.write(encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: 2 }, elsewhere.serverKey, keys.privateKey)));
+  client.write(
+    encodeFrame(FRAME.clientInfo, keys.publicKey, sealJson({ version: 2 }, elsewhere.serverKey, keys.privateKey)),
+  );
 
   await until('it is cut', () => client.isClosed());
   t.is(here.relay.counters.opened, 0);
@@ -89,7 +96,9 @@ test('the relay proves its key, too', async (t) => {
 
 test('a stranger gets in nowhere, and one whose rows cannot be read does not either, until they can', async (t) => {
   let answer: Admitted | null | Error = null;
-  const { region, relay } = await startRelay(t, { admission: { forget: () => {}, admit: async () => (answer instanceof Error ? Promise.reject(answer) : answer) } });
+  const { region, relay } = await startRelay(t, {
+    admission: { forget: () => {}, admit: async () => (answer instanceof Error ? Promise.reject(answer) : answer) },
+  });
   const knocking = startClient(t, region);
 
   await until('a refusal', () => relay.counters.refused.unknown > 0);
@@ -104,13 +113,17 @@ test('a stranger gets in nowhere, and one whose rows cannot be read does not eit
 
 test('a packet passes only between members of one cluster; a gateway of several reaches the members of each', async (t) => {
   const clusters = new Map<string, Set<string>>();
-  const { region, relay } = await startRelay(t, { admission: { forget: () => {}, admit: async (key) => ({ clusters: clusters.get(key) ?? new Set() }) } });
+  const { region, relay } = await startRelay(t, {
+    admission: { forget: () => {}, admit: async (key) => ({ clusters: clusters.get(key) ?? new Set() }) },
+  });
   const keys = [['red'], ['red'], ['blue'], ['red', 'blue']].map((names) => {
     const pair = newBoxKeys();
     clusters.set(pair.publicKey.toString('base64'), new Set(names));
     return pair.privateKey.toString('base64');
   });
-  const [red, alsoRed, blue, gateway] = await Promise.all(keys.map((privateKey) => connectedClient(t, region, { privateKey })));
+  const [red, alsoRed, blue, gateway] = await Promise.all(
+    keys.map((privateKey) => connectedClient(t, region, { privateKey })),
+  );
   if (!red || !alsoRed || !blue || !gateway) throw new Error('four clients');
 
   red.connection.send(blue.publicKey, Buffer.from('foreign'));
@@ -118,15 +131,23 @@ test('a packet passes only between members of one cluster; a gateway of several 
   red.connection.send(alsoRed.publicKey, Buffer.from('own'));
   gateway.connection.send(red.publicKey, Buffer.from('from the gateway'));
   blue.connection.send(gateway.publicKey, Buffer.from('to the gateway'));
-  await until('what may pass', () => alsoRed.packets.length === 1 && red.packets.length === 1 && gateway.packets.length === 1);
+  await until(
+    'what may pass',
+    () => alsoRed.packets.length === 1 && red.packets.length === 1 && gateway.packets.length === 1,
+  );
 
-  t.deepEqual([red, alsoRed, blue, gateway].map(({ packets }) => packets.map(({ packet }) => packet.toString())), [['from the gateway'], ['own'], [], ['to the gateway']]);
+  t.deepEqual(
+    [red, alsoRed, blue, gateway].map(({ packets }) => packets.map(({ packet }) => packet.toString())),
+    [['from the gateway'], ['own'], [], ['to the gateway']],
+  );
   t.deepEqual(relay.counters.dropped, { absent: 0, foreign: 2, slow: 0 });
 });
 
 test('a key that is forgotten is out at once, and what it may is asked anew', async (t) => {
   const known = new Set<string>();
-  const { region, relay } = await startRelay(t, { admission: { forget: () => {}, admit: async (key) => (known.has(key) ? { clusters: new Set(['one']) } : null) } });
+  const { region, relay } = await startRelay(t, {
+    admission: { forget: () => {}, admit: async (key) => (known.has(key) ? { clusters: new Set(['one']) } : null) },
+  });
   const pair = newBoxKeys();
   known.add(pair.publicKey.toString('base64'));
   const client = await connectedClient(t, region, { privateKey: pair.privateKey.toString('base64') });
@@ -143,12 +164,19 @@ test('a key that is forgotten is out at once, and what it may is asked anew', as
 
 test('who leaves a cluster is out of the relay, or in its new cluster, soon after the cluster changed', async (t) => {
   const clusters = new Map<string, string[]>();
-  const { region, relay } = await startRelay(t, { admission: { forget: () => {}, admit: async (key) => (clusters.has(key) ? { clusters: new Set(clusters.get(key)) } : null) } });
-  const [gone, moved, stays] = await Promise.all([0, 1, 2].map(async () => {
-    const pair = newBoxKeys();
-    clusters.set(pair.publicKey.toString('base64'), ['red']);
-    return connectedClient(t, region, { privateKey: pair.privateKey.toString('base64') });
-  }));
+  const { region, relay } = await startRelay(t, {
+    admission: {
+      forget: () => {},
+      admit: async (key) => (clusters.has(key) ? { clusters: new Set(clusters.get(key)) } : null),
+    },
+  });
+  const [gone, moved, stays] = await Promise.all(
+    [0, 1, 2].map(async () => {
+      const pair = newBoxKeys();
+      clusters.set(pair.publicKey.toString('base64'), ['red']);
+      return connectedClient(t, region, { privateKey: pair.privateKey.toString('base64') });
+    }),
+  );
   if (!gone || !moved || !stays) throw new Error('three clients');
 
   clusters.delete(gone.publicKey);
@@ -177,7 +205,10 @@ test('of two connections with one key the last to send gets the packets, and bot
   second.connection.close();
   await until('all is well', () => first.warnings.at(-1) === '');
 
-  t.deepEqual([first.packets, second.packets].map((packets) => packets.map(({ packet }) => packet.toString())), [['to the active'], ['to the newer']]);
+  t.deepEqual(
+    [first.packets, second.packets].map((packets) => packets.map(({ packet }) => packet.toString())),
+    [['to the active'], ['to the newer']],
+  );
   t.regex(first.warnings[0] ?? '', /same key/u);
 });
 
@@ -194,7 +225,11 @@ test('connections with one key are few: the oldest goes', async (t) => {
 
 test('a frame that is too large ends its connection, and no other', async (t) => {
   const { port, region, relay } = await startRelay(t);
-  const [hostile, stranger, good] = [await admittedRawClient(t, port), await rawClient(t, port), await connectedClient(t, region)];
+  const [hostile, stranger, good] = [
+    await admittedRawClient(t, port),
+    await rawClient(t, port),
+    await connectedClient(t, region),
+  ];
   const header = (type: number, bytes: number): Buffer => {
     const head = Buffer.alloc(5, type);
     head.writeUInt32BE(bytes, 1);
@@ -212,7 +247,8 @@ test('frames of unknown types, and of a mesh of relays, are passed over', async 
   const { port } = await startRelay(t);
   const [one, other] = [await admittedRawClient(t, port), await admittedRawClient(t, port)];
 
-  for (const type of [0x00, 0x0a, 0x10, 0x11, 0x7f, 0xff, FRAME.serverKey, FRAME.receivedPacket, FRAME.clientInfo]) one.write(encodeFrame(type, randomBytes(64)));
+  for (const type of [0x00, 0x0a, 0x10, 0x11, 0x7f, 0xff, FRAME.serverKey, FRAME.receivedPacket, FRAME.clientInfo])
+    one.write(encodeFrame(type, randomBytes(64)));
   one.write(encodeFrame(FRAME.ping, Buffer.from('12345678')));
   one.write(encodeFrame(FRAME.sendPacket, other.keys.publicKey, Buffer.from('still here')));
 
@@ -231,7 +267,12 @@ test('who says nothing is cut when the handshake should be over', async (t) => {
 
 test('a client that reads nothing loses its oldest packets, costs bounded memory, and slows no other', async (t) => {
   const { port, region, relay } = await startRelay(t, { bytesPerSecondMax: 1_000_000_000 });
-  const [slow, flooder, one, other] = [await admittedRawClient(t, port), await admittedRawClient(t, port), await connectedClient(t, region), await connectedClient(t, region)];
+  const [slow, flooder, one, other] = [
+    await admittedRawClient(t, port),
+    await admittedRawClient(t, port),
+    await connectedClient(t, region),
+    await connectedClient(t, region),
+  ];
   slow.pause();
   const packet = encodeFrame(FRAME.sendPacket, slow.keys.publicKey, Buffer.alloc(16_000, 7));
 
@@ -258,7 +299,7 @@ test('who sends more than its share is read no faster', async (t) => {
     return relay.counters.bytes > BYTES_BURST_MAX + 200_000;
   });
 
-  const allowed = BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000;
+  const allowed = BYTES_BURST_MAX + ((performance.now() - startedMs) * bytesPerSecondMax) / 1_000;
   t.true(relay.counters.bytes <= allowed + 131_072, `${relay.counters.bytes} of ${allowed}`); // one read may be over
   t.false(flooder.isClosed());
 });
@@ -277,7 +318,7 @@ test('the share is that of a key, not of each of its connections', async (t) => 
     return relay.counters.bytes > BYTES_BURST_MAX + 1_000_000;
   });
 
-  const allowed = BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000;
+  const allowed = BYTES_BURST_MAX + ((performance.now() - startedMs) * bytesPerSecondMax) / 1_000;
   t.true(relay.counters.bytes <= allowed + 3 * 131_072, `${relay.counters.bytes} of ${allowed}`); // one read of each may be over
 });
 
@@ -286,14 +327,17 @@ test('a flood of small packets costs what they cost to serve', async (t) => {
   const { port, relay } = await startRelay(t, { bytesPerSecondMax });
   const startedMs = performance.now();
   const [flooder, sink] = [await admittedRawClient(t, port), await admittedRawClient(t, port)];
-  const packets = Buffer.concat(Array.from({ length: 1_000 }, () => encodeFrame(FRAME.sendPacket, sink.keys.publicKey, Buffer.alloc(1, 7))));
+  const packets = Buffer.concat(
+    Array.from({ length: 1_000 }, () => encodeFrame(FRAME.sendPacket, sink.keys.publicKey, Buffer.alloc(1, 7))),
+  );
 
   await until('the burst', () => {
     flooder.write(packets);
     return relay.counters.packets > BYTES_BURST_MAX / FRAME_COST_BYTES_MIN;
   });
 
-  const allowed = (BYTES_BURST_MAX + (performance.now() - startedMs) * bytesPerSecondMax / 1_000) / FRAME_COST_BYTES_MIN;
+  const allowed =
+    (BYTES_BURST_MAX + ((performance.now() - startedMs) * bytesPerSecondMax) / 1_000) / FRAME_COST_BYTES_MIN;
   t.true(relay.counters.packets <= allowed + 131_072 / 38, `${relay.counters.packets} of ${allowed}`);
 });
 
@@ -312,17 +356,39 @@ test('with no room left the next connection is closed, and there is room again w
 
 test('a probe gets its answer, and everything else that is no upgrade to DERP a status', async (t) => {
   const { port } = await startRelay(t, { admission: openAdmission });
-  const ask = async (request: string): Promise<string> => await new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => socket.write(`${request}\r\nHost: relay\r\nConnection: close\r\n\r\n`));
-    let text = '';
-    socket.on('data', (chunk: Buffer) => { text += chunk.toString(); }).on('close', () => resolve(text)).on('error', reject);
-  });
-  const upgrade = async (path: string, protocol: string): Promise<string> => (await ask(`GET ${path} HTTP/1.1\r\nUpgrade: ${protocol}\r\nConnection: Upgrade`)).split('\r\n')[0] ?? '';
+  const ask = async (request: string): Promise<string> =>
+    await new Promise((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () =>
+        socket.write(`${request}\r\nHost: relay\r\nConnection: close\r\n\r\n`),
+      );
+      let text = '';
+      socket
+        .on('data', (chunk: Buffer) => {
+          text += chunk.toString();
+        })
+        .on('close', () => resolve(text))
+        .on('error', reject);
+    });
+  const upgrade = async (path: string, protocol: string): Promise<string> =>
+    (await ask(`GET ${path} HTTP/1.1\r\nUpgrade: ${protocol}\r\nConnection: Upgrade`)).split('\r\n')[0] ?? '';
 
-  const answers = await Promise.all(['GET /derp/probe', 'HEAD /derp/latency-check', 'GET /generate_204', 'GET /derp', 'POST /derp/probe', 'GET /x', 'GET /derp-map.json'].map((line) => ask(`${line} HTTP/1.1`)));
+  const answers = await Promise.all(
+    [
+      'GET /derp/probe',
+      'HEAD /derp/latency-check',
+      'GET /generate_204',
+      'GET /derp',
+      'POST /derp/probe',
+      'GET /x',
+      'GET /derp-map.json',
+    ].map((line) => ask(`${line} HTTP/1.1`)),
+  );
   const upgrades = [await upgrade('/x', 'DERP'), await upgrade('/derp', 'h2c'), await upgrade('/derp', 'websocket')];
 
-  t.deepEqual(answers.map((text) => text.slice(9, 12)), ['200', '200', '204', '426', '405', '404', '200']);
+  t.deepEqual(
+    answers.map((text) => text.slice(9, 12)),
+    ['200', '200', '204', '426', '405', '404', '200'],
+  );
   t.regex(answers[1] ?? '', /access-control-allow-origin: \*/iu);
   t.deepEqual(upgrades, ['HTTP/1.1 404 Not Found', 'HTTP/1.1 426 Upgrade Required', 'HTTP/1.1 426 Upgrade Required']);
 });

@@ -25,5 +25,13 @@ test('a socket that is paused for two reasons is read again when both are gone',
 test('a share of bytes is used up, and comes back with time', (t) => {
   const connection = new Connection(session(1), GATED.node, GATED.cluster, {} as WebSocket, new NodeQuota(0), 0);
 
-  t.deepEqual([connection.spend(BYTES_BURST_MAX, 0), connection.spend(BYTES_PER_SECOND_MAX / 2, 0), connection.spend(0, 250), connection.spend(0, 500)], [0, 500, 250, 0]);
+  t.deepEqual(
+    [
+      connection.spend(BYTES_BURST_MAX, 0),
+      connection.spend(BYTES_PER_SECOND_MAX / 2, 0),
+      connection.spend(0, 250),
+      connection.spend(0, 500),
+    ],
+    [0, 500, 250, 0],
+  );
 });

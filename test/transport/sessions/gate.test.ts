@@ -29,14 +29,20 @@ test('the token of a node that somebody deleted is a 401 that says so, and nobod
 test('wrong tokens are looked up only so often from one address; one that was right before goes on from there (L1)', async (t) => {
   const wrongTokens = createTally({ perWindowMax: 5, windowMs: 60_000, entriesMax: 10 }, { nowMs: () => 0 });
   let asked = 0;
-  const rig = await openGate(t, { gate: { wrongTokens, nodeByToken: (hash) => {
-    asked += 1;
-    return Promise.resolve(Buffer.from(hash).equals(createHash('sha256').update(TOKEN).digest()) ? GATED : null);
-  } } });
+  const rig = await openGate(t, {
+    gate: {
+      wrongTokens,
+      nodeByToken: (hash) => {
+        asked += 1;
+        return Promise.resolve(Buffer.from(hash).equals(createHash('sha256').update(TOKEN).digest()) ? GATED : null);
+      },
+    },
+  });
   await rig.live();
 
   const answers: number[] = [];
-  for (let index = 0; index < 20; index += 1) answers.push((await rig.dial({ token: `wrong-${index}` }).refused()).status);
+  for (let index = 0; index < 20; index += 1)
+    answers.push((await rig.dial({ token: `wrong-${index}` }).refused()).status);
   const { headers } = await rig.dial({ token: tokenOf(2) }).refused();
   await rig.live();
 
@@ -59,7 +65,9 @@ test('while the database is away an agent gets a 503 and is told when to come ba
 });
 
 test('an agent of a cluster that another admin owns is sent there', async (t) => {
-  const rig = await openGate(t, { gate: { owns: () => false, ownerUrl: () => Promise.resolve('https://other.test:44000') } });
+  const rig = await openGate(t, {
+    gate: { owns: () => false, ownerUrl: () => Promise.resolve('https://other.test:44000') },
+  });
 
   t.deepEqual(await rig.dial().closed(), { code: 4010, reason: 'https://other.test:44000' });
   t.is(rig.sessions.count(), 0);
@@ -75,7 +83,14 @@ test('without a known owner, or with one whose URL fits no close frame, it is se
 
 test('an agent that goes away while its token is looked up leaves nothing behind', async (t) => {
   const asked = new EventEmitter();
-  const rig = await openGate(t, { gate: { nodeByToken: () => new Promise((resolve) => { asked.emit('asked', resolve); }) } });
+  const rig = await openGate(t, {
+    gate: {
+      nodeByToken: () =>
+        new Promise((resolve) => {
+          asked.emit('asked', resolve);
+        }),
+    },
+  });
   const asking = once(asked, 'asked') as Promise<[(known: typeof GATED) => void]>;
   const socket = connect(rig.port, '127.0.0.1');
   socket.write(UPGRADE);
@@ -93,6 +108,9 @@ test('a good token opens a session of its node', async (t) => {
   const rig = await openGate(t);
   await rig.live();
 
-  t.deepEqual(rig.told.map(({ to }) => to), [{ kind: 'node', id: NODE }]);
+  t.deepEqual(
+    rig.told.map(({ to }) => to),
+    [{ kind: 'node', id: NODE }],
+  );
   t.is(rig.sessions.count(), 1);
 });

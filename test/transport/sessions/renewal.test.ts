@@ -23,8 +23,14 @@ test('the session of a node that moved goes on under a new number: what was said
   rig.sessions.send(next, { type: 'pong' });
   await until('the pong', () => agent.frames.length === 2);
 
-  t.deepEqual(agent.frames, [{ seq: 1, type: 'greet' }, { seq: 2, type: 'pong' }]);
-  t.deepEqual(rig.told.map(({ message }) => message.type), ['agent-connected', 'agent-disconnected', 'agent-connected']);
+  t.deepEqual(agent.frames, [
+    { seq: 1, type: 'greet' },
+    { seq: 2, type: 'pong' },
+  ]);
+  t.deepEqual(
+    rig.told.map(({ message }) => message.type),
+    ['agent-connected', 'agent-disconnected', 'agent-connected'],
+  );
   t.not(next, session);
   t.is(rig.sessions.count(), 1);
 });

@@ -37,14 +37,29 @@ export interface Rig {
 }
 
 /** Starts a server with the gate. `gate` replaces what it asks. */
-export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock } = {}): Promise<Rig> {
+export async function openGate(
+  t: Scope,
+  { gate = {}, clock = systemClock }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock } = {},
+): Promise<Rig> {
   const log = recordingLog();
   const told: Addressed[] = [];
   const agents: Agent[] = [];
   const sockets = new Set<Socket>();
-  const sessions = createSessions({ clock, log, settings: SETTINGS.agent, revoked: () => {}, tell: (addressed) => { told.push(addressed); return rig.takes; } });
+  const sessions = createSessions({
+    clock,
+    log,
+    settings: SETTINGS.agent,
+    revoked: () => {},
+    tell: (addressed) => {
+      told.push(addressed);
+      return rig.takes;
+    },
+  });
   const admit = createSessionGate({
-    sessions, log, monotonicMs: () => clock.nowMs(), wrongTokens: { add: () => 0, wait: () => 0 },
+    sessions,
+    log,
+    monotonicMs: () => clock.nowMs(),
+    wrongTokens: { add: () => 0, wait: () => 0 },
     nodeByToken: (hash) => {
       const node = NODES_BY_HASH.get(Buffer.from(hash).toString('hex'));
       return Promise.resolve(node === undefined ? null : { node, cluster: CLUSTER });
@@ -55,7 +70,10 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
     ...gate,
   });
   const server = createServer((_request, response) => response.writeHead(404).end());
-  server.on('connection', (socket) => { sockets.add(socket); socket.on('close', () => sockets.delete(socket)); });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     admit(request, socket, head);
@@ -64,10 +82,20 @@ export async function openGate(t: Scope, { gate = {}, clock = systemClock }: { r
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const rig: Rig = {
-    sessions, told, log, port, url: `ws://127.0.0.1:${port}${SESSION_PATH}`, takes: true,
-    messages: <T extends NodeMessage['type']>(type: T) => told.flatMap(({ message }) => (message.type === type ? [message as Extract<NodeMessage, { type: T }>] : [])),
+    sessions,
+    told,
+    log,
+    port,
+    url: `ws://127.0.0.1:${port}${SESSION_PATH}`,
+    takes: true,
+    messages: <T extends NodeMessage['type']>(type: T) =>
+      told.flatMap(({ message }) => (message.type === type ? [message as Extract<NodeMessage, { type: T }>] : [])),
     dial({ token = TOKEN, protocol = SESSION_SUBPROTOCOL } = {}) {
-      const agent = new Agent(new WebSocket(rig.url, protocol === null ? [] : [protocol], { headers: token === null ? {} : { authorization: `Bearer ${token}` } }));
+      const agent = new Agent(
+        new WebSocket(rig.url, protocol === null ? [] : [protocol], {
+          headers: token === null ? {} : { authorization: `Bearer ${token}` },
+        }),
+      );
       agents.push(agent);
       return agent;
     },
@@ -103,7 +131,19 @@ export function tokenOf(index: number): string {
   return index === 1 ? TOKEN : `${TOKEN}-${index}`;
 }
 
-const NODES_BY_HASH = new Map([[HASH_OF_TOKEN, NODE], ...Array.from({ length: NODES - 1 }, (_, at) => [createHash('sha256').update(tokenOf(at + 2)).digest('hex'), nodeOf(at + 2)] as const)]);
+const NODES_BY_HASH = new Map([
+  [HASH_OF_TOKEN, NODE],
+  ...Array.from(
+    { length: NODES - 1 },
+    (_, at) =>
+      [
+        createHash('sha256')
+          .update(tokenOf(at + 2))
+          .digest('hex'),
+        nodeOf(at + 2),
+      ] as const,
+  ),
+]);
 
 /** An agent's end of a session. Sends what a test says, also what no agent would. */
 export class Agent {
@@ -115,7 +155,9 @@ export class Agent {
 
   constructor(socket: WebSocket) {
     this.socket = socket;
-    this.#closed = new Promise((resolve) => { socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() })); });
+    this.#closed = new Promise((resolve) => {
+      socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
     this.#refused = new Promise((resolve) => {
       socket.on('unexpected-response', (_request, response) => {
         response.resume();
@@ -127,7 +169,8 @@ export class Agent {
     socket.on('message', (data) => {
       const decoded = decodeAdminFrame((data as Buffer).toString('utf8'));
       if (!decoded.ok) throw new Error(`the admin sent a bad frame: ${decoded.problem}`);
-      if (decoded.frame.seq !== this.frames.length + 1) throw new Error(`the admin sent ${decoded.frame.seq} after ${this.frames.length}`);
+      if (decoded.frame.seq !== this.frames.length + 1)
+        throw new Error(`the admin sent ${decoded.frame.seq} after ${this.frames.length}`);
       this.frames.push(decoded.frame);
     });
   }
@@ -145,7 +188,15 @@ export class Agent {
   }
 
   hello(more: Partial<Extract<AgentFrameBody, { type: 'hello' }>> = {}): void {
-    this.send({ type: 'hello', protocol: 1, node: NODE, registration: REGISTRATION, report: HEALTHY, holding: [], ...more });
+    this.send({
+      type: 'hello',
+      protocol: 1,
+      node: NODE,
+      registration: REGISTRATION,
+      report: HEALTHY,
+      holding: [],
+      ...more,
+    });
   }
 
   send(body: AgentFrameBody): void {
@@ -162,8 +213,16 @@ export class Agent {
 
 /** What a WebSocket client asks for first, for tests that do what none would do. */
 export const UPGRADE = [
-  `GET ${SESSION_PATH} HTTP/1.1`, 'host: x', 'connection: Upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
-  `sec-websocket-protocol: ${SESSION_SUBPROTOCOL}`, `authorization: Bearer ${TOKEN}`, '', '',
+  `GET ${SESSION_PATH} HTTP/1.1`,
+  'host: x',
+  'connection: Upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
+  'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+  `sec-websocket-protocol: ${SESSION_SUBPROTOCOL}`,
+  `authorization: Bearer ${TOKEN}`,
+  '',
+  '',
 ].join('\r\n');
 
 /** The ids that the gate gives to TOKEN. */
@@ -172,6 +231,11 @@ export const GATED: { readonly node: NodeId; readonly cluster: ClusterId } = { n
 /** The node has stored that its agent is there. */
 export async function welcomed(rig: Rig, agent: Agent): Promise<void> {
   const session = rig.messages('agent-connected').at(-1)?.session;
-  rig.sessions.send(session as never, { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'a', settings: SETTINGS.agent });
+  rig.sessions.send(session as never, {
+    type: 'welcome',
+    protocol: PROTOCOL_VERSION,
+    cluster_name: 'a',
+    settings: SETTINGS.agent,
+  });
   await until('the welcome', () => agent.frames.length === 1);
 }

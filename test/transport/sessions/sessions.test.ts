@@ -1,7 +1,12 @@
 /** Control sessions over real sockets: what agents say, what they must not say, and how each session ends. */
 import test from 'ava';
 import { randomBytes } from 'node:crypto';
-import { FRAME_BYTES_MAX, HELLO_MS_MAX, OUTPUT_PART_BYTES_MAX, SESSION_SILENCE_MS_MAX } from '../../../transport/protocol/limits.ts';
+import {
+  FRAME_BYTES_MAX,
+  HELLO_MS_MAX,
+  OUTPUT_PART_BYTES_MAX,
+  SESSION_SILENCE_MS_MAX,
+} from '../../../transport/protocol/limits.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../transport/sessions/limits.ts';
 import { execution, HEALTHY, NODE, REGISTRATION, result, SETTINGS } from '../../actors/world.ts';
 import { BUSY_MS } from '../../support/busy.ts';
@@ -22,26 +27,45 @@ test('each frame of an agent is a message to its node, with its session', async 
   agent.send({ type: 'ping' });
   await until('the answers are there', () => agent.frames.length === 2);
 
-  t.deepEqual(rig.told.map(({ message }) => message), [
-    { type: 'agent-connected', session, hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false } },
-    { type: 'executions-acknowledged', session, executions: [execution(1)] },
-    { type: 'results-arrived', session, results: [result(1)] },
-    { type: 'output-part-arrived', session, execution: execution(1), part: 0, text: 'x' },
-    { type: 'agent-reported', session, report: HEALTHY },
-  ] as never);
-  t.deepEqual(agent.frames, [{ seq: 1, type: 'settings', settings: SETTINGS.agent }, { seq: 2, type: 'pong' }]);
+  t.deepEqual(
+    rig.told.map(({ message }) => message),
+    [
+      {
+        type: 'agent-connected',
+        session,
+        hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false },
+      },
+      { type: 'executions-acknowledged', session, executions: [execution(1)] },
+      { type: 'results-arrived', session, results: [result(1)] },
+      { type: 'output-part-arrived', session, execution: execution(1), part: 0, text: 'x' },
+      { type: 'agent-reported', session, report: HEALTHY },
+    ] as never,
+  );
+  t.deepEqual(agent.frames, [
+    { seq: 1, type: 'settings', settings: SETTINGS.agent },
+    { seq: 2, type: 'pong' },
+  ]);
 });
 
 test('frames of the admin reach the agent numbered and in order, whatever their length', async (t) => {
   const rig = await openGate(t);
   const agent = await rig.live();
   const { session } = rig.messages('agent-connected')[0]!;
-  const texts = [1, 100, 125, 126, 200, 65_000, 65_535, 65_536, 130_000].map((length) => 'é'.repeat(Math.ceil(length / 2)));
+  const texts = [1, 100, 125, 126, 200, 65_000, 65_535, 65_536, 130_000].map((length) =>
+    'é'.repeat(Math.ceil(length / 2)),
+  );
 
-  for (const [index, command_text] of texts.entries()) rig.sessions.send(session, { type: 'deliver', deliveries: [{ execution: execution(index), command_text, timeout_ms: null, expires_in_ms: null }] });
+  for (const [index, command_text] of texts.entries())
+    rig.sessions.send(session, {
+      type: 'deliver',
+      deliveries: [{ execution: execution(index), command_text, timeout_ms: null, expires_in_ms: null }],
+    });
   await until('all are there', () => agent.frames.length === texts.length);
 
-  t.deepEqual(agent.frames.map((frame) => frame.type === 'deliver' && frame.deliveries[0]?.command_text), texts);
+  t.deepEqual(
+    agent.frames.map((frame) => frame.type === 'deliver' && frame.deliveries[0]?.command_text),
+    texts,
+  );
 });
 
 /** What breaks the contract, and the line that says so. */
@@ -49,18 +73,58 @@ const BROKEN: readonly (readonly [string, (agent: Agent) => string | Buffer, Reg
   ['no JSON', () => 'hello', /^not JSON$/u],
   ['JSON that is no frame', () => '[]', /^frame: invalid_type$/u],
   ['an unknown type', (agent) => agent.next({ type: 'sudo' }), /^type: invalid_union$/u],
-  ['a field of another type', (agent) => agent.next({ type: 'acknowledge', executions: [1] }), /^executions\.0: invalid_type$/u],
-  ['an id that is none', (agent) => agent.next({ type: 'acknowledge', executions: ['../../etc/passwd'] }), /^executions\.0: invalid_format$/u],
-  ['too many of something', (agent) => agent.next({ type: 'acknowledge', executions: Array.from({ length: 1_025 }, (_, index) => execution(index)) }), /^executions: too_big$/u],
-  ['too long a part', (agent) => agent.next({ type: 'output-part', execution: execution(1), part: 0, text: 'x'.repeat(OUTPUT_PART_BYTES_MAX + 1) }), /^text: too_big$/u],
-  ['a number left out', (agent) => { agent.next({}); return agent.next({ type: 'ping' }); }, /^seq 3 after 1$/u],
+  [
+    'a field of another type',
+    (agent) => agent.next({ type: 'acknowledge', executions: [1] }),
+    /^executions\.0: invalid_type$/u,
+  ],
+  [
+    'an id that is none',
+    (agent) => agent.next({ type: 'acknowledge', executions: ['../../etc/passwd'] }),
+    /^executions\.0: invalid_format$/u,
+  ],
+  [
+    'too many of something',
+    (agent) =>
+      agent.next({ type: 'acknowledge', executions: Array.from({ length: 1_025 }, (_, index) => execution(index)) }),
+    /^executions: too_big$/u,
+  ],
+  [
+    'too long a part',
+    (agent) =>
+      agent.next({
+        type: 'output-part',
+        execution: execution(1),
+        part: 0,
+        text: 'x'.repeat(OUTPUT_PART_BYTES_MAX + 1),
+      }),
+    /^text: too_big$/u,
+  ],
+  [
+    'a number left out',
+    (agent) => {
+      agent.next({});
+      return agent.next({ type: 'ping' });
+    },
+    /^seq 3 after 1$/u,
+  ],
   ['a number twice', () => '{"seq":1,"type":"ping"}', /^seq 1 after 1$/u],
-  ['a second hello', (agent) => agent.next({ type: 'hello', protocol: 1, node: NODE, registration: REGISTRATION, report: HEALTHY, holding: [] }), /^a second hello$/u],
+  [
+    'a second hello',
+    (agent) =>
+      agent.next({ type: 'hello', protocol: 1, node: NODE, registration: REGISTRATION, report: HEALTHY, holding: [] }),
+    /^a second hello$/u,
+  ],
   ['a binary frame', () => Buffer.from('{"seq":2,"type":"ping"}'), /^a binary frame$/u],
   ['a frame over the limit', () => 'x'.repeat(FRAME_BYTES_MAX + 1), /^a frame over 1048576 bytes$/u],
   ['JSON of great depth', () => '['.repeat(500_000), /^not JSON$/u],
   ['depth that is well-formed', () => `${'['.repeat(100_000)}${']'.repeat(100_000)}`, /^frame: invalid_type$/u],
-  ['a prototype', (agent) => agent.next({ type: 'ping' }).replace('{', '{"__proto__":{"seq":9},"constructor":1,').replace('"ping"', '"pong"'), /^type: invalid_union$/u],
+  [
+    'a prototype',
+    (agent) =>
+      agent.next({ type: 'ping' }).replace('{', '{"__proto__":{"seq":9},"constructor":1,').replace('"ping"', '"pong"'),
+    /^type: invalid_union$/u,
+  ],
 ];
 
 for (const [name, frame, line] of BROKEN) {
@@ -96,7 +160,7 @@ test('a message in very many fragments ends the session with 4008', async (t) =>
   t.deepEqual(await agent.closed(), { code: 4008, reason: 'too many fragments' });
 });
 
-test('anything before hello, and another node\'s hello, end the session', async (t) => {
+test("anything before hello, and another node's hello, end the session", async (t) => {
   const rig = await openGate(t);
   const said: ((agent: Agent) => void)[] = [
     (agent) => agent.send({ type: 'ping' }),
@@ -110,7 +174,10 @@ test('anything before hello, and another node\'s hello, end the session', async 
     reasons.push(await agent.closed());
   }
 
-  t.deepEqual(reasons, [{ code: 4008, reason: 'ping before hello' }, { code: 4008, reason: 'the token belongs to another node' }]);
+  t.deepEqual(reasons, [
+    { code: 4008, reason: 'ping before hello' },
+    { code: 4008, reason: 'the token belongs to another node' },
+  ]);
   t.deepEqual(rig.told, []);
 });
 
@@ -168,9 +235,17 @@ test('an agent that does not read is cut once 8 MiB wait for it, and nobody wait
 
   let sent = 0;
   while (rig.sessions.count() === 1 && sent < 2_000) {
-    rig.sessions.send(session, { type: 'deliver', deliveries: [{ execution: execution(sent), command_text: 'x'.repeat(100_000), timeout_ms: null, expires_in_ms: null }] });
+    rig.sessions.send(session, {
+      type: 'deliver',
+      deliveries: [
+        { execution: execution(sent), command_text: 'x'.repeat(100_000), timeout_ms: null, expires_in_ms: null },
+      ],
+    });
     sent += 1;
-    if (sent % 50 === 0) await new Promise((resolve) => { setImmediate(resolve); });
+    if (sent % 50 === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
   }
 
   t.true(sent < 400, `${sent} frames of 100 kB`);
@@ -194,7 +269,10 @@ test('a session that does not say hello in time is ended, and so is one that fal
   t.is(rig.sessions.count(), 1);
   clock.pass(2 * SWEEP_MS);
   t.is((await silent.closed()).code, 1006);
-  t.deepEqual(rig.messages('agent-disconnected').map((message) => message.lastHeardMs), [heardMs]);
+  t.deepEqual(
+    rig.messages('agent-disconnected').map((message) => message.lastHeardMs),
+    [heardMs],
+  );
 });
 
 test('an agent that pings and does not report is told of as late, once', async (t) => {
@@ -231,7 +309,10 @@ test('hanging up carries its code and its reason, to a session or to whatever se
   rig.sessions.hangUpNode(NODE, 4003, 'the node was deleted');
   t.deepEqual(await newer.closed(), { code: 4003, reason: 'the node was deleted' });
 
-  t.deepEqual(rig.messages('agent-disconnected').map((message) => message.session), rig.messages('agent-connected').map((message) => message.session));
+  t.deepEqual(
+    rig.messages('agent-disconnected').map((message) => message.session),
+    rig.messages('agent-connected').map((message) => message.session),
+  );
 });
 
 test('a reason that is too long is cut between two characters', async (t) => {
@@ -263,7 +344,8 @@ test('when the admin stops, every agent is told to come back, also one that come
   rig.sessions.close();
   const late = rig.dial();
 
-  for (const agent of [...agents, late]) t.deepEqual(await agent.closed(), { code: 4000, reason: 'the admin is shutting down' });
+  for (const agent of [...agents, late])
+    t.deepEqual(await agent.closed(), { code: 4000, reason: 'the admin is shutting down' });
 });
 
 test('frames to a session that is gone are dropped', async (t) => {
@@ -303,19 +385,37 @@ test('an agent hears nothing before its welcome: whoever wants something of its 
   const agent = await rig.live();
 
   t.false(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
-  t.is(rig.sessions.tails.open(NODE, execution(1), 0, () => undefined, () => undefined), null);
+  t.is(
+    rig.sessions.tails.open(
+      NODE,
+      execution(1),
+      0,
+      () => undefined,
+      () => undefined,
+    ),
+    null,
+  );
   await welcomed(rig, agent);
   t.true(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
   await until('it is told', () => agent.frames.length === 2);
-  t.deepEqual(agent.frames.map((frame) => frame.type), ['welcome', 'cancel']);
+  t.deepEqual(
+    agent.frames.map((frame) => frame.type),
+    ['welcome', 'cancel'],
+  );
 });
 
-test('the live output of an execution goes to whoever asked for it, until it ends or they stop; another node\'s goes to nobody', async (t) => {
+test("the live output of an execution goes to whoever asked for it, until it ends or they stop; another node's goes to nobody", async (t) => {
   const rig = await openGate(t);
   const agent = await rig.live();
   await welcomed(rig, agent);
   const pieces: unknown[] = [];
-  const stop = rig.sessions.tails.open(NODE, execution(1), 10, (piece) => void pieces.push(piece), () => t.fail('the session is the same'));
+  const stop = rig.sessions.tails.open(
+    NODE,
+    execution(1),
+    10,
+    (piece) => void pieces.push(piece),
+    () => t.fail('the session is the same'),
+  );
   await until('the agent is asked', () => agent.frames.length === 2);
 
   agent.send({ type: 'tail-output', execution: execution(1), offset: 10, text: 'ab', end: false });
@@ -324,15 +424,41 @@ test('the live output of an execution goes to whoever asked for it, until it end
   await until('it has ended', () => pieces.length === 2);
   stop?.();
 
-  t.deepEqual(pieces, [{ offset: 10, text: 'ab', end: false }, { offset: 12, text: '', end: true }]);
-  t.deepEqual(agent.frames.slice(1).map((frame) => frame.type), ['tail'], 'an ended stream is not stopped');
+  t.deepEqual(pieces, [
+    { offset: 10, text: 'ab', end: false },
+    { offset: 12, text: '', end: true },
+  ]);
+  t.deepEqual(
+    agent.frames.slice(1).map((frame) => frame.type),
+    ['tail'],
+    'an ended stream is not stopped',
+  );
 
-  const stopOther = rig.sessions.tails.open(NODE, execution(3), 0, () => t.fail('it was stopped'), () => undefined);
+  const stopOther = rig.sessions.tails.open(
+    NODE,
+    execution(3),
+    0,
+    () => t.fail('it was stopped'),
+    () => undefined,
+  );
   stopOther?.();
   await until('the agent is told to stop', () => agent.frames.length === 4);
   agent.send({ type: 'tail-output', execution: execution(3), offset: 0, text: 'late', end: false });
   agent.send({ type: 'ping' });
   await until('it is answered', () => agent.frames.length === 5);
-  t.deepEqual(agent.frames.slice(2).map((frame) => frame.type), ['tail', 'untail', 'pong']);
-  t.is(rig.sessions.tails.open(execution(9) as never, execution(1), 0, () => undefined, () => undefined), null, 'a node without a session');
+  t.deepEqual(
+    agent.frames.slice(2).map((frame) => frame.type),
+    ['tail', 'untail', 'pong'],
+  );
+  t.is(
+    rig.sessions.tails.open(
+      execution(9) as never,
+      execution(1),
+      0,
+      () => undefined,
+      () => undefined,
+    ),
+    null,
+    'a node without a session',
+  );
 });

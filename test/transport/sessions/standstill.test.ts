@@ -21,7 +21,10 @@ test('an admin that stood still ends no session for what it could not hear, and 
   later.socket.terminate();
   await until('its node is told', () => rig.messages('agent-disconnected').length === 2);
 
-  t.deepEqual(rig.messages('agent-disconnected').map(({ isOurs }) => isOurs), [true, false]);
+  t.deepEqual(
+    rig.messages('agent-disconnected').map(({ isOurs }) => isOurs),
+    [true, false],
+  );
 });
 
 test('an admin that stands still and hears of an end before it looks at its clock knows it too', async (t) => {

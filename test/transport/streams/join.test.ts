@@ -8,7 +8,14 @@ import { until } from '../../support/until.ts';
 import { http2Pair, rest, tcpPair, type Pair } from './pairs.ts';
 
 /** A tunnel between two pairs; the test holds the outer ends. */
-async function tunnel(t: ExecutionContext, { make = tcpPair, head = null, ...options }: JoinsOptions & { readonly make?: (t: ExecutionContext) => Promise<Pair>; readonly head?: Buffer | null } = {}) {
+async function tunnel(
+  t: ExecutionContext,
+  {
+    make = tcpPair,
+    head = null,
+    ...options
+  }: JoinsOptions & { readonly make?: (t: ExecutionContext) => Promise<Pair>; readonly head?: Buffer | null } = {},
+) {
   const joins = createJoins(options);
   const [near, far] = await Promise.all([tcpPair(t), make(t)]);
   const ended = Promise.withResolvers<Ended>();
@@ -20,7 +27,10 @@ async function tunnel(t: ExecutionContext, { make = tcpPair, head = null, ...opt
   return { joins, client: near.theirs, target: far.theirs, far, ended: ended.promise, told: () => told };
 }
 
-for (const [name, make] of [['TCP', tcpPair], ['an HTTP/2 stream', http2Pair]] as const) {
+for (const [name, make] of [
+  ['TCP', tcpPair],
+  ['an HTTP/2 stream', http2Pair],
+] as const) {
   test(`a client that has said all still hears the whole answer over ${name}`, async (t) => {
     const there = await tunnel(t, { make });
     const question = randomBytes(300_000);
@@ -76,7 +86,10 @@ test('a target over TCP that is cut cuts its client', async (t) => {
   t.is(there.told(), 1);
 });
 
-for (const [how, problem] of [['with an error', new Error('cut')], ['without a word', undefined]] as const) {
+for (const [how, problem] of [
+  ['with an error', new Error('cut')],
+  ['without a word', undefined],
+] as const) {
   test(`a target over HTTP/2 that is destroyed ${how} cuts its client`, async (t) => {
     const there = await tunnel(t, { make: http2Pair });
     const heard = rest(there.client);
@@ -145,7 +158,9 @@ test('a reader that is slow holds up its writer, and memory stays bounded', asyn
   for (let count = 0; count < 512; count += 1) there.target.write(Buffer.alloc(65_536));
   for (let last = -1; last !== there.joins.bytes().down;) {
     last = there.joins.bytes().down;
-    await new Promise((resolve) => { setTimeout(resolve, 100); }); // nothing tells that bytes have stopped to move
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    }); // nothing tells that bytes have stopped to move
   }
 
   t.true(there.joins.bytes().down < 16 * 1_048_576); // what the kernel holds for four sockets
@@ -249,5 +264,10 @@ test('between streams that do not count, bytes are counted here', async (t) => {
 
 /** A stream that swallows what is written; a test pushes what is read. */
 function loop(): Duplex {
-  return new Duplex({ read() {}, write(_chunk, _encoding, done) { done(); } });
+  return new Duplex({
+    read() {},
+    write(_chunk, _encoding, done) {
+      done();
+    },
+  });
 }

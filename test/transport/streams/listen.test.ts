@@ -22,12 +22,20 @@ test('a port that somebody chose is that one or none, and the server can be trie
   const taken = await listenAt(first, { host: '127.0.0.1', port: 0 });
   if (!taken.ok) throw new Error(taken.reason);
 
-  t.deepEqual(await listenAt(second, { host: '127.0.0.1', port: taken.port }), { ok: false, reason: 'another program has it', code: 'EADDRINUSE' });
+  t.deepEqual(await listenAt(second, { host: '127.0.0.1', port: taken.port }), {
+    ok: false,
+    reason: 'another program has it',
+    code: 'EADDRINUSE',
+  });
 
   first.close();
   t.deepEqual(await listenAt(second, { host: '127.0.0.1', port: taken.port }), { ok: true, port: taken.port });
 });
 
 test('an address that this machine does not have is no other port either', async (t) => {
-  t.deepEqual(await listenAt(createServer(), { host: '192.0.2.1', port: 0, orAnother: true }), { ok: false, reason: 'this machine does not have the address', code: 'EADDRNOTAVAIL' });
+  t.deepEqual(await listenAt(createServer(), { host: '192.0.2.1', port: 0, orAnother: true }), {
+    ok: false,
+    reason: 'this machine does not have the address',
+    code: 'EADDRNOTAVAIL',
+  });
 });

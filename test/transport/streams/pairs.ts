@@ -61,7 +61,9 @@ export function rest(stream: Duplex): Promise<Rest> {
   let isWhole = false;
   stream.on('error', () => {});
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  stream.once('end', () => { isWhole = !('rstCode' in stream) || (stream.rstCode ?? 0) === 0; });
+  stream.once('end', () => {
+    isWhole = !('rstCode' in stream) || (stream.rstCode ?? 0) === 0;
+  });
   return new Promise((resolve) => {
     const over = (): void => resolve({ bytes: Buffer.concat(chunks), isWhole });
     stream.once('end', over);

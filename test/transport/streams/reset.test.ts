@@ -17,7 +17,16 @@ test('a reset of a socket is a reset for its peer, and bytes that wait are lost'
   t.like((await heard)[0], { code: 'ECONNRESET' });
 });
 
-for (const [when, wait] of [['just after its end', async () => {}], ['a moment after its end', () => new Promise<void>((resolve) => { setImmediate(resolve); })]] as const) {
+for (const [when, wait] of [
+  ['just after its end', async () => {}],
+  [
+    'a moment after its end',
+    () =>
+      new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      }),
+  ],
+] as const) {
   test(`a socket that is reset ${when} closes, and does not stay for ever`, async (t) => {
     const { ours, theirs } = await tcpPair(t);
     const heard = rest(theirs);
@@ -40,7 +49,9 @@ test('an HTTP/2 stream that is reset has no end at its peer', async (t) => {
   await once(theirs, 'readable');
   const heard = rest(theirs);
   let ends = 0;
-  theirs.once('end', () => { ends += 1; });
+  theirs.once('end', () => {
+    ends += 1;
+  });
 
   reset(ours);
   await heard;

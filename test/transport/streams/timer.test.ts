@@ -12,7 +12,9 @@ test.serial('a timer of a month runs once, after a month', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   let runs = 0;
-  startTimer(MONTH_MS, () => { runs += 1; });
+  startTimer(MONTH_MS, () => {
+    runs += 1;
+  });
 
   mock.timers.tick(TIMER_MS_MAX);
   const early = runs;
@@ -27,7 +29,14 @@ test.serial('a cancelled one never runs, in whichever of its parts it is', (t) =
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   let runs = 0;
-  const [first, second] = [startTimer(MONTH_MS, () => { runs += 1; }), startTimer(MONTH_MS, () => { runs += 1; })];
+  const [first, second] = [
+    startTimer(MONTH_MS, () => {
+      runs += 1;
+    }),
+    startTimer(MONTH_MS, () => {
+      runs += 1;
+    }),
+  ];
 
   first();
   mock.timers.tick(TIMER_MS_MAX);
@@ -40,10 +49,18 @@ test.serial('a cancelled one never runs, in whichever of its parts it is', (t) =
 test.serial('a deadline of a month is not looked at a thousand times a second', async (t) => {
   const expired: string[] = [];
   let armed = 0;
-  const deadlines = createDeadlines<string>(MONTH_MS, (item) => expired.push(item), { nowMs: () => joinClock.nowMs(), after: (ms, run) => { armed += 1; return joinClock.after(ms, run); } });
+  const deadlines = createDeadlines<string>(MONTH_MS, (item) => expired.push(item), {
+    nowMs: () => joinClock.nowMs(),
+    after: (ms, run) => {
+      armed += 1;
+      return joinClock.after(ms, run);
+    },
+  });
 
   deadlines.add('one');
-  await new Promise((resolve) => { setTimeout(resolve, 100); }); // what must not happen in this time is what is looked for
+  await new Promise((resolve) => {
+    setTimeout(resolve, 100);
+  }); // what must not happen in this time is what is looked for
 
   t.deepEqual([expired, armed], [[], 1]);
 });

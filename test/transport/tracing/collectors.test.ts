@@ -14,7 +14,13 @@ import { until } from '../../support/until.ts';
 const STOP_MS_MAX = 2_000 + 4_000;
 
 /** A small queue that is full at once, and little patience. */
-const IMPATIENT = { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_BSP_MAX_QUEUE_SIZE: '32', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '8', OTEL_EXPORTER_OTLP_TIMEOUT: '300', OTEL_BSP_EXPORT_TIMEOUT: '400' };
+const IMPATIENT = {
+  OTEL_BSP_SCHEDULE_DELAY: '20',
+  OTEL_BSP_MAX_QUEUE_SIZE: '32',
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '8',
+  OTEL_EXPORTER_OTLP_TIMEOUT: '300',
+  OTEL_BSP_EXPORT_TIMEOUT: '400',
+};
 
 async function listen(scope: Scope, server: Server | ReturnType<typeof createTcpServer>): Promise<string> {
   const sockets = new Set<Socket>();
@@ -22,19 +28,27 @@ async function listen(scope: Scope, server: Server | ReturnType<typeof createTcp
     sockets.add(socket);
     socket.on('error', () => {});
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   scope.teardown(async () => {
     for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => { server.close(resolve); });
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const answering = (answer: (response: ServerResponse) => void) => (scope: Scope) => listen(scope, createServer((request, response) => {
-  request.resume();
-  response.on('error', () => {});
-  answer(response);
-}));
+const answering = (answer: (response: ServerResponse) => void) => (scope: Scope) =>
+  listen(
+    scope,
+    createServer((request, response) => {
+      request.resume();
+      response.on('error', () => {});
+      answer(response);
+    }),
+  );
 
 /** One byte, again and again, and never an end. */
 function drip(response: ServerResponse): void {
@@ -44,7 +58,9 @@ function drip(response: ServerResponse): void {
 
 function flood(response: ServerResponse): void {
   const piece = Buffer.alloc(65_536, 'x');
-  const more = () => { while (!response.destroyed && response.write(piece)); };
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
   response.writeHead(200).on('drain', more);
   more();
 }
@@ -52,18 +68,40 @@ function flood(response: ServerResponse): void {
 const COLLECTORS: readonly (readonly [string, (scope: Scope) => Promise<string>])[] = [
   ['is not there', async () => 'http://127.0.0.1:9'],
   ['takes connections and says nothing', (scope) => listen(scope, createTcpServer())],
-  ['talks no HTTP', (scope) => listen(scope, createTcpServer((socket) => void socket.end('SSH-2.0-x\r\n\r\n')))],
-  ['answers 500 with what it was sent', answering((response) => void response.writeHead(500).end(ADMIN_KEYS.MASTER_KEY))],
-  ['wants to be asked again in a year', answering((response) => void response.writeHead(503, { 'retry-after': '31536000' }).end())],
+  [
+    'talks no HTTP',
+    (scope) =>
+      listen(
+        scope,
+        createTcpServer((socket) => void socket.end('SSH-2.0-x\r\n\r\n')),
+      ),
+  ],
+  [
+    'answers 500 with what it was sent',
+    answering((response) => void response.writeHead(500).end(ADMIN_KEYS.MASTER_KEY)),
+  ],
+  [
+    'wants to be asked again in a year',
+    answering((response) => void response.writeHead(503, { 'retry-after': '31536000' }).end()),
+  ],
   ['never ends its answer', answering(drip)],
   ['answers without end as fast as it can', answering(flood)],
-  ['answers garbage', answering((response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(Buffer.alloc(4_096, 0xff)))],
+  [
+    'answers garbage',
+    answering(
+      (response) =>
+        void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(Buffer.alloc(4_096, 0xff)),
+    ),
+  ],
 ];
 
-const ask = (admin: TestAdmin) => fetch(`${admin.url}/api/v1/clusters`, { headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}`, traceparent: traceparentOf(clientTrace()) } }).then(async (response) => {
-  await response.arrayBuffer();
-  return response.status;
-});
+const ask = (admin: TestAdmin) =>
+  fetch(`${admin.url}/api/v1/clusters`, {
+    headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}`, traceparent: traceparentOf(clientTrace()) },
+  }).then(async (response) => {
+    await response.arrayBuffer();
+    return response.status;
+  });
 
 for (const [what, start] of COLLECTORS) {
   test.serial(`a collector that ${what} delays and breaks nothing`, async (t) => {
@@ -71,9 +109,15 @@ for (const [what, start] of COLLECTORS) {
     const admin = await startTestAdmin(t, { ...IMPATIENT, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
 
     const statuses = new Set<number>();
-    for (let round = 0; round < 10; round += 1) for (const status of await Promise.all(Array.from({ length: 20 }, () => ask(admin)))) statuses.add(status);
+    for (let round = 0; round < 10; round += 1)
+      for (const status of await Promise.all(Array.from({ length: 20 }, () => ask(admin)))) statuses.add(status);
     const isGarbage = what === 'answers garbage'; // the spans were taken: what is wrong with the answer is the collector's business
-    if (!isGarbage) await until('the warning', () => admin.log.lines.some(({ message }) => message === 'the trace collector does not take spans: they are dropped until it does'));
+    if (!isGarbage)
+      await until('the warning', () =>
+        admin.log.lines.some(
+          ({ message }) => message === 'the trace collector does not take spans: they are dropped until it does',
+        ),
+      );
     const beganMs = performance.now();
     await admin.stop();
     const tookMs = performance.now() - beganMs;
@@ -83,28 +127,49 @@ for (const [what, start] of COLLECTORS) {
     const told = admin.log.lines.filter(({ level }) => level === 'warn' || level === 'error');
     t.true(told.length <= 1, `it was told once: ${JSON.stringify(told)}`);
     t.false(JSON.stringify(told).includes(ADMIN_KEYS.MASTER_KEY), 'nothing that a collector writes is in the log');
-    const { exported = 0, dropped = 0 } = (admin.log.lines.find(({ message }) => message === 'the export of traces ended')?.fields ?? {}) as { exported?: number; dropped?: number };
+    const { exported = 0, dropped = 0 } = (admin.log.lines.find(
+      ({ message }) => message === 'the export of traces ended',
+    )?.fields ?? {}) as { exported?: number; dropped?: number };
     if (isGarbage) t.true(exported > 0);
     else t.true(dropped >= 100, `${dropped} spans were counted as dropped`);
   });
 }
 
-test.serial('spans that wait when an admin stops are sent, and a collector that comes back is told of once', async (t) => {
-  let good = false;
-  const collector = await startOtlpCollector(t, (response) => void response.writeHead(good ? 200 : 400).end());
-  const admin = await startTestAdmin(t, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/its/own/path`, OTEL_BSP_SCHEDULE_DELAY: '30', OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' });
-  await ask(admin);
-  await until('the warning', () => admin.log.lines.some(({ level }) => level === 'warn'));
+test.serial(
+  'spans that wait when an admin stops are sent, and a collector that comes back is told of once',
+  async (t) => {
+    let good = false;
+    const collector = await startOtlpCollector(t, (response) => void response.writeHead(good ? 200 : 400).end());
+    const admin = await startTestAdmin(t, {
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/its/own/path`,
+      OTEL_BSP_SCHEDULE_DELAY: '30',
+      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    });
+    await ask(admin);
+    await until('the warning', () => admin.log.lines.some(({ level }) => level === 'warn'));
 
-  good = true;
-  await ask(admin);
-  await until('good news', () => admin.log.lines.some(({ message }) => message === 'the trace collector takes spans again'));
-  await ask(admin);
-  await admin.stop();
+    good = true;
+    await ask(admin);
+    await until('good news', () =>
+      admin.log.lines.some(({ message }) => message === 'the trace collector takes spans again'),
+    );
+    await ask(admin);
+    await admin.stop();
 
-  t.is(collector.spans.filter(({ name }) => name === 'list_clusters').length, 3);
-  t.deepEqual([...new Set(collector.requests.map(({ path, headers }) => `${path} ${headers['content-encoding']} ${headers['content-type']}`))], ['/its/own/path gzip application/json']);
-});
+    t.is(collector.spans.filter(({ name }) => name === 'list_clusters').length, 3);
+    t.deepEqual(
+      [
+        ...new Set(
+          collector.requests.map(
+            ({ path, headers }) => `${path} ${headers['content-encoding']} ${headers['content-type']}`,
+          ),
+        ),
+      ],
+      ['/its/own/path gzip application/json'],
+    );
+  },
+);
 
 /** Loads the whole admin, switches tracing on or off, and prints how many modules of OpenTelemetry that took, but those of its API, a few constants that prom-client loads. */
 const COUNT_MODULES = `
@@ -124,7 +189,11 @@ for (const [what, variables, isLoaded] of [
   ['with an endpoint', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
 ] as const) {
   test.serial(`${what} OpenTelemetry is ${isLoaded ? '' : 'not '}loaded`, (t) => {
-    const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', COUNT_MODULES, JSON.stringify(variables)], { cwd: new URL('../../..', import.meta.url), encoding: 'utf8' });
+    const printed = execFileSync(
+      process.execPath,
+      ['--input-type=module', '--eval', COUNT_MODULES, JSON.stringify(variables)],
+      { cwd: new URL('../../..', import.meta.url), encoding: 'utf8' },
+    );
 
     t.is(Number(printed) > 0, isLoaded);
   });

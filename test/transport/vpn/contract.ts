@@ -10,14 +10,18 @@ import type { VpnWorld } from './world.ts';
 type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
 
 /** Declares the tests. `settle` lets late deletions happen. */
-export function declareContract(declare: Declare, open: (t: ExecutionContext) => Promise<{ readonly world: VpnWorld; readonly settle: () => void }>): void {
+export function declareContract(
+  declare: Declare,
+  open: (t: ExecutionContext) => Promise<{ readonly world: VpnWorld; readonly settle: () => void }>,
+): void {
   const one = async (t: ExecutionContext) => {
     const { world, settle } = await open(t);
     const network = await world.cluster();
     await world.manager.ensureNetwork(network);
     return { world, settle, network, manager: world.manager };
   };
-  const hasMembers = async (manager: VpnManager, network: string, nodes: readonly NodeId[]): Promise<boolean> => String((await manager.members(network)).toSorted()) === String(nodes.toSorted());
+  const hasMembers = async (manager: VpnManager, network: string, nodes: readonly NodeId[]): Promise<boolean> =>
+    String((await manager.members(network)).toSorted()) === String(nodes.toSorted());
 
   declare('it works, and says so', async (t) => {
     const { manager } = await one(t);
@@ -26,11 +30,17 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
   });
 
   declare('a network is there once it was made, with its ranges, and making it again changes nothing', async (t) => {
-    const { manager, network: { name, ipv4Range, ipv6Range } } = await one(t);
+    const {
+      manager,
+      network: { name, ipv4Range, ipv6Range },
+    } = await one(t);
 
     await manager.ensureNetwork({ name, ipv4Range, ipv6Range });
 
-    t.deepEqual((await manager.networks()).filter((network) => network.name === name), [{ name, ipv4Range, ipv6Range }]);
+    t.deepEqual(
+      (await manager.networks()).filter((network) => network.name === name),
+      [{ name, ipv4Range, ipv6Range }],
+    );
     t.deepEqual(await manager.members(name), []);
     t.deepEqual(await manager.names(name), []);
     t.deepEqual(await manager.peers(name), []);
@@ -56,9 +66,17 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
     const { world, manager, network } = await one(t);
     const node = await world.node(network);
 
-    for (const call of [() => manager.removeNetwork('office'), () => manager.ensureNetwork({ ...network, name: 'office' }), () => manager.setNames('office', [{ name: 'a', node }]), () => manager.ensureNetwork({ ...network, name: `cluster-${'x'.repeat(25)}` })]) {
-      const outcome = await call().then(() => 'done', (error: unknown) => error);
-      t.true(outcome === 'done' && manager.kind === 'embedded' || outcome instanceof VpnRefused, String(outcome));
+    for (const call of [
+      () => manager.removeNetwork('office'),
+      () => manager.ensureNetwork({ ...network, name: 'office' }),
+      () => manager.setNames('office', [{ name: 'a', node }]),
+      () => manager.ensureNetwork({ ...network, name: `cluster-${'x'.repeat(25)}` }),
+    ]) {
+      const outcome = await call().then(
+        () => 'done',
+        (error: unknown) => error,
+      );
+      t.true((outcome === 'done' && manager.kind === 'embedded') || outcome instanceof VpnRefused, String(outcome));
     }
   });
 
@@ -84,7 +102,10 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
     const [node, neighbour] = [await world.node(network), await world.node(other)];
     await world.enter(network, node);
     await world.enter(other, neighbour);
-    await until('the members', async () => await hasMembers(manager, network.name, [node]) && hasMembers(manager, other.name, [neighbour]));
+    await until(
+      'the members',
+      async () => (await hasMembers(manager, network.name, [node])) && hasMembers(manager, other.name, [neighbour]),
+    );
     await world.move(node, network, other);
 
     for (let times = 0; times < 2; times += 1) {
@@ -132,7 +153,10 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
     settle();
     await manager.removeHost(node);
 
-    t.deepEqual((await manager.hosts()).map((host) => host.node), [other]);
+    t.deepEqual(
+      (await manager.hosts()).map((host) => host.node),
+      [other],
+    );
     t.deepEqual(await manager.members(network.name), [other]);
   });
 
@@ -144,16 +168,32 @@ export function declareContract(declare: Declare, open: (t: ExecutionContext) =>
     await world.alias(other, second, 'db');
     await world.enter(network, node);
     await world.enter(second, other);
-    await until('the members', async () => await hasMembers(manager, network.name, [node]) && hasMembers(manager, second.name, [other]));
+    await until(
+      'the members',
+      async () => (await hasMembers(manager, network.name, [node])) && hasMembers(manager, second.name, [other]),
+    );
     await manager.setNames(network.name, namesFor([{ node, aliases: [] }]));
     await manager.setNames(second.name, namesFor([{ node: other, aliases: ['db'] }]));
 
     const survey = await manager.survey();
 
     t.deepEqual(survey.networks.toSorted(byName), (await manager.networks()).toSorted(byName));
-    t.deepEqual(new Map(survey.hosts.map((host) => [host.node, host.id])), new Map((await manager.hosts()).map((host) => [host.node, host.id])));
-    t.deepEqual(survey.members.map((member) => `${member.network} ${member.node}`).toSorted(), [`${network.name} ${node}`, `${second.name} ${other}`].toSorted());
-    t.deepEqual(survey.names.map((name) => `${name.network} ${name.name} ${name.node}`).toSorted(), [`${network.name} node-${node} ${node}`, `${second.name} db ${other}`, `${second.name} node-${other} ${other}`].toSorted());
+    t.deepEqual(
+      new Map(survey.hosts.map((host) => [host.node, host.id])),
+      new Map((await manager.hosts()).map((host) => [host.node, host.id])),
+    );
+    t.deepEqual(
+      survey.members.map((member) => `${member.network} ${member.node}`).toSorted(),
+      [`${network.name} ${node}`, `${second.name} ${other}`].toSorted(),
+    );
+    t.deepEqual(
+      survey.names.map((name) => `${name.network} ${name.name} ${name.node}`).toSorted(),
+      [
+        `${network.name} node-${node} ${node}`,
+        `${second.name} db ${other}`,
+        `${second.name} node-${other} ${other}`,
+      ].toSorted(),
+    );
   });
 }
 

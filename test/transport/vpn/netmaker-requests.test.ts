@@ -28,14 +28,20 @@ test('a server that is busy or cuts connections is asked again, and given up aft
 
   netmaker.requests.length = 0;
   netmaker.fault = () => 'cut';
-  await t.throwsAsync(client.networks(), { instanceOf: VpnUnavailable, message: /^Netmaker did not answer to listing networks \([\w ]+\)\.$/u });
+  await t.throwsAsync(client.networks(), {
+    instanceOf: VpnUnavailable,
+    message: /^Netmaker did not answer to listing networks \([\w ]+\)\.$/u,
+  });
   t.is(netmaker.requests.length, REQUEST_TRIES_MAX);
 });
 
 test('a refusal is told at once, and is no absence', async (t) => {
   const { netmaker, client } = await open(t);
 
-  await t.throwsAsync(client.createNetwork({ name: `cluster-${'x'.repeat(30)}`, ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64' }), { instanceOf: VpnRefused });
+  await t.throwsAsync(
+    client.createNetwork({ name: `cluster-${'x'.repeat(30)}`, ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64' }),
+    { instanceOf: VpnRefused },
+  );
   t.is(netmaker.requests.length, 1);
 });
 
@@ -43,7 +49,10 @@ test('whoever else answers under the URL is not taken for Netmaker', async (t) =
   const { netmaker, client } = await open(t);
   netmaker.fault = () => 'garbage';
 
-  await t.throwsAsync(client.networks(), { instanceOf: VpnUnavailable, message: 'What answers under EDGE_VPN_API_URL to listing networks is not Netmaker.' });
+  await t.throwsAsync(client.networks(), {
+    instanceOf: VpnUnavailable,
+    message: 'What answers under EDGE_VPN_API_URL to listing networks is not Netmaker.',
+  });
 });
 
 test('an answer without an end is cut at the limit of bytes, and one that does not come when it is closed', async (t) => {
@@ -60,32 +69,63 @@ test('an answer without an end is cut at the limit of bytes, and one that does n
 test('few requests are under way at once, and few wait', async (t) => {
   const { netmaker, client } = await open(t);
 
-  const answers = await Promise.allSettled(Array.from({ length: REQUESTS_MAX + REQUESTS_WAITING_MAX + 3 }, () => client.networks()));
+  const answers = await Promise.allSettled(
+    Array.from({ length: REQUESTS_MAX + REQUESTS_WAITING_MAX + 3 }, () => client.networks()),
+  );
 
   t.is(answers.filter((answer) => answer.status === 'rejected').length, 3);
   t.true(netmaker.openMax() <= REQUESTS_MAX, `${netmaker.openMax()}`);
 });
 
 test('a list may be null, hold what nobody understands, or be wrapped', async (t) => {
-  const bodies = ['null', '[null, 7, {"netid": ""}, {"netid": "cluster-a", "addressrange": null}]', '{"Code": 200, "Message": "ok", "Response": [{"netid": "cluster-a"}]}', '{"code": 200, "message": "ok", "response": null}'];
+  const bodies = [
+    'null',
+    '[null, 7, {"netid": ""}, {"netid": "cluster-a", "addressrange": null}]',
+    '{"Code": 200, "Message": "ok", "Response": [{"netid": "cluster-a"}]}',
+    '{"code": 200, "message": "ok", "response": null}',
+  ];
   const server = createServer((_request, response) => response.end(bodies.shift()));
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  t.teardown(() => { server.closeAllConnections(); server.close(); });
-  const requests = createNetmakerRequests({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/a/proxy`, masterKey: 'k' });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const requests = createNetmakerRequests({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/a/proxy`,
+    masterKey: 'k',
+  });
   t.teardown(() => requests.close());
   const client = createNetmakerClient(requests);
   const network = { name: 'cluster-a', ipv4Range: '', ipv6Range: '' };
 
-  t.deepEqual([await client.networks(), await client.networks(), await client.networks(), await client.networks()], [[], [network], [network], []]);
+  t.deepEqual(
+    [await client.networks(), await client.networks(), await client.networks(), await client.networks()],
+    [[], [network], [network], []],
+  );
 });
 
 test('the master key and addresses are in no error, whatever Netmaker says', async (t) => {
   const { netmaker, requests } = await open(t);
-  const wrong = createNetmakerVpn({ url: netmaker.url, masterKey: `${netmaker.masterKey}-wrong`, domain: 'edge.test', rows: { hosts: () => Promise.resolve([]), knowHosts: () => Promise.resolve(), forgetHosts: () => Promise.resolve() }, nowMs: () => 0 });
+  const wrong = createNetmakerVpn({
+    url: netmaker.url,
+    masterKey: `${netmaker.masterKey}-wrong`,
+    domain: 'edge.test',
+    rows: {
+      hosts: () => Promise.resolve([]),
+      knowHosts: () => Promise.resolve(),
+      forgetHosts: () => Promise.resolve(),
+    },
+    nowMs: () => 0,
+  });
   t.teardown(() => wrong.close());
   const errors: string[] = [String(await wrong.status(AbortSignal.timeout(30_000)))];
   const keep = async (call: () => Promise<unknown>): Promise<void> => {
-    const error: unknown = await call().then(() => null, (thrown: unknown) => thrown);
+    const error: unknown = await call().then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
     t.true(error instanceof Error);
     errors.push(String((error as Error).stack), JSON.stringify(error), String((error as Error).cause));
   };
@@ -98,7 +138,10 @@ test('the master key and addresses are in no error, whatever Netmaker says', asy
 
   t.deepEqual(leaksIn('errors', errors.join('\n'), [{ name: 'master key', value: netmaker.masterKey }]), []);
   t.is(errors[0], 'Netmaker does not take EDGE_VPN_MASTER_KEY for listing enrolment keys (401).');
-  t.is(tellable('no route for 100.64.0.7/24 and FD00:1:2::7 with\nsecret-secret', 'secret-secret'), 'no route for … and … with …');
+  t.is(
+    tellable('no route for 100.64.0.7/24 and FD00:1:2::7 with\nsecret-secret', 'secret-secret'),
+    'no route for … and … with …',
+  );
 });
 
 test('work that was done although its answer was lost counts as done', async (t) => {
@@ -144,6 +187,12 @@ test('who is connected is what Netmaker says, or else who checked in lately', as
     const host = (await world.manager.hosts()).find((one) => one.node === away)?.id ?? '';
     netmaker.byHand.connect(host, false);
 
-    t.deepEqual(new Map((await world.manager.peers(network.name)).map((peer) => [peer.node, peer.isConnected])), new Map([[here, true], [away, false]]));
+    t.deepEqual(
+      new Map((await world.manager.peers(network.name)).map((peer) => [peer.node, peer.isConnected])),
+      new Map([
+        [here, true],
+        [away, false],
+      ]),
+    );
   }
 });

@@ -44,7 +44,11 @@ export interface VpnWorld {
 export type Machine = (network: string, node: NodeId, token: string | null, world: VpnWorld) => Promise<void>;
 
 /** Opens rows with a manager over them. */
-export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, database: Awaited<ReturnType<typeof openDatabase>>) => VpnManager, machine: Machine): Promise<VpnWorld> {
+export async function openWorld(
+  t: ExecutionContext,
+  managerOf: (rows: VpnRows, database: Awaited<ReturnType<typeof openDatabase>>) => VpnManager,
+  machine: Machine,
+): Promise<VpnWorld> {
   const rig = await openRig(t);
   const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
   t.teardown(() => database.close());
@@ -58,13 +62,18 @@ export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, 
   };
 
   const world: VpnWorld = {
-    manager, rows, adminId: rig.adminId,
+    manager,
+    rows,
+    adminId: rig.adminId,
     sql: (text, values) => rig.rows(text, values),
     rowsOf: (adminId) => createVpnRows(database.pool, adminId),
     async cluster(name) {
       const lease = await rig.cluster(name === undefined ? {} : { name });
       leases.set(lease.cluster, lease);
-      const [row] = await rig.rows<{ name: string; ipv4: string; ipv6: string }>('select name, ipv4_range::text as ipv4, ipv6_range::text as ipv6 from cluster where id = $1', [lease.cluster]);
+      const [row] = await rig.rows<{ name: string; ipv4: string; ipv6: string }>(
+        'select name, ipv4_range::text as ipv4, ipv6_range::text as ipv6 from cluster where id = $1',
+        [lease.cluster],
+      );
       return { lease, name: networkOf(row?.name ?? ''), ipv4Range: row?.ipv4 ?? '', ipv6Range: row?.ipv6 ?? '' };
     },
     removeCluster: ({ lease }) => commit(lease, { kind: 'cluster-deleted', cluster: lease.cluster }),
@@ -74,7 +83,8 @@ export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, 
       return write.node;
     },
     removeNode: (node, { lease }) => commit(lease, { kind: 'node-deleted', node, atMs: NOW_MS }),
-    move: (node, from, to) => commit(from.lease, { kind: 'node-moved', node, from: from.lease.cluster, to: to.lease.cluster, atMs: NOW_MS }),
+    move: (node, from, to) =>
+      commit(from.lease, { kind: 'node-moved', node, from: from.lease.cluster, to: to.lease.cluster, atMs: NOW_MS }),
     async alias(node, { lease }, name) {
       const id = v7();
       await commit(lease, { kind: 'alias-created', id, node, cluster: lease.cluster, name, atMs: NOW_MS });
@@ -82,7 +92,8 @@ export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, 
     },
     removeAlias: (id) => commit(null, { kind: 'alias-deleted', id }),
     async enter(network, node) {
-      if (!(await manager.join(network.name, node))) await machine(network.name, node, await manager.joinToken(network.name), world);
+      if (!(await manager.join(network.name, node)))
+        await machine(network.name, node, await manager.joinToken(network.name), world);
     },
   };
   return world;
@@ -90,15 +101,30 @@ export async function openWorld(t: ExecutionContext, managerOf: (rows: VpnRows, 
 
 /** A world whose manager is the service itself. */
 export function embeddedWorld(t: ExecutionContext): Promise<VpnWorld> {
-  return openWorld(t, (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)), async (network, node, _token, world) => {
-    await world.sql(`insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
-      select $1, c.id, coalesce((select max(host_index) from mesh_member where cluster_id = c.id), 1) + 1, $3, '[]', now(), now() from cluster c where 'cluster-' || c.name = $2`, [node, network, Buffer.from(v7().replaceAll('-', '').repeat(2), 'hex').toString('base64')]);
-  });
+  return openWorld(
+    t,
+    (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)),
+    async (network, node, _token, world) => {
+      await world.sql(
+        `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
+      select $1, c.id, coalesce((select max(host_index) from mesh_member where cluster_id = c.id), 1) + 1, $3, '[]', now(), now() from cluster c where 'cluster-' || c.name = $2`,
+        [node, network, Buffer.from(v7().replaceAll('-', '').repeat(2), 'hex').toString('base64')],
+      );
+    },
+  );
 }
 
 /** A world whose manager is a Netmaker at this URL. */
-export function netmakerWorld(t: ExecutionContext, at: { readonly url: string; readonly masterKey: string }, register: (token: string, name: string) => Promise<unknown>): Promise<VpnWorld> {
-  return openWorld(t, (rows) => createNetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }), async (_network, node, token) => {
-    await register(token ?? '', hostNameOf(node));
-  });
+export function netmakerWorld(
+  t: ExecutionContext,
+  at: { readonly url: string; readonly masterKey: string },
+  register: (token: string, name: string) => Promise<unknown>,
+): Promise<VpnWorld> {
+  return openWorld(
+    t,
+    (rows) => createNetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),
+    async (_network, node, token) => {
+      await register(token ?? '', hostNameOf(node));
+    },
+  );
 }

@@ -24,7 +24,8 @@ test('requests one after another share a connection', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('ok'));
   const posts = posting(t);
 
-  for (let count = 0; count < 20; count += 1) t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  for (let count = 0; count < 20; count += 1)
+    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.got.length, 20);
   t.is(there.connections(), 1);
@@ -48,9 +49,15 @@ test('the time of those that wait in line runs too', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
   const posts = posting(t, { connectionsMax: 1, timeoutMs: 500 });
 
-  const attempts = await Promise.all([posts.post(webhookTo(there.url), DELIVERY), posts.post(webhookTo(there.url), DELIVERY)]);
+  const attempts = await Promise.all([
+    posts.post(webhookTo(there.url), DELIVERY),
+    posts.post(webhookTo(there.url), DELIVERY),
+  ]);
 
-  t.deepEqual(attempts.map((attempt) => attempt?.type), ['failed', 'failed']);
+  t.deepEqual(
+    attempts.map((attempt) => attempt?.type),
+    ['failed', 'failed'],
+  );
   t.is(posts.counters.failures['timed-out'], 2);
 });
 
@@ -60,11 +67,15 @@ test('a receiver that hangs holds up no other', async (t) => {
   const posts = posting(t, { timeoutMs: 30_000 });
 
   const hung = Array.from({ length: 8 }, () => posts.post(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
-  for (let count = 0; count < 20; count += 1) t.like(await posts.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
+  for (let count = 0; count < 20; count += 1)
+    t.like(await posts.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
 
   t.is(posts.counters.failures['timed-out'], 0);
   posts.cut('hangs');
-  t.deepEqual(await Promise.all(hung), Array.from({ length: 8 }, () => null));
+  t.deepEqual(
+    await Promise.all(hung),
+    Array.from({ length: 8 }, () => null),
+  );
 });
 
 test('of several requests to one webhook one that hangs holds up no other', async (t) => {
@@ -73,7 +84,8 @@ test('of several requests to one webhook one that hangs holds up no other', asyn
 
   const hung = posts.post(webhookTo(there.url), DELIVERY);
   await until('it has come in', () => there.got.length === 1);
-  for (let count = 0; count < 10; count += 1) t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  for (let count = 0; count < 10; count += 1)
+    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
   posts.cut(webhookTo(there.url).id);
@@ -131,7 +143,7 @@ test('requests at the very time at which their server closes idle connections al
 
   for (let count = 0; count < 100; count += 1) {
     t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-    await delay(idleMs - 1 + count % 3);
+    await delay(idleMs - 1 + (count % 3));
   }
 
   t.true(there.connections() > 1);
@@ -146,7 +158,8 @@ test('each of several requests that meet closing connections goes out on a new o
     });
   });
   const posts = posting(t, { connectionsMax: 3, monotonicMs: () => 0 });
-  const several = (): Promise<unknown[]> => Promise.all(Array.from({ length: 3 }, () => posts.post(webhookTo(there.url), DELIVERY)));
+  const several = (): Promise<unknown[]> =>
+    Promise.all(Array.from({ length: 3 }, () => posts.post(webhookTo(there.url), DELIVERY)));
 
   t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
   isClosing = true;
@@ -189,7 +202,10 @@ test('it goes out once more only: a receiver that closes each connection has not
   const posts = posting(t, { monotonicMs: () => 0 });
 
   t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'The connection was closed before an answer came.' });
+  t.like(await posts.post(webhookTo(there.url), DELIVERY), {
+    type: 'failed',
+    error: 'The connection was closed before an answer came.',
+  });
 
   t.is(requests, 3);
 });
@@ -198,7 +214,9 @@ test('a new connection that closes at once has not met an old one closing: the r
   let requests = 0;
   let closed = 0;
   const there = await rawReceiver(t, (socket, connection) => {
-    socket.on('close', () => { closed += 1; });
+    socket.on('close', () => {
+      closed += 1;
+    });
     atEachRequest(socket, () => {
       requests += 1;
       if (connection === 1) socket.end(OK);
@@ -214,7 +232,10 @@ test('a new connection that closes at once has not met an old one closing: the r
   t.is(requests, 2);
 });
 
-for (const [name, say] of [['had it for a while', ''], ['began to answer', 'HTTP/1.1 20']] as const) {
+for (const [name, say] of [
+  ['had it for a while', ''],
+  ['began to answer', 'HTTP/1.1 20'],
+] as const) {
   test(`a receiver that ${name} and closed gets it once in this try`, async (t) => {
     let requests = 0;
     let nowMs = 0;
@@ -238,12 +259,25 @@ for (const [name, say] of [['had it for a while', ''], ['began to answer', 'HTTP
 test('a webhook that is cut ends its requests at once, those on their way, those in line and those before their event is read', async (t) => {
   let closed = 0;
   const there = await rawReceiver(t, (socket) => {
-    socket.resume().on('close', () => { closed += 1; });
+    socket.resume().on('close', () => {
+      closed += 1;
+    });
   });
   let read = (_body: Uint8Array): void => {};
-  const posts = posting(t, { connectionsMax: 2, bodyOf: (cursor) => cursor === 'slow' ? new Promise((resolve) => { read = resolve; }) : Promise.resolve(Buffer.from(ENVELOPE)) });
+  const posts = posting(t, {
+    connectionsMax: 2,
+    bodyOf: (cursor) =>
+      cursor === 'slow'
+        ? new Promise((resolve) => {
+            read = resolve;
+          })
+        : Promise.resolve(Buffer.from(ENVELOPE)),
+  });
   const webhook = webhookTo(there.url);
-  const attempts = [...Array.from({ length: 4 }, () => posts.post(webhook, DELIVERY)), posts.post(webhook, { ...DELIVERY, cursor: 'slow' })];
+  const attempts = [
+    ...Array.from({ length: 4 }, () => posts.post(webhook, DELIVERY)),
+    posts.post(webhook, { ...DELIVERY, cursor: 'slow' }),
+  ];
   await until('two are there', () => there.connections() === 2);
 
   posts.cut(webhook.id);
@@ -258,10 +292,24 @@ test('a webhook that is cut ends its requests at once, those on their way, those
 test('a webhook that is cut while its connection is dialled sends nothing', async (t) => {
   let bytes = 0;
   let closed = 0;
-  const there = await rawReceiver(t, (socket) => socket.on('data', (chunk: Buffer) => { bytes += chunk.byteLength; }).on('close', () => { closed += 1; }));
+  const there = await rawReceiver(t, (socket) =>
+    socket
+      .on('data', (chunk: Buffer) => {
+        bytes += chunk.byteLength;
+      })
+      .on('close', () => {
+        closed += 1;
+      }),
+  );
   const connector = createGuard({ allowPrivate: true }).connector();
   let dial = (): void => {};
-  const posts = posting(t, { connect: (options, callback) => { dial = () => { connector(options, callback); }; } });
+  const posts = posting(t, {
+    connect: (options, callback) => {
+      dial = () => {
+        connector(options, callback);
+      };
+    },
+  });
 
   const attempt = posts.post(webhookTo(there.url), DELIVERY);
   await until('it is about to be dialled', () => posts.counters.posts === 1);
@@ -319,8 +367,11 @@ test('over IPv6', async (t) => {
 test('proxies of the environment are not for webhooks', async (t) => {
   const proxy = await rawReceiver(t, (socket) => socket.end());
   const before = { ...process.env };
-  for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY']) process.env[name] = name.startsWith('NODE') ? '1' : proxy.url;
-  t.teardown(() => { process.env = before; });
+  for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY'])
+    process.env[name] = name.startsWith('NODE') ? '1' : proxy.url;
+  t.teardown(() => {
+    process.env = before;
+  });
   const there = await receiver(t, (_request, response) => response.end());
 
   t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { statusCode: 200 });

@@ -4,14 +4,23 @@ import { createEndpoints } from '../../../transport/webhooks/endpoints.ts';
 import { ENDPOINT_IDLE_MS_MAX, ENDPOINTS_MAX } from '../../../transport/webhooks/limits.ts';
 import { vault, webhookTo } from './receivers.ts';
 
-function endpointsAt(now: { ms: number }): { readonly endpoints: ReturnType<typeof createEndpoints>; opened: () => number } {
+function endpointsAt(now: { ms: number }): {
+  readonly endpoints: ReturnType<typeof createEndpoints>;
+  opened: () => number;
+} {
   let opened = 0;
   const endpoints = createEndpoints({
-    vault: { ...vault, open: (sealed, boundTo) => {
-      opened += 1;
-      return vault.open(sealed, boundTo);
-    } },
-    connect: createGuard({ allowPrivate: true }).connector(), connectionsMax: 1, userAgent: 'test', monotonicMs: () => now.ms,
+    vault: {
+      ...vault,
+      open: (sealed, boundTo) => {
+        opened += 1;
+        return vault.open(sealed, boundTo);
+      },
+    },
+    connect: createGuard({ allowPrivate: true }).connector(),
+    connectionsMax: 1,
+    userAgent: 'test',
+    monotonicMs: () => now.ms,
   });
   return { endpoints, opened: () => opened };
 }

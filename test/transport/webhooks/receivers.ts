@@ -9,7 +9,11 @@ import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts
 import { createVault } from '../../../persistence/vault.ts';
 import { monotonicMs } from '../../../transport/clock.ts';
 import { createGuard } from '../../../transport/guard/guard.ts';
-import { createWebhookPosts, type OpenWebhookPosts, type WebhookPostsOptions } from '../../../transport/webhooks/posts.ts';
+import {
+  createWebhookPosts,
+  type OpenWebhookPosts,
+  type WebhookPostsOptions,
+} from '../../../transport/webhooks/posts.ts';
 import { silentLog } from '../../support/log.ts';
 
 /** A request as its receiver got it. */
@@ -30,7 +34,8 @@ export interface Receiver {
 }
 
 /** An envelope with characters of one to four bytes. */
-export const ENVELOPE = '{"specversion":"1.0","id":"0b7ee0c6-7c5b-4b7a-9d5e-1c2d3e4f5a6b","data":{"name":"Grüße, 東京 🚀","nul":"\\u0000"}}';
+export const ENVELOPE =
+  '{"specversion":"1.0","id":"0b7ee0c6-7c5b-4b7a-9d5e-1c2d3e4f5a6b","data":{"name":"Grüße, 東京 🚀","nul":"\\u0000"}}';
 
 /** Its id. */
 export const EVENT_ID = '0b7ee0c6-7c5b-4b7a-9d5e-1c2d3e4f5a6b';
@@ -45,7 +50,10 @@ export const NOW_MS = 1_800_000_000_500;
 export const vault = createVault(Buffer.alloc(32, 5));
 
 /** A port whose guard lets loopback through; closed with the test. */
-export function posting(t: Pick<ExecutionContext, 'teardown'>, options: Partial<WebhookPostsOptions> = {}): OpenWebhookPosts {
+export function posting(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: Partial<WebhookPostsOptions> = {},
+): OpenWebhookPosts {
   const posts = createWebhookPosts({
     vault,
     connect: createGuard({ allowPrivate: true }).connector(),
@@ -64,37 +72,81 @@ export function posting(t: Pick<ExecutionContext, 'teardown'>, options: Partial<
 }
 
 /** A webhook that goes there. */
-export function webhookTo(url: string, { secret = SECRET, headers = {}, id = '01890000-0000-7000-8000-000000000001' }: { readonly secret?: string; readonly headers?: Readonly<Record<string, string>>; readonly id?: string } = {}): WebhookRecord {
+export function webhookTo(
+  url: string,
+  {
+    secret = SECRET,
+    headers = {},
+    id = '01890000-0000-7000-8000-000000000001',
+  }: { readonly secret?: string; readonly headers?: Readonly<Record<string, string>>; readonly id?: string } = {},
+): WebhookRecord {
   return {
-    id, url, subscribedEvents: ['edge.core.test'], insertedAtMs: 0,
-    sealedSecret: vault.seal(secret, webhookSecret(id)), sealedHeaders: vault.seal(JSON.stringify(headers), webhookHeaders(id)),
+    id,
+    url,
+    subscribedEvents: ['edge.core.test'],
+    insertedAtMs: 0,
+    sealedSecret: vault.seal(secret, webhookSecret(id)),
+    sealedHeaders: vault.seal(JSON.stringify(headers), webhookHeaders(id)),
   };
 }
 
 /** The first try of the envelope above. */
-export const DELIVERY: DeliveryRef = { id: 'd1', cursor: '1.1', eventId: EVENT_ID, subject: 's1', attempts: 0, attemptsMax: 3, dueAtMs: null };
+export const DELIVERY: DeliveryRef = {
+  id: 'd1',
+  cursor: '1.1',
+  eventId: EVENT_ID,
+  subject: 's1',
+  attempts: 0,
+  attemptsMax: 3,
+  dueAtMs: null,
+};
 
 /** An HTTP server on loopback that answers as told. */
-export async function receiver(t: Pick<ExecutionContext, 'teardown'>, answer: (request: Got, response: Parameters<RequestListener>[1], count: number) => void, host = '127.0.0.1'): Promise<Receiver & { readonly server: Server }> {
+export async function receiver(
+  t: Pick<ExecutionContext, 'teardown'>,
+  answer: (request: Got, response: Parameters<RequestListener>[1], count: number) => void,
+  host = '127.0.0.1',
+): Promise<Receiver & { readonly server: Server }> {
   const got: Got[] = [];
   let connections = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const one: Got = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, rawHeaders: request.rawHeaders, body: Buffer.concat(chunks) };
-      got.push(one);
-      answer(one, response, got.length);
-    });
+    request
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', () => {
+        const one: Got = {
+          method: request.method ?? '',
+          path: request.url ?? '',
+          headers: request.headers,
+          rawHeaders: request.rawHeaders,
+          body: Buffer.concat(chunks),
+        };
+        got.push(one);
+        answer(one, response, got.length);
+      });
   });
-  server.on('connection', () => { connections += 1; });
+  server.on('connection', () => {
+    connections += 1;
+  });
   await listening(t, server, host);
-  t.teardown(() => { server.closeAllConnections(); });
+  t.teardown(() => {
+    server.closeAllConnections();
+  });
   const { port } = server.address() as AddressInfo;
-  return { server, port, got, url: `http://${host.includes(':') ? `[${host}]` : host}:${port}/hook?of=edge`, connections: () => connections };
+  return {
+    server,
+    port,
+    got,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}/hook?of=edge`,
+    connections: () => connections,
+  };
 }
 
 /** A TCP server on loopback that is told of each connection. */
-export async function rawReceiver(t: Pick<ExecutionContext, 'teardown'>, connected: (socket: Socket, count: number) => void): Promise<{ readonly url: string; readonly port: number; readonly server: RawServer; connections(): number }> {
+export async function rawReceiver(
+  t: Pick<ExecutionContext, 'teardown'>,
+  connected: (socket: Socket, count: number) => void,
+): Promise<{ readonly url: string; readonly port: number; readonly server: RawServer; connections(): number }> {
   const sockets = new Set<Socket>();
   let connections = 0;
   const server = createRawServer((socket) => {
@@ -103,12 +155,16 @@ export async function rawReceiver(t: Pick<ExecutionContext, 'teardown'>, connect
     connected(socket, connections);
   });
   await listening(t, server, '127.0.0.1');
-  t.teardown(() => { for (const socket of sockets) socket.destroy(); });
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+  });
   const { port } = server.address() as AddressInfo;
   return { server, port, url: `http://127.0.0.1:${port}/hook`, connections: () => connections };
 }
 
 async function listening(t: Pick<ExecutionContext, 'teardown'>, server: RawServer, host: string): Promise<void> {
   await once(server.listen(0, host), 'listening');
-  t.teardown(() => { server.close(); });
+  t.teardown(() => {
+    server.close();
+  });
 }

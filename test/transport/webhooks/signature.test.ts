@@ -17,8 +17,16 @@ const VERIFIERS: readonly (readonly [name: string, secret: string, verifier: (se
   ['whsec_ secret', ENCODED, (secret) => new Webhook(secret)],
   ['whsec_ secret without padding', ENCODED.replace(/=+$/u, ''), (secret) => new Webhook(secret)],
   ['plain secret', 'a plain secret', (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' })],
-  ['secret of many scripts', 'Schlüssel 鍵 🔑', (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' })],
-  ['secret that only begins with whsec_', 'whsec_not base64!', (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' })],
+  [
+    'secret of many scripts',
+    'Schlüssel 鍵 🔑',
+    (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' }),
+  ],
+  [
+    'secret that only begins with whsec_',
+    'whsec_not base64!',
+    (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' }),
+  ],
 ];
 
 for (const [name, secret, verifier] of VERIFIERS) {
@@ -32,7 +40,9 @@ for (const [name, secret, verifier] of VERIFIERS) {
     const webhook = verifier(secret);
     t.deepEqual(webhook.verify(got?.body ?? '', headers), JSON.parse(ENVELOPE));
     t.throws(() => webhook.verify(ENVELOPE.replace('1.0', '1.1'), headers), { message: 'No matching signature found' });
-    t.throws(() => webhook.verify(ENVELOPE, { ...headers, 'webhook-id': 'another' }), { message: 'No matching signature found' });
+    t.throws(() => webhook.verify(ENVELOPE, { ...headers, 'webhook-id': 'another' }), {
+      message: 'No matching signature found',
+    });
   });
 
   test(`openssl computes the same signature of the body with a ${name}`, async (t) => {
@@ -41,7 +51,16 @@ for (const [name, secret, verifier] of VERIFIERS) {
     const file = join(directory, 'body');
     await writeFile(file, ENVELOPE);
 
-    const { stdout } = await run('openssl', ['dgst', '-sha256', '-mac', 'HMAC', '-macopt', `hexkey:${Buffer.from(secret).toString('hex')}`, '-r', file]);
+    const { stdout } = await run('openssl', [
+      'dgst',
+      '-sha256',
+      '-mac',
+      'HMAC',
+      '-macopt',
+      `hexkey:${Buffer.from(secret).toString('hex')}`,
+      '-r',
+      file,
+    ]);
 
     t.is(createSign(secret)(EVENT_ID, 0, Buffer.from(ENVELOPE)).edge, `sha256=${stdout.slice(0, 64)}`);
   });

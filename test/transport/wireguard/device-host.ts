@@ -27,7 +27,9 @@ export interface HostedRefusals {
 }
 
 /** How opening one ended. */
-export type HostedOpening = { readonly ok: true; readonly device: HostedDevice } | { readonly ok: false; readonly problem: string };
+export type HostedOpening =
+  | { readonly ok: true; readonly device: HostedDevice }
+  | { readonly ok: false; readonly problem: string };
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -53,7 +55,9 @@ export class DeviceHost {
 
   /** Starts one behind these words, such as those that lead onto a machine. It ends with the scope at the latest. */
   static start(scope: Scope, [command, ...words]: readonly [string, ...string[]]): DeviceHost {
-    const child = spawn(command, [...words, process.execPath, PROGRAM], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const child = spawn(command, [...words, process.execPath, PROGRAM], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
     const host = new DeviceHost(child);
     scope.teardown(() => host.kill());
     return host;
@@ -61,7 +65,9 @@ export class DeviceHost {
 
   /** As openDevice there. */
   async tryOpen(options: DeviceOptions, place: Place = {}): Promise<HostedOpening> {
-    const opened = await this.#order('open', [options, place]) as { ok: true; index: number } | { ok: false; problem: string };
+    const opened = (await this.#order('open', [options, place])) as
+      | { ok: true; index: number }
+      | { ok: false; problem: string };
     return opened.ok ? { ok: true, device: this.#hosted(options, opened) } : opened;
   }
 
@@ -74,7 +80,7 @@ export class DeviceHost {
 
   /** The interface of this name as one that is programmed as those of the kernel are. */
   async programByKernel(options: DeviceOptions): Promise<HostedDevice> {
-    return this.#hosted(options, await this.#order('program-by-kernel', [options]) as { index: number });
+    return this.#hosted(options, (await this.#order('program-by-kernel', [options])) as { index: number });
   }
 
   /** As removeDevice there. */
@@ -92,12 +98,24 @@ export class DeviceHost {
   #hosted({ name }: DeviceOptions, { index, ...facts }: { index: number }): HostedDevice {
     const { promise: lost, resolve } = Promise.withResolvers<string>();
     this.#lost.set(index, resolve);
-    const call = <To extends 'setPrivateKey' | 'setAddresses' | 'setMtu' | 'apply' | 'setEndpoints' | 'read' | 'release' | 'remove'>(to: To) =>
-      ((...args: readonly unknown[]) => this.#order(to, args, index)) as WireguardDevice[To];
+    const call = <
+      To extends 'setPrivateKey' | 'setAddresses' | 'setMtu' | 'apply' | 'setEndpoints' | 'read' | 'release' | 'remove',
+    >(
+      to: To,
+    ) => ((...args: readonly unknown[]) => this.#order(to, args, index)) as WireguardDevice[To];
     return {
-      name, ...facts as Pick<WireguardDevice, 'backend' | 'isAdopted' | 'listenPort'>, lost,
-      setPrivateKey: call('setPrivateKey'), setAddresses: call('setAddresses'), setMtu: call('setMtu'), apply: call('apply'),
-      setEndpoints: call('setEndpoints'), read: call('read'), refusals: () => this.#order('refusals', [], index) as Promise<HostedRefusals>, release: call('release'), remove: call('remove'),
+      name,
+      ...(facts as Pick<WireguardDevice, 'backend' | 'isAdopted' | 'listenPort'>),
+      lost,
+      setPrivateKey: call('setPrivateKey'),
+      setAddresses: call('setAddresses'),
+      setMtu: call('setMtu'),
+      apply: call('apply'),
+      setEndpoints: call('setEndpoints'),
+      read: call('read'),
+      refusals: () => this.#order('refusals', [], index) as Promise<HostedRefusals>,
+      release: call('release'),
+      remove: call('remove'),
     };
   }
 
@@ -106,7 +124,9 @@ export class DeviceHost {
     const id = this.#orders;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#child.send({ id, to, device, args } satisfies Order, (error) => { if (error !== null) reject(error); });
+      this.#child.send({ id, to, device, args } satisfies Order, (error) => {
+        if (error !== null) reject(error);
+      });
     });
   }
 
@@ -143,29 +163,53 @@ let ends = 0;
 export async function startEnd(scope: Scope, machine: Machine, hostNumber: number): Promise<End> {
   ends += 1;
   const pair = makeKeyPair();
-  const options = { name: `wgd${process.pid % 1_000_000}x${ends}`, privateKey: pair.privateKey, listenPort: 41_000 + hostNumber, mtu: 1_420 };
+  const options = {
+    name: `wgd${process.pid % 1_000_000}x${ends}`,
+    privateKey: pair.privateKey,
+    listenPort: 41_000 + hostNumber,
+    mtu: 1_420,
+  };
   const host = DeviceHost.start(scope, machine.entry);
-  scope.teardown(async () => { await machine.run('ip', ['link', 'delete', 'dev', options.name]).catch(() => {}); }); // most tests leave it
+  scope.teardown(async () => {
+    await machine.run('ip', ['link', 'delete', 'dev', options.name]).catch(() => {});
+  }); // most tests leave it
   const device = await host.open(options);
   const [address, address6] = [`100.64.0.${hostNumber}`, `fd00:edfe::${hostNumber.toString(16)}`];
   await device.setAddresses([`${address}/24`, `${address6}/64`]);
-  return { machine, host, options, pair, device, address, address6, endpoint: `${machine.address}:${options.listenPort}` };
+  return {
+    machine,
+    host,
+    options,
+    pair,
+    device,
+    address,
+    address6,
+    endpoint: `${machine.address}:${options.listenPort}`,
+  };
 }
 
 /** How one end knows another. */
 export function peerOf(end: End, more: { readonly endpoint?: string | null; readonly keepaliveSeconds?: number } = {}) {
-  return { publicKey: end.pair.publicKey, allowedIps: [`${end.address}/32`, `${end.address6}/128`], endpoint: end.endpoint, keepaliveSeconds: 0, ...more };
+  return {
+    publicKey: end.pair.publicKey,
+    allowedIps: [`${end.address}/32`, `${end.address6}/128`],
+    endpoint: end.endpoint,
+    keepaliveSeconds: 0,
+    ...more,
+  };
 }
 
 /** The process of wireguard-go that has this interface. Throws when there is none. */
 export function programOf(name: string): number {
-  const found = readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)).find((pid) => {
-    try {
-      return readFileSync(join('/proc', pid, 'cmdline'), 'latin1') === `wireguard-go\0-f\0${name}\0`;
-    } catch {
-      return false; // it ended meanwhile
-    }
-  });
+  const found = readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .find((pid) => {
+      try {
+        return readFileSync(join('/proc', pid, 'cmdline'), 'latin1') === `wireguard-go\0-f\0${name}\0`;
+      } catch {
+        return false; // it ended meanwhile
+      }
+    });
   if (found === undefined) throw new Error(`no program has ${name}`);
   return Number(found);
 }

@@ -23,19 +23,23 @@ const devices: WireguardDevice[] = [];
 
 process.on('message', (order: Order) => {
   const beganMs = performance.now();
-  const answer = (end: { value?: unknown; problem?: string }): void => report({ id: order.id, ...end, tookMs: performance.now() - beganMs });
-  carryOut(order).then((value) => answer({ value }), (error: unknown) => answer({ problem: error instanceof Error ? error.message : String(error) }));
+  const answer = (end: { value?: unknown; problem?: string }): void =>
+    report({ id: order.id, ...end, tookMs: performance.now() - beganMs });
+  carryOut(order).then(
+    (value) => answer({ value }),
+    (error: unknown) => answer({ problem: error instanceof Error ? error.message : String(error) }),
+  );
 });
 
 process.on('disconnect', () => process.exit());
 
 async function carryOut({ to, device, args }: Order): Promise<unknown> {
   if (to === 'open') {
-    const opened = await openDevice(...args as [DeviceOptions, Place]);
+    const opened = await openDevice(...(args as [DeviceOptions, Place]));
     return opened.ok ? { ok: true, ...keep(opened.device) } : opened;
   }
-  if (to === 'program-by-kernel') return programByKernel(...args as [DeviceOptions]);
-  if (to === 'remove-device') return removeDevice(...args as [string, Place]);
+  if (to === 'program-by-kernel') return programByKernel(...(args as [DeviceOptions]));
+  if (to === 'remove-device') return removeDevice(...(args as [string, Place]));
   if (to === 'refusals') {
     const { peers, addresses } = devices[device]?.refusals() ?? { peers: [], addresses: [] };
     return { peers: [...peers], addresses: [...addresses] };

@@ -28,9 +28,25 @@ test('wg gives the same public keys for keys of both makings', async (t) => {
 test('what is no key is none, and an error does not name it', (t) => {
   const { publicKey } = makeKeyPair();
   t.is(keyOfHex(hexOfKey(publicKey)), publicKey);
-  const wrong = ['', publicKey.slice(1), `${publicKey}\n`, `A${publicKey}`, publicKey.replace(/.=$/u, 'B='), publicKey.replace(/^./u, '-'), `${publicKey.slice(0, 43)}A`, Buffer.alloc(32).toString('base64url')];
+  const wrong = [
+    '',
+    publicKey.slice(1),
+    `${publicKey}\n`,
+    `A${publicKey}`,
+    publicKey.replace(/.=$/u, 'B='),
+    publicKey.replace(/^./u, '-'),
+    `${publicKey.slice(0, 43)}A`,
+    Buffer.alloc(32).toString('base64url'),
+  ];
 
-  t.deepEqual(wrong.map((text) => isWireguardKey(text)), wrong.map(() => false));
-  for (const text of wrong) t.throws(() => publicKeyOf(text), { message: 'this is no key of WireGuard: 32 bytes in base64' });
-  t.deepEqual(['', 'a'.repeat(63), 'A'.repeat(64), 'g'.repeat(64), `${'a'.repeat(64)}\n`].map((hex) => keyOfHex(hex)), [null, null, null, null, null]);
+  t.deepEqual(
+    wrong.map((text) => isWireguardKey(text)),
+    wrong.map(() => false),
+  );
+  for (const text of wrong)
+    t.throws(() => publicKeyOf(text), { message: 'this is no key of WireGuard: 32 bytes in base64' });
+  t.deepEqual(
+    ['', 'a'.repeat(63), 'A'.repeat(64), 'g'.repeat(64), `${'a'.repeat(64)}\n`].map((hex) => keyOfHex(hex)),
+    [null, null, null, null, null],
+  );
 });

@@ -38,7 +38,8 @@ export function createAdvertisement(ports: AdvertisementPorts): Advertisement {
   async function tell(cluster: ClusterId, epoch: number, place: GatewayPlace): Promise<void> {
     storing.add(cluster);
     try {
-      if (await ports.store(cluster, epoch, place)) said.set(cluster, { epoch, place: JSON.stringify(place), atMs: monotonicMs() });
+      if (await ports.store(cluster, epoch, place))
+        said.set(cluster, { epoch, place: JSON.stringify(place), atMs: monotonicMs() });
     } catch (error) {
       log.debug({ error, cluster }, 'the members of a cluster are not told where its gateway is: trying again');
     } finally {
@@ -53,11 +54,17 @@ export function createAdvertisement(ports: AdvertisementPorts): Advertisement {
       const isSaid = last?.epoch === epoch && last.place === JSON.stringify(place);
       if (isSaid && monotonicMs() - last.atMs < BELIEVED_MS) return;
       const known = [...peers.values()].find(({ node }) => node === null);
-      const isKnown = place === null
-        ? known === undefined
-        : isSaid && known?.public_key === place.publicKey && known.relay_region === place.relayRegion && JSON.stringify(known.endpoints) === JSON.stringify(place.endpoints);
+      const isKnown =
+        place === null
+          ? known === undefined
+          : isSaid &&
+            known?.public_key === place.publicKey &&
+            known.relay_region === place.relayRegion &&
+            JSON.stringify(known.endpoints) === JSON.stringify(place.endpoints);
       if (!isKnown) void tell(cluster, epoch, place);
     },
-    forget: (cluster) => { said.delete(cluster); },
+    forget: (cluster) => {
+      said.delete(cluster);
+    },
   };
 }

@@ -20,7 +20,15 @@ export interface Doors {
 }
 
 /** None is open at first; the wall stands already. */
-export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wall; readonly upgrade: TunnelUpgrade; readonly monotonicMs: () => number }): Doors {
+export function createDoors({
+  wall,
+  upgrade,
+  monotonicMs,
+}: {
+  readonly wall: Wall;
+  readonly upgrade: TunnelUpgrade;
+  readonly monotonicMs: () => number;
+}): Doors {
   const doors = new Map<ClusterId, OpenDoor>();
   let raised = { for: '', atMs: -Infinity };
   let problem: string | null = null;
@@ -55,7 +63,7 @@ export function createDoors({ wall, upgrade, monotonicMs }: { readonly wall: Wal
       await raise();
       return problem;
     },
-    urlOf: (cluster) => (isThere ? doors.get(cluster)?.url ?? null : null),
+    urlOf: (cluster) => (isThere ? (doors.get(cluster)?.url ?? null) : null),
     close() {
       isClosed = true;
       for (const door of doors.values()) door.close();

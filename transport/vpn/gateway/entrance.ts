@@ -29,9 +29,17 @@ export type TunnelUpgrade = (request: IncomingMessage, socket: Duplex, head: Buf
 
 /** Opens one on this address and a free port. Null: the address is not there yet. */
 export async function openDoor(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenDoor | null> {
-  const server = createServer({ headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: LATE_LOOK_MS, maxHeaderSize: 4_096 }, (_request, response) => {
-    response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
-  });
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_MS_MAX,
+      requestTimeout: REQUEST_MS_MAX,
+      connectionsCheckingInterval: LATE_LOOK_MS,
+      maxHeaderSize: 4_096,
+    },
+    (_request, response) => {
+      response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
+    },
+  );
   server.maxConnections = CONNECTIONS_MAX;
   const sockets = kept(server);
   server.on('upgrade', (request, socket, head) => {
@@ -48,7 +56,9 @@ export async function openDoor(ipv4: string, upgrade: TunnelUpgrade): Promise<Op
   server.on('error', () => {});
   const { port } = server.address() as AddressInfo;
   return {
-    ipv4, port, url: `http://${ipv4}:${port}`,
+    ipv4,
+    port,
+    url: `http://${ipv4}:${port}`,
     close() {
       server.close();
       for (const socket of sockets) socket.destroy();

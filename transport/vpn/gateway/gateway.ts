@@ -96,7 +96,10 @@ export function createGateway(ports: GatewayPorts): Gateway {
   let openAtMs = ports.open === null ? Infinity : -Infinity;
   let refusedWith: string | null = null;
   let doorProblem: string | null = null;
-  let paths: { readonly atMs: number; readonly byKey: ReadonlyMap<string, PeerPath> } = { atMs: -Infinity, byKey: new Map() };
+  let paths: { readonly atMs: number; readonly byKey: ReadonlyMap<string, PeerPath> } = {
+    atMs: -Infinity,
+    byKey: new Map(),
+  };
   let isGathering = false;
   let isWaiting = false;
   let isClosed = false;
@@ -158,7 +161,13 @@ export function createGateway(ports: GatewayPorts): Gateway {
     if (ports.open === null) return;
     const problem = await wall.raise([]);
     if (problem !== null) return refuse(problem);
-    const created = await ports.open(wanted(), { wantsTry, moved: gather, changed: () => { paths = { ...paths, atMs: -Infinity }; } });
+    const created = await ports.open(wanted(), {
+      wantsTry,
+      moved: gather,
+      changed: () => {
+        paths = { ...paths, atMs: -Infinity };
+      },
+    });
     if (!created.ok) {
       await wall.remove();
       return refuse(created.problem);
@@ -170,12 +179,23 @@ export function createGateway(ports: GatewayPorts): Gateway {
 
   /** Said once, and again only when it is another reason. */
   function refuse(problem: string): void {
-    if (problem !== refusedWith) log.warn({ problem }, 'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the mesh');
+    if (problem !== refusedWith)
+      log.warn(
+        { problem },
+        'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the mesh',
+      );
     refusedWith = problem;
   }
 
   function wanted(): WantedMember {
-    return { privateKey: keys.privateKey, addresses: now.addresses, mtu: MESH_MTU, peers: now.peers, observers: [], relayMap };
+    return {
+      privateKey: keys.privateKey,
+      addresses: now.addresses,
+      mtu: MESH_MTU,
+      peers: now.peers,
+      observers: [],
+      relayMap,
+    };
   }
 
   function forget(cluster: ClusterId): void {
@@ -187,7 +207,12 @@ export function createGateway(ports: GatewayPorts): Gateway {
   function placeOf({ listenPort, endpoints, relayRegion }: MemberPlace): GatewayPlace {
     const { host } = ports;
     const given = host === null ? [] : [host.includes(':') ? `[${host}]:${listenPort}` : `${host}:${listenPort}`];
-    return { publicKey: keys.publicKey, listenPort, endpoints: [...new Set([...given, ...endpoints])].slice(0, MESH_ENDPOINTS_MAX), relayRegion };
+    return {
+      publicKey: keys.publicKey,
+      listenPort,
+      endpoints: [...new Set([...given, ...endpoints])].slice(0, MESH_ENDPOINTS_MAX),
+      relayRegion,
+    };
   }
 
   function wantsTry(publicKey: string): void {
@@ -200,7 +225,8 @@ export function createGateway(ports: GatewayPorts): Gateway {
 
   function pathOf(publicKey: string): PeerPath | undefined {
     const nowMs = monotonicMs();
-    if (nowMs - paths.atMs >= PATHS_MS_MAX) paths = { atMs: nowMs, byKey: new Map((member?.paths() ?? []).map((path) => [path.publicKey, path])) };
+    if (nowMs - paths.atMs >= PATHS_MS_MAX)
+      paths = { atMs: nowMs, byKey: new Map((member?.paths() ?? []).map((path) => [path.publicKey, path])) };
     return paths.byKey.get(publicKey);
   }
 
@@ -215,7 +241,13 @@ export function createGateway(ports: GatewayPorts): Gateway {
       const known = now.ofNode.get(node);
       if (known === undefined || ports.epochOf(known.cluster) === null) return null;
       const path = pathOf(known.publicKey);
-      if (path === undefined || path.path === 'none' || path.handshakeAgeMs === null || path.handshakeAgeMs >= HANDSHAKE_MS_MAX) return null;
+      if (
+        path === undefined ||
+        path.path === 'none' ||
+        path.handshakeAgeMs === null ||
+        path.handshakeAgeMs >= HANDSHAKE_MS_MAX
+      )
+        return null;
       return doors.urlOf(known.cluster);
     },
     mapped(map) {
@@ -226,10 +258,16 @@ export function createGateway(ports: GatewayPorts): Gateway {
     readings() {
       if (member === null) return null;
       const all = member.paths();
-      const peers = Object.fromEntries(MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length])) as Record<MeshPath, number>;
+      const peers = Object.fromEntries(
+        MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length]),
+      ) as Record<MeshPath, number>;
       return { joined: now.joined.size, leftOut: now.leftOut.length, peers };
     },
-    state: () => ({ isHere: member !== null, problem: member === null ? refusedWith : doorProblem ?? member.problem(), note: leftOut.note() }),
+    state: () => ({
+      isHere: member !== null,
+      problem: member === null ? refusedWith : (doorProblem ?? member.problem()),
+      note: leftOut.note(),
+    }),
     async close() {
       isClosed = true;
       cancelRound();

@@ -26,19 +26,37 @@ export function createLeftOut(log: Log): LeftOut {
       const clusters = union.leftOut.map(({ clusterName }) => clusterName).toSorted();
       const nextCrowded = clusters.length === 0 ? null : `there is no room for the networks of ${named(clusters)}`;
       if (nextCrowded !== crowded && nextCrowded !== null) {
-        log.warn({ clusters: clusters.slice(0, CLUSTERS_NAMED_MAX), left_out: clusters.length }, 'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh');
+        log.warn(
+          { clusters: clusters.slice(0, CLUSTERS_NAMED_MAX), left_out: clusters.length },
+          'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh',
+        );
       }
       crowded = nextCrowded;
 
       const addresses = new Set(refused.addresses);
-      const without = addresses.size === 0 ? [] : [...union.joined.values()].filter((network) => network.addresses.cidrs.some((cidr) => addresses.has(cidr))).map(({ mesh }) => mesh.clusterName).toSorted();
-      const nextRefusing = without.length === 0 ? null : `the interface does not take the addresses of ${named(without)}`;
-      if (nextRefusing !== refusing && nextRefusing !== null) log.warn({ clusters: without.slice(0, CLUSTERS_NAMED_MAX), left_out: without.length }, 'the interface of this admin does not take its addresses in the networks of some clusters: all others are joined');
+      const without =
+        addresses.size === 0
+          ? []
+          : [...union.joined.values()]
+              .filter((network) => network.addresses.cidrs.some((cidr) => addresses.has(cidr)))
+              .map(({ mesh }) => mesh.clusterName)
+              .toSorted();
+      const nextRefusing =
+        without.length === 0 ? null : `the interface does not take the addresses of ${named(without)}`;
+      if (nextRefusing !== refusing && nextRefusing !== null)
+        log.warn(
+          { clusters: without.slice(0, CLUSTERS_NAMED_MAX), left_out: without.length },
+          'the interface of this admin does not take its addresses in the networks of some clusters: all others are joined',
+        );
       refusing = nextRefusing;
 
       // Damaged rows are told of in the log by the actors of their clusters.
       const nextDamaged = leftOutNote([...[...networks].flatMap(({ mesh }) => mesh.leftOut), ...refused.peers]);
-      if (nextDamaged !== damaged && refused.peers.length > 0) log.warn({ problem: leftOutNote(refused.peers) }, 'the interface of this admin does not take some members of its networks: all others are reached');
+      if (nextDamaged !== damaged && refused.peers.length > 0)
+        log.warn(
+          { problem: leftOutNote(refused.peers) },
+          'the interface of this admin does not take some members of its networks: all others are reached',
+        );
       damaged = nextDamaged;
     },
     note() {

@@ -35,20 +35,28 @@ export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | '
 }
 
 /** Not open yet: a machine without rights has none. The keys are of this run alone, and leave its memory only for the interface. */
-export function openGateway(adminId: string, { isEnabled, port, host, peersMax }: GatewaySettings, ports: OpenGatewayPorts): Gateway {
+export function openGateway(
+  adminId: string,
+  { isEnabled, port, host, peersMax }: GatewaySettings,
+  ports: OpenGatewayPorts,
+): Gateway {
   const interfaceName = gatewayInterface(adminId);
   const ended = new AbortController();
   const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
   let cancelRefresh = (): void => {};
   const gateway = createGateway({
-    ...ports, host, limits: { peersMax: Math.min(peersMax, DEVICE_LIMITS.peersMax), addressesMax: DEVICE_LIMITS.addressesMax },
+    ...ports,
+    host,
+    limits: { peersMax: Math.min(peersMax, DEVICE_LIMITS.peersMax), addressesMax: DEVICE_LIMITS.addressesMax },
     keys: makeKeyPair(),
     wall: createWall(interfaceName),
-    open: isEnabled ? async (wanted, memberPorts) => {
-      const created = await createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
-      if (created.ok) void refreshMap();
-      return created;
-    } : null,
+    open: isEnabled
+      ? async (wanted, memberPorts) => {
+          const created = await createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
+          if (created.ok) void refreshMap();
+          return created;
+        }
+      : null,
   });
   return {
     ...gateway,

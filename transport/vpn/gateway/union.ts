@@ -33,7 +33,13 @@ export function networkOf(mesh: GatewayMesh, ownKey: string | null): Network {
   const ranges = new BlockList();
   add(ranges, mesh.ipv4Range, 'ipv4');
   add(ranges, mesh.ipv6Range, 'ipv6');
-  const members = [...mesh.peers.values()].filter((peer) => peer.node !== null && peer.public_key !== ownKey && ranges.check(peer.ipv4, 'ipv4') && ranges.check(peer.ipv6, 'ipv6'));
+  const members = [...mesh.peers.values()].filter(
+    (peer) =>
+      peer.node !== null &&
+      peer.public_key !== ownKey &&
+      ranges.check(peer.ipv4, 'ipv4') &&
+      ranges.check(peer.ipv6, 'ipv6'),
+  );
   return { mesh, addresses: gatewayAddresses(mesh.ipv4Range, mesh.ipv6Range), members };
 }
 
@@ -64,7 +70,13 @@ export function union(networks: Iterable<Network>, { peersMax, addressesMax }: U
       ofNode.set(peer.node, { publicKey: peer.public_key, cluster: network.mesh.cluster });
     }
   }
-  return { joined, leftOut, addresses: [...joined.values()].flatMap(({ addresses }) => addresses.cidrs), peers, ofNode };
+  return {
+    joined,
+    leftOut,
+    addresses: [...joined.values()].flatMap(({ addresses }) => addresses.cidrs),
+    peers,
+    ofNode,
+  };
 }
 
 function add(ranges: BlockList, cidr: string, family: 'ipv4' | 'ipv6'): void {

@@ -31,7 +31,10 @@ const NFT_MS_MAX = 5_000;
 const PRIORITY = -50;
 
 /** The wall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
-export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {}): Wall {
+export function createWall(
+  interfaceName: string,
+  { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {},
+): Wall {
   const table = `inet ${interfaceName}`;
   return {
     async raise(doors) {
@@ -40,12 +43,21 @@ export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/pro
         const stands = await run(nft, `list table ${table}\n`); // whatever program it was that took them
         return stands.includes(`iifname "${interfaceName}" jump members`) ? null : NOT_RAISED;
       } catch (error) {
-        return isMissing(error) ? 'the program nft, which keeps members from other services of this machine, is not there' : NOT_RAISED;
+        return isMissing(error)
+          ? 'the program nft, which keeps members from other services of this machine, is not there'
+          : NOT_RAISED;
       }
     },
     async holdApart() {
       // IPv4 asks the interface where a packet came in. IPv6 asks the whole machine: there the table stands alone.
-      const [isThere] = await Promise.all(['ipv4', 'ipv6'].map((family) => writeFile(`${sysctls}/net/${family}/conf/${interfaceName}/forwarding`, '0').then(() => true, (error: unknown) => !isMissing(error))));
+      const [isThere] = await Promise.all(
+        ['ipv4', 'ipv6'].map((family) =>
+          writeFile(`${sysctls}/net/${family}/conf/${interfaceName}/forwarding`, '0').then(
+            () => true,
+            (error: unknown) => !isMissing(error),
+          ),
+        ),
+      );
       return isThere === true;
     },
     async remove() {
@@ -56,7 +68,10 @@ export function createWall(interfaceName: string, { nft = 'nft', sysctls = '/pro
 
 /** The whole table in one transaction: there is no moment without it. `add` before `delete`, which fails where there is none. */
 function rules(table: string, interfaceName: string, doors: readonly Door[]): string {
-  const open = doors.length === 0 ? '' : `ip daddr . tcp dport { ${doors.map(({ ipv4, port }) => `${ipv4} . ${port}`).join(', ')} } accept`;
+  const open =
+    doors.length === 0
+      ? ''
+      : `ip daddr . tcp dport { ${doors.map(({ ipv4, port }) => `${ipv4} . ${port}`).join(', ')} } accept`;
   return `add table ${table}
 delete table ${table}
 table ${table} {
@@ -84,7 +99,12 @@ const NOT_RAISED = 'nft could not set the rules that keep members from other ser
 /** What it says. */
 function run(nft: string, input: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const running = execFile(nft, ['-f', '-'], { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', encoding: 'utf8', env: { PATH: SYSTEM_PATH } }, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
+    const running = execFile(
+      nft,
+      ['-f', '-'],
+      { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', encoding: 'utf8', env: { PATH: SYSTEM_PATH } },
+      (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
+    );
     running.stdin?.on('error', () => {}).end(input);
   });
 }

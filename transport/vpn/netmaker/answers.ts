@@ -8,10 +8,16 @@ import { TOKEN_CHARACTERS_MAX } from './limits.ts';
 const text = z.string().catch('');
 
 /** A list whose unreadable entries are left out; null and absent are empty. */
-const list = <Entry extends z.ZodType>(entry: Entry) => z.array(z.unknown()).nullish().transform((entries) => (entries ?? []).flatMap((one): z.output<Entry>[] => {
-  const parsed = entry.safeParse(one);
-  return parsed.success ? [parsed.data] : [];
-}));
+const list = <Entry extends z.ZodType>(entry: Entry) =>
+  z
+    .array(z.unknown())
+    .nullish()
+    .transform((entries) =>
+      (entries ?? []).flatMap((one): z.output<Entry>[] => {
+        const parsed = entry.safeParse(one);
+        return parsed.success ? [parsed.data] : [];
+      }),
+    );
 
 /** GET /api/networks. */
 export const Networks = list(z.object({ netid: z.string().min(1), addressrange: text, addressrange6: text }));
@@ -22,19 +28,21 @@ export const Hosts = list(z.object({ id: z.string().min(1), name: text, isdefaul
 export type Host = z.output<typeof Hosts>[number];
 
 /** GET /api/nodes, GET /api/nodes/{network}: a host in a network. Addresses with or without a prefix length; `lastcheckin` in Unix seconds. */
-export const Nodes = list(z.object({
-  id: z.string().min(1),
-  hostid: z.string().min(1),
-  network: z.string().min(1),
-  address: text,
-  address6: text,
-  pendingdelete: z.boolean().catch(false),
-  connected: z.boolean().catch(true),
-  lastcheckin: z.number().catch(0),
-  /** online, warning, offline, error, unknown, disconnected; absent before 0.26. */
-  status: text,
-  is_static: z.boolean().catch(false),
-}));
+export const Nodes = list(
+  z.object({
+    id: z.string().min(1),
+    hostid: z.string().min(1),
+    network: z.string().min(1),
+    address: text,
+    address6: text,
+    pendingdelete: z.boolean().catch(false),
+    connected: z.boolean().catch(true),
+    lastcheckin: z.number().catch(0),
+    /** online, warning, offline, error, unknown, disconnected; absent before 0.26. */
+    status: text,
+    is_static: z.boolean().catch(false),
+  }),
+);
 /** A host in a network. */
 export type Node = z.output<typeof Nodes>[number];
 
@@ -60,17 +68,23 @@ export const EnrollmentKeys = list(EnrollmentKey);
 export type EnrollmentKey = z.output<typeof EnrollmentKey>;
 
 /** GET /api/server/status, which needs no key. */
-export const ServerStatus = z.object({ db_connected: z.boolean().catch(true), broker_connected: z.boolean().catch(true) });
+export const ServerStatus = z.object({
+  db_connected: z.boolean().catch(true),
+  broker_connected: z.boolean().catch(true),
+});
 
 /** GET /api/server/getserverinfo, for the domain that Netmaker puts behind every name, if it does. Spelled as its version does. */
-export const ServerInfo = z.object({ DefaultDomain: text, default_domain: text, defaultDomain: text })
-  .transform((info) => (info.default_domain || info.DefaultDomain || info.defaultDomain).toLowerCase().replace(/^\.|\.$/gu, ''));
+export const ServerInfo = z
+  .object({ DefaultDomain: text, default_domain: text, defaultDomain: text })
+  .transform((info) =>
+    (info.default_domain || info.DefaultDomain || info.defaultDomain).toLowerCase().replace(/^\.|\.$/gu, ''),
+  );
 
 /** What is inside of an answer: itself, or the `Response` of a wrapped one. */
 export function unwrapped(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return answer;
   const fields = new Map(Object.entries(answer).map(([name, value]) => [name.toLowerCase(), value as unknown]));
-  return fields.has('code') && fields.has('message') ? fields.get('response') ?? null : answer;
+  return fields.has('code') && fields.has('message') ? (fields.get('response') ?? null) : answer;
 }
 
 /** What Netmaker says about a failure; empty when it says nothing. */

@@ -20,7 +20,8 @@ export interface NetmakerNames {
  */
 export function netmakerNames(network: string, domain: string, serverDomain: string): NetmakerNames {
   const suffix = `.${clusterOf(network) ?? ''}.${domain}`;
-  const cut = (name: string): string => (serverDomain !== '' && name.endsWith(`.${serverDomain}`) ? name.slice(0, -serverDomain.length - 1) : name);
+  const cut = (name: string): string =>
+    serverDomain !== '' && name.endsWith(`.${serverDomain}`) ? name.slice(0, -serverDomain.length - 1) : name;
   const storedSuffix = cut(suffix);
   return {
     stored: (name) => `${name}${storedSuffix}`,
@@ -28,7 +29,11 @@ export function netmakerNames(network: string, domain: string, serverDomain: str
       const lower = listed.toLowerCase();
       const raw = cut(lower);
       // Behind the second may stand a domain that Netmaker does not tell of.
-      const label = raw.endsWith(storedSuffix) ? raw.slice(0, -storedSuffix.length) : lower.includes(`${suffix}.`) ? lower.slice(0, lower.indexOf(`${suffix}.`)) : '';
+      const label = raw.endsWith(storedSuffix)
+        ? raw.slice(0, -storedSuffix.length)
+        : lower.includes(`${suffix}.`)
+          ? lower.slice(0, lower.indexOf(`${suffix}.`))
+          : '';
       return LABEL.test(label) ? label : null;
     },
     deletable: (listed) => cut(listed),

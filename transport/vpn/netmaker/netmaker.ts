@@ -1,7 +1,15 @@
 /** Netmaker as the manager of networks. Deciding whether something is there is left to its lists: its refusals say different things in each version. */
 import { createHash } from 'node:crypto';
 import type { VpnHostRows } from '../../../actors/vpn/rows.ts';
-import { clusterOf, HOST_PREFIX, VpnRefused, type VpnHost, type VpnManager, type VpnMember, type VpnName } from '../../../actors/vpn/vpn.ts';
+import {
+  clusterOf,
+  HOST_PREFIX,
+  VpnRefused,
+  type VpnHost,
+  type VpnManager,
+  type VpnMember,
+  type VpnName,
+} from '../../../actors/vpn/vpn.ts';
 import { NodeId } from '../../protocol/ids.ts';
 import type { EnrollmentKey, Host, Node } from './answers.ts';
 import { createNetmakerClient, type NetmakerClient } from './client.ts';
@@ -38,12 +46,19 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
     const ids = new Set(listed.map((host) => host.id));
     const gone = stored.filter((host) => !ids.has(host.id));
     if (gone.length > 0) await rows.forgetHosts(gone);
-    const hosts = matched(listed, stored.filter((host) => ids.has(host.id)));
+    const hosts = matched(
+      listed,
+      stored.filter((host) => ids.has(host.id)),
+    );
     const storedIds = new Set(stored.map((host) => host.id));
     const found = hosts.filter((host) => !storedIds.has(host.id));
     if (found.length > 0) await rows.knowHosts(found);
     hostIds = new Map(hosts.map((host) => [host.node, host.id]));
-    return { hosts, nodeOf: new Map(hosts.map((host) => [host.id, host.node])), defaults: new Set(listed.filter((host) => host.isdefault).map((host) => host.id)) };
+    return {
+      hosts,
+      nodeOf: new Map(hosts.map((host) => [host.id, host.node])),
+      defaults: new Set(listed.filter((host) => host.isdefault).map((host) => host.id)),
+    };
   }
 
   async function hostIdOf(node: NodeId): Promise<string | undefined> {
@@ -53,7 +68,8 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
 
   async function namesOf(network: string): Promise<NetmakerNames> {
     const now = nowMs();
-    if (known === null || known.untilMs <= now) known = { serverDomain: await client.serverDomain(), untilMs: now + SERVER_DOMAIN_MS };
+    if (known === null || known.untilMs <= now)
+      known = { serverDomain: await client.serverDomain(), untilMs: now + SERVER_DOMAIN_MS };
     return netmakerNames(ours(network), domain, known.serverDomain);
   }
 
@@ -62,11 +78,17 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
   }
 
   async function put(host: string, network: string): Promise<void> {
-    await unless(() => isMember(network, host), () => client.addToNetwork(host, network));
+    await unless(
+      () => isMember(network, host),
+      () => client.addToNetwork(host, network),
+    );
   }
 
   async function takeOut(host: string, network: string): Promise<void> {
-    await unless(async () => !(await isMember(network, host)), () => client.removeFromNetwork(host, network));
+    await unless(
+      async () => !(await isMember(network, host)),
+      () => client.removeFromNetwork(host, network),
+    );
   }
 
   return {
@@ -77,9 +99,15 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
       const { hosts, nodeOf, defaults } = await readHosts(); // after its members: one that came in between is no stranger
       const ownNodes = nodes.filter((node) => clusterOf(node.network) !== null);
       const names = [];
-      for (const [network, listed] of Map.groupBy(entries.filter((entry) => clusterOf(entry.network) !== null), (entry) => entry.network)) {
+      for (const [network, listed] of Map.groupBy(
+        entries.filter((entry) => clusterOf(entry.network) !== null),
+        (entry) => entry.network,
+      )) {
         const own = await namesOf(network);
-        const members = byAddress(ownNodes.filter((node) => node.network === network), nodeOf);
+        const members = byAddress(
+          ownNodes.filter((node) => node.network === network),
+          nodeOf,
+        );
         for (const { name, address, address6 } of listed) {
           const label = own.named(name);
           if (label !== null) names.push({ network, name: label, node: leadsTo(members, address, address6) });
@@ -88,7 +116,13 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
       return {
         networks: networks.filter((network) => clusterOf(network.name) !== null),
         hosts,
-        members: ownNodes.filter((node) => !defaults.has(node.hostid)).map((node): VpnMember => ({ network: node.network, host: node.hostid, node: nodeOf.get(node.hostid) ?? null })),
+        members: ownNodes
+          .filter((node) => !defaults.has(node.hostid))
+          .map((node): VpnMember => ({
+            network: node.network,
+            host: node.hostid,
+            node: nodeOf.get(node.hostid) ?? null,
+          })),
         names,
       };
     },
@@ -104,14 +138,21 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
       if (await isGone()) return;
       for (const node of await client.nodes(name)) await takeOut(node.hostid, name);
       const own = await namesOf(name);
-      for (const { name: listed } of await client.dns(name)) await unless(async () => !(await client.dns(name)).some((entry) => entry.name === listed), () => client.deleteDns(name, own.deletable(listed)));
+      for (const { name: listed } of await client.dns(name))
+        await unless(
+          async () => !(await client.dns(name)).some((entry) => entry.name === listed),
+          () => client.deleteDns(name, own.deletable(listed)),
+        );
       await unless(isGone, () => client.deleteNetwork(name));
     },
     hosts: async () => (await readHosts()).hosts,
     async removeHost(node) {
       const host = await hostIdOf(node);
       if (host === undefined) return;
-      await unless(async () => !(await readHosts()).nodeOf.has(host), () => client.deleteHost(host));
+      await unless(
+        async () => !(await readHosts()).nodeOf.has(host),
+        () => client.deleteHost(host),
+      );
       await readHosts(); // what is gone is forgotten
     },
     async members(network) {
@@ -133,17 +174,23 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
     },
     async leave(network, node) {
       const host = await hostIdOf(node);
-      if (host !== undefined && await isMember(ours(network), host)) await takeOut(host, network);
+      if (host !== undefined && (await isMember(ours(network), host))) await takeOut(host, network);
     },
     expel: (network, host) => takeOut(host, ours(network)),
     async joinToken(network) {
-      const usable = async (): Promise<string | null> => (await client.enrollmentKeys()).filter((key) => opens(key, ours(network))).toSorted((one, other) => Number(other.default) - Number(one.default))[0]?.token ?? null;
+      const usable = async (): Promise<string | null> =>
+        (await client.enrollmentKeys())
+          .filter((key) => opens(key, ours(network)))
+          .toSorted((one, other) => Number(other.default) - Number(one.default))[0]?.token ?? null;
       const token = await usable();
       if (token !== null) return token;
       // The tag of the network is taken where Netmaker made a key by itself that is of no use.
       await client.createEnrollmentKey(network, network).catch(async (error: unknown) => {
         if (!(error instanceof VpnRefused)) throw error;
-        await client.createEnrollmentKey(network, `edge-${createHash('sha256').update(network).digest('hex').slice(0, 16)}`);
+        await client.createEnrollmentKey(
+          network,
+          `edge-${createHash('sha256').update(network).digest('hex').slice(0, 16)}`,
+        );
       });
       const made = await usable();
       if (made === null) throw new VpnRefused('Netmaker has no enrolment key for a network, although one was made.');
@@ -161,23 +208,40 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
     async setNames(network, names) {
       const own = await namesOf(network);
       const [{ nodeOf }, nodes, entries] = await Promise.all([readHosts(), client.nodes(network), client.dns(network)]);
-      const addressOf = new Map(nodes.flatMap((node) => {
-        const member = nodeOf.get(node.hostid);
-        return member === undefined ? [] : [[member, { address: plain(node.address), address6: plain(node.address6) }] as const];
-      }));
-      const missing = new Map(names.flatMap(({ name, node }) => {
-        const address = addressOf.get(node);
-        return address === undefined ? [] : [[name, address] as const];
-      }));
+      const addressOf = new Map(
+        nodes.flatMap((node) => {
+          const member = nodeOf.get(node.hostid);
+          return member === undefined
+            ? []
+            : [[member, { address: plain(node.address), address6: plain(node.address6) }] as const];
+        }),
+      );
+      const missing = new Map(
+        names.flatMap(({ name, node }) => {
+          const address = addressOf.get(node);
+          return address === undefined ? [] : [[name, address] as const];
+        }),
+      );
       for (const { name: listed, address, address6 } of entries) {
         const name = own.named(listed);
         if (name === null) continue; // somebody else's
         const wanted = missing.get(name);
-        if (wanted !== undefined && plain(address) === wanted.address && (plain(address6) === wanted.address6)) missing.delete(name);
-        else await unless(async () => !(await client.dns(network)).some((entry) => entry.name === listed), () => client.deleteDns(network, own.deletable(listed)));
+        if (wanted !== undefined && plain(address) === wanted.address && plain(address6) === wanted.address6)
+          missing.delete(name);
+        else
+          await unless(
+            async () => !(await client.dns(network)).some((entry) => entry.name === listed),
+            () => client.deleteDns(network, own.deletable(listed)),
+          );
       }
       for (const [name, address] of missing) {
-        await unless(async () => (await client.dns(network)).some((entry) => own.named(entry.name) === name && plain(entry.address) === address.address), () => client.createDns(network, { name: own.stored(name), ...address }));
+        await unless(
+          async () =>
+            (await client.dns(network)).some(
+              (entry) => own.named(entry.name) === name && plain(entry.address) === address.address,
+            ),
+          () => client.createDns(network, { name: own.stored(name), ...address }),
+        );
       }
     },
     async peers(network) {
@@ -200,7 +264,8 @@ interface HostReading {
 
 /** Names of networks that are not ours stop here, whoever asks. */
 function ours(network: string): string {
-  if (clusterOf(network) === null) throw new VpnRefused('A network that is not called as one of a cluster is not touched.');
+  if (clusterOf(network) === null)
+    throw new VpnRefused('A network that is not called as one of a cluster is not touched.');
   return network;
 }
 
@@ -242,8 +307,13 @@ function byAddress(nodes: readonly Node[], nodeOf: ReadonlyMap<string, NodeId>):
 
 /** The member to which both addresses of an entry lead, as far as it has both. */
 function leadsTo(members: ReadonlyMap<string, NodeId>, ...addresses: readonly string[]): NodeId | null {
-  const nodes = new Set(addresses.map(plain).filter((address) => address !== '').map((address) => members.get(address) ?? null));
-  return nodes.size === 1 ? [...nodes][0] ?? null : null;
+  const nodes = new Set(
+    addresses
+      .map(plain)
+      .filter((address) => address !== '')
+      .map((address) => members.get(address) ?? null),
+  );
+  return nodes.size === 1 ? ([...nodes][0] ?? null) : null;
 }
 
 function opens(key: EnrollmentKey, network: string): boolean {
@@ -268,5 +338,7 @@ async function statusOf(client: NetmakerClient, signal: AbortSignal): Promise<st
 }
 
 function aborted(signal: AbortSignal): Promise<string> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve('Netmaker did not answer in time.'), { once: true }));
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => resolve('Netmaker did not answer in time.'), { once: true }),
+  );
 }

@@ -3,7 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
 import { reasonIn, unwrapped } from './answers.ts';
-import { ANSWER_BYTES_MAX, CALL_MS_MAX, REASON_CHARACTERS_MAX, REQUEST_MS_MAX, REQUEST_TRIES_MAX, REQUESTS_MAX, REQUESTS_WAITING_MAX, RETRY_MS } from './limits.ts';
+import {
+  ANSWER_BYTES_MAX,
+  CALL_MS_MAX,
+  REASON_CHARACTERS_MAX,
+  REQUEST_MS_MAX,
+  REQUEST_TRIES_MAX,
+  REQUESTS_MAX,
+  REQUESTS_WAITING_MAX,
+  RETRY_MS,
+} from './limits.ts';
 
 /** Statuses of a server that is away, restarting or too busy. 500 is not among them: it also means that something is missing. */
 const AWAY = new Set([408, 425, 429, 502, 503, 504]);
@@ -55,20 +64,35 @@ export interface NetmakerRequests {
 }
 
 /** Opens nothing before the first request. */
-export function createNetmakerRequests({ url, masterKey }: NetmakerSettings, random: () => number = Math.random): NetmakerRequests {
+export function createNetmakerRequests(
+  { url, masterKey }: NetmakerSettings,
+  random: () => number = Math.random,
+): NetmakerRequests {
   const base = new URL(url);
   const prefix = base.pathname.replace(/\/$/u, '');
   const pool = new Pool(base.origin, {
-    connections: REQUESTS_MAX, connect: { timeout: REQUEST_MS_MAX }, headersTimeout: REQUEST_MS_MAX, bodyTimeout: REQUEST_MS_MAX, maxResponseSize: ANSWER_BYTES_MAX,
+    connections: REQUESTS_MAX,
+    connect: { timeout: REQUEST_MS_MAX },
+    headersTimeout: REQUEST_MS_MAX,
+    bodyTimeout: REQUEST_MS_MAX,
+    maxResponseSize: ANSWER_BYTES_MAX,
   });
   const ending = new AbortController();
   let open = 0;
 
   async function ask(request: NetmakerRequest): Promise<unknown> {
-    if (open >= REQUESTS_MAX + REQUESTS_WAITING_MAX) throw new VpnUnavailable(`Too many requests to Netmaker wait already: ${request.what} has to wait.`);
+    if (open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
+      throw new VpnUnavailable(`Too many requests to Netmaker wait already: ${request.what} has to wait.`);
     open += 1;
     try {
-      return await tried(request, AbortSignal.any([ending.signal, AbortSignal.timeout(CALL_MS_MAX), ...(request.signal === undefined ? [] : [request.signal])]));
+      return await tried(
+        request,
+        AbortSignal.any([
+          ending.signal,
+          AbortSignal.timeout(CALL_MS_MAX),
+          ...(request.signal === undefined ? [] : [request.signal]),
+        ]),
+      );
     } finally {
       open -= 1;
     }
@@ -80,26 +104,43 @@ export function createNetmakerRequests({ url, masterKey }: NetmakerSettings, ran
         return await once(request, signal);
       } catch (error) {
         if (!(error instanceof VpnUnavailable) || tries >= REQUEST_TRIES_MAX || signal.aborted) throw error;
-        const waited = await delay(RETRY_MS * 2 ** (tries - 1) * (0.5 + random() / 2), true, { signal }).catch(() => false);
+        const waited = await delay(RETRY_MS * 2 ** (tries - 1) * (0.5 + random() / 2), true, { signal }).catch(
+          () => false,
+        );
         if (!waited) throw error;
       }
     }
   }
 
-  async function once({ method, path, body, what, isAuthorized = true }: NetmakerRequest, signal: AbortSignal): Promise<unknown> {
-    const answered = await pool.request({
-      method,
-      path: `${prefix}${path}`,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS_MAX)]),
-      headers: { accept: 'application/json', ...(isAuthorized ? { authorization: `Bearer ${masterKey}` } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }).then(async ({ statusCode, body: answer }) => ({ statusCode, text: await answer.text() })).catch((error: unknown) => {
-      throw new VpnUnavailable(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
-    });
+  async function once(
+    { method, path, body, what, isAuthorized = true }: NetmakerRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const answered = await pool
+      .request({
+        method,
+        path: `${prefix}${path}`,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS_MAX)]),
+        headers: {
+          accept: 'application/json',
+          ...(isAuthorized ? { authorization: `Bearer ${masterKey}` } : {}),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      .then(async ({ statusCode, body: answer }) => ({ statusCode, text: await answer.text() }))
+      .catch((error: unknown) => {
+        throw new VpnUnavailable(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
+      });
     const { statusCode, text } = answered;
     if (AWAY.has(statusCode)) throw new VpnUnavailable(`Netmaker is too busy for ${what} (${statusCode}).`);
-    if (statusCode === 401) throw new NetmakerRefused(`Netmaker does not take EDGE_VPN_MASTER_KEY for ${what} (${statusCode}).`, false);
-    if (statusCode >= 300) throw new NetmakerRefused(`Netmaker refused ${what} (${statusCode}${reasonOf(text)}).`, MISSING.has(statusCode) && NOTHING_THERE.test(reasonIn(text)));
+    if (statusCode === 401)
+      throw new NetmakerRefused(`Netmaker does not take EDGE_VPN_MASTER_KEY for ${what} (${statusCode}).`, false);
+    if (statusCode >= 300)
+      throw new NetmakerRefused(
+        `Netmaker refused ${what} (${statusCode}${reasonOf(text)}).`,
+        MISSING.has(statusCode) && NOTHING_THERE.test(reasonIn(text)),
+      );
     return parsed(text);
   }
 
@@ -120,7 +161,11 @@ export function createNetmakerRequests({ url, masterKey }: NetmakerSettings, ran
 /** Text of a stranger, fit for a log: one short line without secrets and addresses. */
 export function tellable(text: string, ...secrets: readonly string[]): string {
   const hidden = secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
-  return hidden.replaceAll(ADDRESSES, '…').replaceAll(/[^\x20-\x7e…]+/gu, ' ').trim().slice(0, REASON_CHARACTERS_MAX);
+  return hidden
+    .replaceAll(ADDRESSES, '…')
+    .replaceAll(/[^\x20-\x7e…]+/gu, ' ')
+    .trim()
+    .slice(0, REASON_CHARACTERS_MAX);
 }
 
 /** Some answers are one word, and some are nothing. */

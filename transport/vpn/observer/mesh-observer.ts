@@ -30,18 +30,30 @@ export interface AdminObserver {
   /** As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be had. */
   readonly observers: readonly MeshObserver[];
   /** For metrics. Null: it is switched off. */
-  readings(): (Readonly<ObserverCounters> & { readonly ports: Readonly<Record<'open' | 'closed' | 'missing', number>>; readonly members: number }) | null;
+  readings():
+    | (Readonly<ObserverCounters> & {
+        readonly ports: Readonly<Record<'open' | 'closed' | 'missing', number>>;
+        readonly members: number;
+      })
+    | null;
   close(): Promise<void>;
 }
 
 /** Starts it, unless it is switched off. */
-export async function startMeshObserver(settings: MeshObserverSettings, ports: MeshObserverPorts): Promise<AdminObserver> {
+export async function startMeshObserver(
+  settings: MeshObserverSettings,
+  ports: MeshObserverPorts,
+): Promise<AdminObserver> {
   if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], readings: () => null, close: () => Promise.resolve() };
   const { memberOf, owns, tell, ...rest } = ports;
   const observer = await startObserver({
-    host: settings.ADMIN_OBSERVER_HOST, port: settings.ADMIN_OBSERVER_PORT, memberOf, ...rest,
+    host: settings.ADMIN_OBSERVER_HOST,
+    port: settings.ADMIN_OBSERVER_PORT,
+    memberOf,
+    ...rest,
     seen({ node, cluster }, publicKey, { endpoint, isStable }) {
-      if (owns(cluster)) tell({ to: { kind: 'node', id: node }, message: { type: 'mesh-observed', publicKey, endpoint, isStable } });
+      if (owns(cluster))
+        tell({ to: { kind: 'node', id: node }, message: { type: 'mesh-observed', publicKey, endpoint, isStable } });
     },
   });
   return {

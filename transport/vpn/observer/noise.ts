@@ -2,7 +2,17 @@
  * The responder's side of WireGuard's handshake, and its empty packets: Noise_IKpsk2 without a preshared key. Knows no peers, times or
  * sockets. Source: https://www.wireguard.com/protocol/, and "WireGuard: Next Generation Kernel Network Tunnel", 5.4.
  */
-import { createCipheriv, createDecipheriv, createHash, createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, timingSafeEqual, type KeyObject } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  timingSafeEqual,
+  type KeyObject,
+} from 'node:crypto';
 import { blake2s } from '@noble/hashes/blake2.js';
 
 /** Lengths of its messages, in bytes. Each is sent in one packet, and is exactly as long. */
@@ -73,12 +83,19 @@ export interface Responder {
   /** Null: its sender does not have the key that it names. */
   prove(initiation: Initiation, initiator: Initiator): ProvenInitiation | null;
   /** The response, under an index of ours, and the key with which its packets to us come. */
-  respond(initiation: ProvenInitiation, initiator: Initiator, index: number): { readonly packet: Buffer; readonly receiveKey: Buffer };
+  respond(
+    initiation: ProvenInitiation,
+    initiator: Initiator,
+    index: number,
+  ): { readonly packet: Buffer; readonly receiveKey: Buffer };
 }
 
 /** A responder with this private key (32 bytes), or a new one. */
 export function createResponder(privateKey: Uint8Array | null = null): Responder {
-  const secret = privateKey === null ? generateKeyPairSync('x25519').privateKey : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, privateKey]), format: 'der', type: 'pkcs8' });
+  const secret =
+    privateKey === null
+      ? generateKeyPairSync('x25519').privateKey
+      : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, privateKey]), format: 'der', type: 'pkcs8' });
   const own = rawOf(createPublicKey(secret));
   const begun = hash(IDENTIFIED, own);
   const mac1 = blake2s.create({ key: hash(LABEL_MAC1, own), dkLen: MAC_BYTES });
@@ -87,7 +104,10 @@ export function createResponder(privateKey: Uint8Array | null = null): Responder
     publicKey: own.toString('base64'),
     isMeantForUs(packet) {
       if (packet.length !== INITIATION_BYTES || packet.readUInt32LE(0) !== INITIATION) return false;
-      return timingSafeEqual(mac1.clone().update(packet.subarray(0, AT.mac1)).digest(), packet.subarray(AT.mac1, AT.mac2));
+      return timingSafeEqual(
+        mac1.clone().update(packet.subarray(0, AT.mac1)).digest(),
+        packet.subarray(AT.mac1, AT.mac2),
+      );
     },
     read(packet) {
       const ephemeralRaw = packet.subarray(AT.ephemeral, AT.key);
@@ -99,7 +119,15 @@ export function createResponder(privateKey: Uint8Array | null = null): Responder
       if (shared === null) return null;
       const [chained, key] = derived(chain, shared, 2);
       const raw = open(key, 0n, sealedKey, transcript);
-      return raw === null ? null : { publicKey: raw.toString('base64'), packet, ephemeral, chain: chained, transcript: hash(transcript, sealedKey) };
+      return raw === null
+        ? null
+        : {
+            publicKey: raw.toString('base64'),
+            packet,
+            ephemeral,
+            chain: chained,
+            transcript: hash(transcript, sealedKey),
+          };
     },
     initiator(publicKey) {
       const raw = Buffer.from(publicKey, 'base64');
@@ -111,13 +139,16 @@ export function createResponder(privateKey: Uint8Array | null = null): Responder
       const sealed = initiation.packet.subarray(AT.timestamp, AT.mac1);
       const [chain, key] = derived(initiation.chain, shared, 2);
       const timestamp = open(key, 0n, sealed, initiation.transcript);
-      return timestamp?.length === TIMESTAMP_BYTES ? { ...initiation, chain, transcript: hash(initiation.transcript, sealed), timestamp } : null;
+      return timestamp?.length === TIMESTAMP_BYTES
+        ? { ...initiation, chain, transcript: hash(initiation.transcript, sealed), timestamp }
+        : null;
     },
     respond({ packet: asked, ephemeral, chain, transcript }, initiator, index) {
       const mine = generateKeyPairSync('x25519');
       const mineRaw = rawOf(mine.publicKey);
       let chained = derived(chain, mineRaw, 1)[0];
-      for (const key of [ephemeral, initiator.key]) chained = derived(chained, sharedSecret(mine.privateKey, key) ?? EMPTY, 1)[0];
+      for (const key of [ephemeral, initiator.key])
+        chained = derived(chained, sharedSecret(mine.privateKey, key) ?? EMPTY, 1)[0];
       const [last, mixed, key] = derived(chained, NO_PRESHARED_KEY, 3);
       const sealed = seal(key, hash(hash(transcript, mineRaw), mixed));
 

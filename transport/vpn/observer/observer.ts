@@ -69,20 +69,33 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     try {
       opened.push(await openPort(opened.length, wanted));
     } catch (error) {
-      failures.push(`UDP port ${wanted} cannot be listened on (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+      failures.push(
+        `UDP port ${wanted} cannot be listened on (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      );
     }
   }
-  if (failures.length > 0) log.warn({ problem: failures.join('; ') }, 'the observer of the mesh does without a port: machines behind NAT may have to use relays');
+  if (failures.length > 0)
+    log.warn(
+      { problem: failures.join('; ') },
+      'the observer of the mesh does without a port: machines behind NAT may have to use relays',
+    );
 
   async function openPort(at: number, wanted: number): Promise<(typeof opened)[number]> {
     const responder = createResponder();
     const port: ObserverPort = createObserverPort<Member>({
-      responder, quota, counters, monotonicMs, memberOf,
+      responder,
+      quota,
+      counters,
+      monotonicMs,
+      memberOf,
       send: (packet, to) => socket.send(packet, to),
       seen: (publicKey, member, from) => see(at, publicKey, member, from),
     });
     const socket: ObserverSocket = await openObserverSocket({
-      host, port: wanted, clock, monotonicMs,
+      host,
+      port: wanted,
+      clock,
+      monotonicMs,
       onPacket: (packet, from) => port.take(packet, from),
       onShut() {
         counters.shut += 1;
@@ -118,7 +131,8 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     const nowMs = monotonicMs();
     for (const publicKey of due) tell(publicKey, nowMs);
     for (const { port } of opened) port.sweep();
-    for (const [publicKey, { sightings }] of known) if (nowMs - (lastHeardMs(sightings) ?? 0) > SESSION_MS_MAX) known.delete(publicKey);
+    for (const [publicKey, { sightings }] of known)
+      if (nowMs - (lastHeardMs(sightings) ?? 0) > SESSION_MS_MAX) known.delete(publicKey);
     cancel = clock.after(SWEEP_MS, sweep);
   }
 

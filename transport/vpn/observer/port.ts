@@ -54,7 +54,15 @@ export interface ObserverPort {
 }
 
 /** A port that knows nobody yet. */
-export function createObserverPort<Member>({ responder, quota, counters, monotonicMs, memberOf, send, seen }: PortOptions<Member>): ObserverPort {
+export function createObserverPort<Member>({
+  responder,
+  quota,
+  counters,
+  monotonicMs,
+  memberOf,
+  send,
+  seen,
+}: PortOptions<Member>): ObserverPort {
   const contacts = new Map<string, Contact<Member>>();
   const sessions = new Map<number, Session>();
   const lookedUp = new Set<string>();
@@ -74,7 +82,8 @@ export function createObserverPort<Member>({ responder, quota, counters, monoton
   function heard(packet: Buffer, index: number, counter: bigint, from: RemoteInfo): PacketOutcome {
     const session = sessions.get(index);
     const contact = session === undefined ? undefined : contacts.get(session.publicKey);
-    if (session === undefined || contact === undefined || monotonicMs() - session.sinceMs > SESSION_MS_MAX) return 'unknown_session';
+    if (session === undefined || contact === undefined || monotonicMs() - session.sinceMs > SESSION_MS_MAX)
+      return 'unknown_session';
     // Late ones say where the member was, not where it is.
     if (session.counter !== null && counter <= session.counter) return 'replayed';
     if (!isKeepaliveOf(session.receiveKey, packet, counter)) return 'forged';
@@ -94,7 +103,9 @@ export function createObserverPort<Member>({ responder, quota, counters, monoton
     const { publicKey } = initiation;
     if (lookedUp.size >= LOOK_UPS_MAX || lookedUp.has(publicKey)) return count('limited');
     lookedUp.add(publicKey);
-    void answered(initiation, from).then(count).finally(() => lookedUp.delete(publicKey));
+    void answered(initiation, from)
+      .then(count)
+      .finally(() => lookedUp.delete(publicKey));
   }
 
   async function answered(initiation: Initiation, from: RemoteInfo): Promise<PacketOutcome> {
@@ -117,7 +128,11 @@ export function createObserverPort<Member>({ responder, quota, counters, monoton
     const { publicKey } = initiation;
     const nowMs = monotonicMs();
     const contact = contacts.get(publicKey);
-    if (contact === undefined && contacts.size >= MEMBERS_MAX || contact !== undefined && nowMs - contact.answeredMs < HANDSHAKE_EVERY_MS_MIN) return 'limited';
+    if (
+      (contact === undefined && contacts.size >= MEMBERS_MAX) ||
+      (contact !== undefined && nowMs - contact.answeredMs < HANDSHAKE_EVERY_MS_MIN)
+    )
+      return 'limited';
     const initiator = contact?.initiator ?? responder.initiator(publicKey);
     const proven = initiator === null ? null : responder.prove(initiation, initiator);
     if (initiator === null || proven === null) return 'forged';
@@ -127,7 +142,14 @@ export function createObserverPort<Member>({ responder, quota, counters, monoton
     const { packet, receiveKey } = responder.respond(proven, initiator, index);
     if (contact !== undefined && contact.offered !== null) sessions.delete(contact.offered);
     sessions.set(index, { publicKey, receiveKey, sinceMs: nowMs, counter: null });
-    contacts.set(publicKey, { member, initiator, timestamp: proven.timestamp, answeredMs: nowMs, offered: index, current: contact?.current ?? null });
+    contacts.set(publicKey, {
+      member,
+      initiator,
+      timestamp: proven.timestamp,
+      answeredMs: nowMs,
+      offered: index,
+      current: contact?.current ?? null,
+    });
     send(packet, from);
     return 'answered';
   }

@@ -1,5 +1,11 @@
 /** How many handshakes may be begun: by all, and by each source, in bounded memory. */
-import { HANDSHAKES_BURST_MAX, HANDSHAKES_PER_SECOND_MAX, SOURCE_HANDSHAKES_BURST_MAX, SOURCE_HANDSHAKES_PER_SECOND_MAX, SOURCES_MAX } from './limits.ts';
+import {
+  HANDSHAKES_BURST_MAX,
+  HANDSHAKES_PER_SECOND_MAX,
+  SOURCE_HANDSHAKES_BURST_MAX,
+  SOURCE_HANDSHAKES_PER_SECOND_MAX,
+  SOURCES_MAX,
+} from './limits.ts';
 
 interface Bucket {
   left: number;
@@ -34,7 +40,7 @@ export function createHandshakeQuota(): HandshakeQuota {
 }
 
 function fill(bucket: Bucket, perSecond: number, burst: number, nowMs: number): void {
-  bucket.left = Math.min(burst, bucket.left + Math.max(0, nowMs - bucket.atMs) * perSecond / 1_000);
+  bucket.left = Math.min(burst, bucket.left + (Math.max(0, nowMs - bucket.atMs) * perSecond) / 1_000);
   bucket.atMs = nowMs;
 }
 

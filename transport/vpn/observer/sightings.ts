@@ -26,26 +26,41 @@ export interface Sightings {
 
 /** Never seen by any of so many ports. */
 export function neverSeen(ports: number, nowMs: number): Sightings {
-  return { sights: Array.from({ length: ports }, () => null), told: null, allowance: { left: TOLD_BURST_MAX, atMs: nowMs } };
+  return {
+    sights: Array.from({ length: ports }, () => null),
+    told: null,
+    allowance: { left: TOLD_BURST_MAX, atMs: nowMs },
+  };
 }
 
 /** One port got a packet of the member from there. */
 export function sighted(sightings: Sightings, port: number, endpoint: string, nowMs: number): Sightings {
   return {
     ...sightings,
-    sights: sightings.sights.map((sight, at) => (at === port ? { endpoint, heardMs: nowMs, changedMs: sight?.endpoint === endpoint ? sight.changedMs : nowMs } : sight)),
+    sights: sightings.sights.map((sight, at) =>
+      at === port
+        ? { endpoint, heardMs: nowMs, changedMs: sight?.endpoint === endpoint ? sight.changedMs : nowMs }
+        : sight,
+    ),
   };
 }
 
 /** When the member was last heard; null: never. */
 export function lastHeardMs({ sights }: Sightings): number | null {
-  return sights.reduce<number | null>((last, sight) => (sight === null ? last : Math.max(last ?? sight.heardMs, sight.heardMs)), null);
+  return sights.reduce<number | null>(
+    (last, sight) => (sight === null ? last : Math.max(last ?? sight.heardMs, sight.heardMs)),
+    null,
+  );
 }
 
 /** What is to be told now, and what is known then. `isDueLater`: there is news that must wait. */
-export function toTell(sightings: Sightings, nowMs: number): { readonly sightings: Sightings; readonly place: Place | null; readonly isDueLater: boolean } {
+export function toTell(
+  sightings: Sightings,
+  nowMs: number,
+): { readonly sightings: Sightings; readonly place: Place | null; readonly isDueLater: boolean } {
   const place = placeOf(sightings, nowMs);
-  if (place === null) return { sightings, place: null, isDueLater: sightings.told === null && lastHeardMs(sightings) !== null };
+  if (place === null)
+    return { sightings, place: null, isDueLater: sightings.told === null && lastHeardMs(sightings) !== null };
   const { told, allowance } = sightings;
   const isNews = told === null || told.endpoint !== place.endpoint || told.isStable !== place.isStable;
   if (!isNews && nowMs < told.atMs + TOLD_AGAIN_MS) return { sightings, place: null, isDueLater: false };
@@ -53,23 +68,44 @@ export function toTell(sightings: Sightings, nowMs: number): { readonly sighting
   const more = Math.floor((nowMs - allowance.atMs) / TOLD_EVERY_MS);
   const left = Math.min(TOLD_BURST_MAX, allowance.left + more);
   if (left < 1) return { sightings, place: null, isDueLater: isNews };
-  return { sightings: { ...sightings, told: { ...place, atMs: nowMs }, allowance: { left: left - 1, atMs: more > 0 ? nowMs : allowance.atMs } }, place, isDueLater: false };
+  return {
+    sightings: {
+      ...sightings,
+      told: { ...place, atMs: nowMs },
+      allowance: { left: left - 1, atMs: more > 0 ? nowMs : allowance.atMs },
+    },
+    place,
+    isDueLater: false,
+  };
 }
 
 /** Where the member is as far as can be said now; null: a moment more will tell. */
 function placeOf({ sights, told }: Sightings, nowMs: number): Place | null {
   const seen = sights.filter((sight) => sight !== null && nowMs - sight.heardMs <= SESSION_MS_MAX) as readonly Sight[];
-  const latest = seen.reduce<Sight | null>((one, sight) => (one === null || sight.changedMs > one.changedMs ? sight : one), null);
+  const latest = seen.reduce<Sight | null>(
+    (one, sight) => (one === null || sight.changedMs > one.changedMs ? sight : one),
+    null,
+  );
   if (latest === null) return null;
   const isComplete = seen.length === sights.length && seen.length > 1;
-  if (!isComplete && told === null && sights.length > 1 && nowMs - Math.min(...seen.map((sight) => sight.changedMs)) < SETTLE_MS) return null;
+  if (
+    !isComplete &&
+    told === null &&
+    sights.length > 1 &&
+    nowMs - Math.min(...seen.map((sight) => sight.changedMs)) < SETTLE_MS
+  )
+    return null;
 
   // After a change, ports that have not heard the member since say nothing about its NAT.
   const isSame = seen.every((sight) => sight.endpoint === latest.endpoint);
-  const isJudged = isComplete && (isSame || seen.every((sight) => sight.heardMs >= latest.changedMs)) && seen.every((sight) => isIpv6(sight.endpoint) === isIpv6(latest.endpoint));
-  const isStable = isJudged ? isSame : told?.isStable ?? null;
+  const isJudged =
+    isComplete &&
+    (isSame || seen.every((sight) => sight.heardMs >= latest.changedMs)) &&
+    seen.every((sight) => isIpv6(sight.endpoint) === isIpv6(latest.endpoint));
+  const isStable = isJudged ? isSame : (told?.isStable ?? null);
   // Behind a hard NAT only the address matters: the port is another for everybody.
-  if (isStable === false && told?.isStable === false && addressOf(told.endpoint) === addressOf(latest.endpoint)) return { endpoint: told.endpoint, isStable };
+  if (isStable === false && told?.isStable === false && addressOf(told.endpoint) === addressOf(latest.endpoint))
+    return { endpoint: told.endpoint, isStable };
   return { endpoint: latest.endpoint, isStable };
 }
 

@@ -37,7 +37,14 @@ export interface SocketOptions {
 }
 
 /** Opens one. Rejects when the port or the address cannot be had. */
-export async function openObserverSocket({ host, port: wantedPort, clock, monotonicMs, onPacket, onShut }: SocketOptions): Promise<ObserverSocket> {
+export async function openObserverSocket({
+  host,
+  port: wantedPort,
+  clock,
+  monotonicMs,
+  onPacket,
+  onShut,
+}: SocketOptions): Promise<ObserverSocket> {
   let boundHost = host;
   let socket: Socket | null = await bound(host, wantedPort).catch((error: unknown) => {
     if (host !== ANY_ADDRESS || !NO_IPV6.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
@@ -65,7 +72,8 @@ export async function openObserverSocket({ host, port: wantedPort, clock, monoto
       if (packets > PACKETS_PER_SECOND_MAX) {
         onShut();
         shut(opened);
-      } else if (from.port !== 0) { // who says that it sends from port 0 can neither be answered, which Node refuses by throwing, nor be told of
+      } else if (from.port !== 0) {
+        // who says that it sends from port 0 can neither be answered, which Node refuses by throwing, nor be told of
         onPacket(packet, from);
       }
     });
@@ -102,7 +110,10 @@ export async function openObserverSocket({ host, port: wantedPort, clock, monoto
       cancel();
       const opened = socket;
       socket = null;
-      if (opened !== null) await new Promise<void>((resolve) => { opened.close(resolve); });
+      if (opened !== null)
+        await new Promise<void>((resolve) => {
+          opened.close(resolve);
+        });
     },
   };
 }

@@ -18,14 +18,24 @@ export async function hostOf(t: Pick<ExecutionContext, 'teardown'>, tree: Tree):
   for (const directory of ['proc', 'sys']) await mkdir(join(root, directory));
   for (const [path, content] of Object.entries(tree)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
-    await (typeof content === 'string' || content instanceof Uint8Array ? writeFile(join(root, path), content) : symlink(content[0], join(root, path)));
+    await (typeof content === 'string' || content instanceof Uint8Array
+      ? writeFile(join(root, path), content)
+      : symlink(content[0], join(root, path)));
   }
   return { proc: join(root, 'proc'), sys: join(root, 'sys'), root };
 }
 
 /** One scrape of such a machine: the lines of the collectors, without comments, the durations and the build. Fails when it is no exposition. */
-export async function scrapeOf(t: ExecutionContext, tree: Tree, ...collectors: readonly Collector[]): Promise<string[]> {
-  const text = await createExporter({ version: '1.2.3', roots: await hostOf(t, tree), ...(collectors.length > 0 && { collectors }) })();
+export async function scrapeOf(
+  t: ExecutionContext,
+  tree: Tree,
+  ...collectors: readonly Collector[]
+): Promise<string[]> {
+  const text = await createExporter({
+    version: '1.2.3',
+    roots: await hostOf(t, tree),
+    ...(collectors.length > 0 && { collectors }),
+  })();
   t.is(expositionProblem(text), null);
   return samplesIn(text);
 }
@@ -35,7 +45,15 @@ export function expositionProblem(text: string): string | null {
   const check = createSyntaxCheck();
   const problem = check.take(Buffer.from(text)) ?? check.end();
   if (problem !== null) return `line ${problem}`;
-  return twice(text.split('\n').filter((line) => line.startsWith('# TYPE '))) ?? twice(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).map((line) => line.slice(0, line.lastIndexOf(' '))));
+  return (
+    twice(text.split('\n').filter((line) => line.startsWith('# TYPE '))) ??
+    twice(
+      text
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'))
+        .map((line) => line.slice(0, line.lastIndexOf(' '))),
+    )
+  );
 }
 
 function twice(lines: readonly string[]): string | null {
@@ -49,5 +67,13 @@ function twice(lines: readonly string[]): string | null {
 
 /** The lines that are samples of the machine. */
 export function samplesIn(text: string): string[] {
-  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('node_scrape_collector_duration_seconds') && !line.startsWith('node_exporter_build_info'));
+  return text
+    .split('\n')
+    .filter(
+      (line) =>
+        line !== '' &&
+        !line.startsWith('#') &&
+        !line.startsWith('node_scrape_collector_duration_seconds') &&
+        !line.startsWith('node_exporter_build_info'),
+    );
 }

@@ -33,7 +33,10 @@ test('families that both serve have the same type and the same labels', async (t
 
   const both = [...theirs.types.keys()].filter((name) => ours.types.has(name));
   t.true(both.length > 200, String(both.length));
-  t.deepEqual(both.map((name) => [name, ours.types.get(name), labelNames(ours, name)]), both.map((name) => [name, theirs.types.get(name), labelNames(theirs, name)]));
+  t.deepEqual(
+    both.map((name) => [name, ours.types.get(name), labelNames(ours, name)]),
+    both.map((name) => [name, theirs.types.get(name), labelNames(theirs, name)]),
+  );
 });
 
 test('samples that both serve have the same value, or one between two looks at the other', async (t) => {
@@ -41,12 +44,19 @@ test('samples that both serve have the same value, or one between two looks at t
   const open = new Map<string, string>();
   const agreed = new Set<string>();
   for (let round = 0; round < ROUNDS_MAX && (round === 0 || open.size > 0); round += 1) {
-    const [before, ours, after] = [byLabels(exposed(await scrapeTheirs())), byLabels(exposed(await scrapeOurs())), byLabels(exposed(await scrapeTheirs()))];
+    const [before, ours, after] = [
+      byLabels(exposed(await scrapeTheirs())),
+      byLabels(exposed(await scrapeOurs())),
+      byLabels(exposed(await scrapeTheirs())),
+    ];
     for (const [key, first] of before) {
       const last = after.get(key);
       if (last === undefined || agreed.has(key)) continue; // an interface that went away
       const value = ours.get(key);
-      const isBetween = value !== undefined && value >= Math.min(first, last) - precision(first) && value <= Math.max(first, last) + precision(last);
+      const isBetween =
+        value !== undefined &&
+        value >= Math.min(first, last) - precision(first) &&
+        value <= Math.max(first, last) + precision(last);
       if (isBetween) {
         agreed.add(key);
         open.delete(key);
@@ -60,13 +70,15 @@ test('samples that both serve have the same value, or one between two looks at t
   t.true(agreed.size > 300, String(agreed.size));
 });
 
-test('nine tenths of what the community\'s dashboard gets from node_exporter on this machine it gets from us', async (t) => {
+test("nine tenths of what the community's dashboard gets from node_exporter on this machine it gets from us", async (t) => {
   const scrapeTheirs = await startTheirs(t);
   const [theirs, ours] = [exposed(await scrapeTheirs()), exposed(await scrapeOurs())];
 
   const wanted = DASHBOARD_NAMES.filter((name) => theirs.samples.has(name));
   const missing = wanted.filter((name) => !ours.samples.has(name));
-  t.log(`${wanted.length - missing.length} of ${wanted.length}; of all ${DASHBOARD_NAMES.length} names ours serves ${DASHBOARD_NAMES.filter((name) => ours.samples.has(name)).length}; missing: ${missing.join(' ')}`);
+  t.log(
+    `${wanted.length - missing.length} of ${wanted.length}; of all ${DASHBOARD_NAMES.length} names ours serves ${DASHBOARD_NAMES.filter((name) => ours.samples.has(name)).length}; missing: ${missing.join(' ')}`,
+  );
   t.true(wanted.length > 100);
   t.true(1 - missing.length / wanted.length >= SHARE_MIN, missing.join(' '));
 });
@@ -79,7 +91,12 @@ test('promtool has nothing against our text that it has not against that of node
   const known = new Set(problemsOf(promtool, theirs.text));
   const problems = problemsOf(promtool, ours.text).filter((problem) => !known.has(problem));
   // node_exporter names all counters of the protocols as the kernel does. These it does not serve, or since later versions.
-  t.deepEqual(problems.toSorted(), ['TcpExt_TCPOFOQueue', 'TcpExt_TCPRcvQDrop', 'Tcp_MaxConn'].map((name) => `node_netstat_${name} metric names should be written in 'snake_case' not 'camelCase'`));
+  t.deepEqual(
+    problems.toSorted(),
+    ['TcpExt_TCPOFOQueue', 'TcpExt_TCPRcvQDrop', 'Tcp_MaxConn'].map(
+      (name) => `node_netstat_${name} metric names should be written in 'snake_case' not 'camelCase'`,
+    ),
+  );
   t.deepEqual(problemsOf(promtool, 'up 1\nup{ 1\n').length, 1, 'promtool looks');
 });
 
@@ -91,7 +108,12 @@ async function startTheirs(scope: Scope): Promise<() => Promise<string>> {
 }
 
 function exposed(text: string): Exposed {
-  const types = new Map([...text.matchAll(/^# TYPE (?<name>\S+) (?<type>\S+)$/gmu)].map(({ groups }) => [groups?.['name'] ?? '', groups?.['type'] ?? '']));
+  const types = new Map(
+    [...text.matchAll(/^# TYPE (?<name>\S+) (?<type>\S+)$/gmu)].map(({ groups }) => [
+      groups?.['name'] ?? '',
+      groups?.['type'] ?? '',
+    ]),
+  );
   return { text, types, samples: samplesOf(text, new Set(types.keys())) };
 }
 
@@ -101,12 +123,23 @@ function labelNames({ samples }: Exposed, name: string): string {
 
 /** Values by name and labels, in whatever order these are written. */
 function byLabels({ samples }: Exposed): Map<string, number> {
-  return new Map([...samples].filter(([name]) => !OWN.test(name) && isServed(name)).flatMap(([name, all]) => all.map(({ labels, value }) => [`${name} ${JSON.stringify([...labels].toSorted(([a], [b]) => a < b ? -1 : 1))}`, value] as const)));
+  return new Map(
+    [...samples]
+      .filter(([name]) => !OWN.test(name) && isServed(name))
+      .flatMap(([name, all]) =>
+        all.map(
+          ({ labels, value }) =>
+            [`${name} ${JSON.stringify([...labels].toSorted(([a], [b]) => (a < b ? -1 : 1)))}`, value] as const,
+        ),
+      ),
+  );
 }
 
 /** What ours does not have at all is the other test's business. */
 function isServed(name: string): boolean {
-  return !/^node_(?:timex|textfile|selinux|systemd|xfs|btrfs|zfs|nfsd?|dmi|nvme|rapl|bonding|ipvs|infiniband|fibrechannel|tape|bcache)_/u.test(name);
+  return !/^node_(?:timex|textfile|selinux|systemd|xfs|btrfs|zfs|nfsd?|dmi|nvme|rapl|bonding|ipvs|infiniband|fibrechannel|tape|bcache)_/u.test(
+    name,
+  );
 }
 
 /** What two ways of dividing may differ by. */

@@ -13,12 +13,18 @@ async function door(t: Scope, taken: string[] = []): Promise<OpenDoor> {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   });
   if (open === null) throw new Error('no door');
-  t.teardown(() => { open.close(); });
+  t.teardown(() => {
+    open.close();
+  });
   return open;
 }
 
 /** The status of an answer; 0: there was none. */
-async function ask({ ipv4, port }: OpenDoor, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+async function ask(
+  { ipv4, port }: OpenDoor,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
   const asked = request({ host: ipv4, port, path, headers });
   const { promise, resolve } = Promise.withResolvers<number>();
   asked.on('response', (response) => {

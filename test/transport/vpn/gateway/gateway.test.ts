@@ -27,7 +27,10 @@ interface Given {
   readonly wallProblem?: string;
 }
 
-function rig(t: Scope, { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, wallProblem }: Given = {}) {
+function rig(
+  t: Scope,
+  { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, wallProblem }: Given = {},
+) {
   const clock = createFakeClock();
   const log = recordingLog();
   const owned = new Map<ClusterId, number>();
@@ -37,20 +40,39 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, addressesMax = 200, h
   const order: string[] = [];
   const members: RecordingMember[] = [];
   const wall: Wall = {
-    async raise(doors) { walls.push(doors); order.push('wall'); return wallProblem ?? null; },
+    async raise(doors) {
+      walls.push(doors);
+      order.push('wall');
+      return wallProblem ?? null;
+    },
     holdApart: async () => made.isThere,
-    async remove() { order.push('no wall'); },
+    async remove() {
+      order.push('no wall');
+    },
   };
-  const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = { refused, database: true, isThere: true, isFresh: true };
+  const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = {
+    refused,
+    database: true,
+    isThere: true,
+    isFresh: true,
+  };
   const gateway: Gateway = createGateway({
-    clock, log, monotonicMs: () => clock.nowMs(), keys: { privateKey: 'private', publicKey: OWN }, wall, host: host ?? null, limits: { peersMax, addressesMax },
-    open: isEnabled ? async (wanted, ports): Promise<CreatedMember> => {
-      order.push('interface');
-      if (made.refused !== undefined) return { ok: false, problem: made.refused };
-      const one = recordingMember(wanted, ports);
-      members.push(one);
-      return { ok: true, member: one };
-    } : null,
+    clock,
+    log,
+    monotonicMs: () => clock.nowMs(),
+    keys: { privateKey: 'private', publicKey: OWN },
+    wall,
+    host: host ?? null,
+    limits: { peersMax, addressesMax },
+    open: isEnabled
+      ? async (wanted, ports): Promise<CreatedMember> => {
+          order.push('interface');
+          if (made.refused !== undefined) return { ok: false, problem: made.refused };
+          const one = recordingMember(wanted, ports);
+          members.push(one);
+          return { ok: true, member: one };
+        }
+      : null,
     epochOf: (cluster) => owned.get(cluster) ?? null,
     isFresh: (cluster) => owned.has(cluster) && made.isFresh,
     async store(cluster, epoch, place) {
@@ -58,15 +80,20 @@ function rig(t: Scope, { isEnabled = true, peersMax = 100, addressesMax = 200, h
       stored.push({ cluster, epoch, place });
       return true;
     },
-    send: (_node, frame) => { sent.push(frame); },
-    upgrade: (_request, socket) => { socket.destroy(); },
+    send: (_node, frame) => {
+      sent.push(frame);
+    },
+    upgrade: (_request, socket) => {
+      socket.destroy();
+    },
   });
   t.teardown(() => gateway.close());
   const pass = async (ms = GATEWAY_ROUND_MS): Promise<void> => {
     clock.pass(ms);
     await settled();
   };
-  const lines = (): readonly string[] => log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  const lines = (): readonly string[] =>
+    log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
   return { gateway, clock, log, owned, stored, sent, walls, order, members, made, pass, lines };
 }
 
@@ -79,8 +106,13 @@ test('an admin joins the networks of its clusters by one interface, behind a wal
   await pass(20);
 
   t.is(members.length, 1);
-  t.deepEqual(members[0]?.wanted[0]?.addresses, ['100.64.1.1/24', 'fd00:0:0:1::1/64', '100.64.2.1/24', 'fd00:0:0:2::1/64']);
-  t.deepEqual([...members[0]?.wanted[0]?.peers.keys() ?? []], [key(258), key(514)]);
+  t.deepEqual(members[0]?.wanted[0]?.addresses, [
+    '100.64.1.1/24',
+    'fd00:0:0:1::1/64',
+    '100.64.2.1/24',
+    'fd00:0:0:2::1/64',
+  ]);
+  t.deepEqual([...(members[0]?.wanted[0]?.peers.keys() ?? [])], [key(258), key(514)]);
   t.deepEqual(order.slice(0, 2), ['wall', 'interface']);
 });
 
@@ -104,18 +136,28 @@ test('a cluster that is not owned any more is left in the next round', async (t)
   await pass(GATEWAY_ROUND_MS);
 
   t.deepEqual(members[0]?.wanted.at(-1)?.addresses, ['100.64.2.1/24', 'fd00:0:0:2::1/64']);
-  t.deepEqual([...members[0]?.wanted.at(-1)?.peers.keys() ?? []], [key(514)]);
+  t.deepEqual([...(members[0]?.wanted.at(-1)?.peers.keys() ?? [])], [key(514)]);
 });
 
 test('members are told where the gateway is, once, and again under each epoch and from each place', async (t) => {
   const { gateway, owned, stored, members, pass } = rig(t, { host: '203.0.113.9' });
-  const place = { publicKey: OWN, listenPort: 51_820, endpoints: ['203.0.113.9:51820', '203.0.113.1:51820'], relayRegion: 900 };
+  const place = {
+    publicKey: OWN,
+    listenPort: 51_820,
+    endpoints: ['203.0.113.9:51820', '203.0.113.1:51820'],
+    relayRegion: 900,
+  };
   owned.set(clusterId(1), 1);
   gateway.become(mesh(1, [member(1, 2)]));
   await pass(20);
   t.deepEqual(stored, [{ cluster: clusterId(1), epoch: 1, place }]);
 
-  gateway.become(mesh(1, [member(1, 2), member(1, 1, { node: null, public_key: OWN, endpoints: place.endpoints, relay_region: 900 })]));
+  gateway.become(
+    mesh(1, [
+      member(1, 2),
+      member(1, 1, { node: null, public_key: OWN, endpoints: place.endpoints, relay_region: 900 }),
+    ]),
+  );
   await pass();
   await pass(60_000);
   t.is(stored.length, 1);
@@ -192,8 +234,11 @@ test('a cluster for which there is no room is left out, and its name is said onc
   gateway.become(mesh(1, [member(1, 2)]));
   await pass();
 
-  t.deepEqual([...members[0]?.wanted.at(-1)?.peers.keys() ?? []], [key(258)]);
-  t.deepEqual(stored.map(({ cluster }) => cluster), [clusterId(1)]);
+  t.deepEqual([...(members[0]?.wanted.at(-1)?.peers.keys() ?? [])], [key(258)]);
+  t.deepEqual(
+    stored.map(({ cluster }) => cluster),
+    [clusterId(1)],
+  );
   t.is(lines().length, 1);
   t.like(gateway.readings(), { joined: 1, leftOut: 1 });
 });
@@ -201,7 +246,11 @@ test('a cluster for which there is no room is left out, and its name is said onc
 test('what an interface or the rows leave out is named in the note, by cluster and node, and said once; it is no problem of the admin', async (t) => {
   const { gateway, owned, members, lines, pass } = rig(t, { addressesMax: 4 });
   owned.set(clusterId(1), 1).set(clusterId(2), 1).set(clusterId(3), 1);
-  for (const number of [1, 2, 3]) gateway.become({ ...mesh(number, [member(number, 2)]), leftOut: number === 1 ? [{ node: nodeId(1, 9), reason: 'its WireGuard key is none' }] : [] });
+  for (const number of [1, 2, 3])
+    gateway.become({
+      ...mesh(number, [member(number, 2)]),
+      leftOut: number === 1 ? [{ node: nodeId(1, 9), reason: 'its WireGuard key is none' }] : [],
+    });
   await pass(20);
   const [one] = members;
   if (one === undefined) throw new Error('no interface');
@@ -210,7 +259,8 @@ test('what an interface or the rows leave out is named in the note, by cluster a
   await pass();
 
   t.deepEqual(gateway.state(), {
-    isHere: true, problem: null,
+    isHere: true,
+    problem: null,
     note: `there is no room for the networks of cluster-3; the interface does not take the addresses of cluster-2; left out of the network: node ${nodeId(1, 9)} (its WireGuard key is none), node ${nodeId(2, 2)} (it was refused)`,
   });
   t.is(lines().length, 3);
@@ -225,7 +275,10 @@ test('what an interface or the rows leave out is named in the note, by cluster a
 test('a node is reached through the mesh while its handshake is young and its cluster is owned', async (t) => {
   const { gateway, owned, members, made, walls, pass } = rig(t);
   owned.set(clusterId(1), 1);
-  gateway.become({ ...mesh(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]), ...LOOPBACK });
+  gateway.become({
+    ...mesh(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]),
+    ...LOOPBACK,
+  });
   await pass(20);
   const [one] = members;
   if (one === undefined) throw new Error('no interface');
@@ -236,8 +289,8 @@ test('a node is reached through the mesh while its handshake is young and its cl
   };
   await until('the door', () => walls.at(-1)?.length === 1);
 
-  t.regex(await urlAfter(1_000) ?? '', /^http:\/\/127\.77\.1\.1:\d+$/u);
-  t.regex(await urlAfter(1_000, 'relayed') ?? '', /^http:/u);
+  t.regex((await urlAfter(1_000)) ?? '', /^http:\/\/127\.77\.1\.1:\d+$/u);
+  t.regex((await urlAfter(1_000, 'relayed')) ?? '', /^http:/u);
   t.is(await urlAfter(HANDSHAKE_MS_MAX), null);
   t.is(await urlAfter(null), null);
   t.is(await urlAfter(1_000, 'none'), null);
@@ -246,7 +299,7 @@ test('a node is reached through the mesh while its handshake is young and its cl
   made.isThere = false;
   t.is(await urlAfter(1_000), null);
   made.isThere = true;
-  t.regex(await urlAfter(1_000) ?? '', /^http:/u);
+  t.regex((await urlAfter(1_000)) ?? '', /^http:/u);
   owned.delete(clusterId(1));
   t.is(gateway.urlFor(nodeId(1, 2)), null);
 });

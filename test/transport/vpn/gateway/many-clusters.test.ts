@@ -32,7 +32,11 @@ interface Now {
 
 let runs = 0;
 
-function start(t: ExecutionContext, clusters: number, members: number): { readonly program: Program; readonly interfaceName: string } {
+function start(
+  t: ExecutionContext,
+  clusters: number,
+  members: number,
+): { readonly program: Program; readonly interfaceName: string } {
   runs += 1;
   const adminId = `0190f5c2-7a11-7c3e-8f01-${String(process.pid * 10 + runs).padStart(12, '0')}`;
   const program = machine.spawn(process.execPath, [PROGRAM, adminId, `${clusters}`, `${members}`]);
@@ -46,34 +50,54 @@ function start(t: ExecutionContext, clusters: number, members: number): { readon
 /** The last line in which it says how it is. */
 function now(program: Program): Now | null {
   const line = program.output.split('\n').findLast((one) => one.includes('"msg":"now"') && one.endsWith('}'));
-  return line === undefined ? null : JSON.parse(line) as Now;
+  return line === undefined ? null : (JSON.parse(line) as Now);
 }
 
 async function counted(interfaceName: string): Promise<{ readonly addresses: number; readonly peers: number }> {
-  const addresses = (await machine.run('ip', ['-oneline', 'address', 'show', 'dev', interfaceName])).stdout.trim().split('\n').length;
-  return { addresses, peers: (await machine.run('wg', ['show', interfaceName, 'peers'])).stdout.trim().split('\n').length };
+  const addresses = (await machine.run('ip', ['-oneline', 'address', 'show', 'dev', interfaceName])).stdout
+    .trim()
+    .split('\n').length;
+  return {
+    addresses,
+    peers: (await machine.run('wg', ['show', interfaceName, 'peers'])).stdout.trim().split('\n').length,
+  };
 }
 
-test.serial('an admin with 140 clusters is in all of their networks, answers meanwhile, and stops when told to', async (t) => {
-  const { program, interfaceName } = start(t, 140, 2);
+test.serial(
+  'an admin with 140 clusters is in all of their networks, answers meanwhile, and stops when told to',
+  async (t) => {
+    const { program, interfaceName } = start(t, 140, 2);
 
-  const there = await until('all networks', () => { const seen = now(program); return seen?.peers === 280 ? seen : null; });
+    const there = await until('all networks', () => {
+      const seen = now(program);
+      return seen?.peers === 280 ? seen : null;
+    });
 
-  t.deepEqual([there.joined, there.leftOut, there.problem, there.note], [140, 0, null, null]);
-  t.deepEqual(await counted(interfaceName), { addresses: 280, peers: 280 });
-  program.terminate();
-  await program.logged('closed');
-});
+    t.deepEqual([there.joined, there.leftOut, there.problem, there.note], [140, 0, null, null]);
+    t.deepEqual(await counted(interfaceName), { addresses: 280, peers: 280 });
+    program.terminate();
+    await program.logged('closed');
+  },
+);
 
-test.serial('with more clusters than addresses of an interface it joins those that fit, names others, and stops when told to', async (t) => {
-  const most = DEVICE_LIMITS.addressesMax / 2;
-  const { program, interfaceName } = start(t, most + 3, 1);
+test.serial(
+  'with more clusters than addresses of an interface it joins those that fit, names others, and stops when told to',
+  async (t) => {
+    const most = DEVICE_LIMITS.addressesMax / 2;
+    const { program, interfaceName } = start(t, most + 3, 1);
 
-  const there = await until('the networks that fit', () => { const seen = now(program); return seen?.peers === most ? seen : null; });
+    const there = await until('the networks that fit', () => {
+      const seen = now(program);
+      return seen?.peers === most ? seen : null;
+    });
 
-  t.deepEqual([there.joined, there.leftOut, there.problem, there.note], [most, 3, null, `there is no room for the networks of c${most}, c${most + 1}, c${most + 2}`]);
-  t.deepEqual(await counted(interfaceName), { addresses: 2 * most, peers: most });
-  t.is(program.output.split('their networks are not joined').length, 2, 'said once');
-  program.terminate();
-  await program.logged('closed');
-});
+    t.deepEqual(
+      [there.joined, there.leftOut, there.problem, there.note],
+      [most, 3, null, `there is no room for the networks of c${most}, c${most + 1}, c${most + 2}`],
+    );
+    t.deepEqual(await counted(interfaceName), { addresses: 2 * most, peers: most });
+    t.is(program.output.split('their networks are not joined').length, 2, 'said once');
+    program.terminate();
+    await program.logged('closed');
+  },
+);

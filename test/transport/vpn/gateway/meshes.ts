@@ -1,7 +1,15 @@
 /** Networks of clusters for a gateway, and a member that stands for the interface. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
-import { NOTHING_REFUSED, type Member, type MemberPlace, type MemberPorts, type MemberRefusals, type PeerPath, type WantedMember } from '../../../../transport/mesh/member.ts';
+import {
+  NOTHING_REFUSED,
+  type Member,
+  type MemberPlace,
+  type MemberPorts,
+  type MemberRefusals,
+  type PeerPath,
+  type WantedMember,
+} from '../../../../transport/mesh/member.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
 
@@ -23,14 +31,27 @@ export function nodeId(cluster: number, index: number): NodeId {
 /** A member of a cluster's network. */
 export function member(cluster: number, index: number, changes: Partial<MeshPeer> = {}): MeshPeer {
   return {
-    node: nodeId(cluster, index), public_key: key(cluster * 256 + index), ipv4: `100.64.${cluster}.${index}`, ipv6: `fd00:0:0:${cluster}::${index}`,
-    endpoints: [`198.51.100.${index}:51820`], relay_region: null, aliases: [], ...changes,
+    node: nodeId(cluster, index),
+    public_key: key(cluster * 256 + index),
+    ipv4: `100.64.${cluster}.${index}`,
+    ipv6: `fd00:0:0:${cluster}::${index}`,
+    endpoints: [`198.51.100.${index}:51820`],
+    relay_region: null,
+    aliases: [],
+    ...changes,
   };
 }
 
 /** The network of cluster `number` with these members. */
 export function mesh(number: number, members: readonly MeshPeer[]): GatewayMesh {
-  return { cluster: clusterId(number), clusterName: `cluster-${number}`, ipv4Range: `100.64.${number}.0/24`, ipv6Range: `fd00:0:0:${number}::/64`, peers: new Map(members.map((peer) => [peer.public_key, peer])), leftOut: [] };
+  return {
+    cluster: clusterId(number),
+    clusterName: `cluster-${number}`,
+    ipv4Range: `100.64.${number}.0/24`,
+    ipv6Range: `fd00:0:0:${number}::/64`,
+    peers: new Map(members.map((peer) => [peer.public_key, peer])),
+    leftOut: [],
+  };
 }
 
 /** What stands for the interface. */
@@ -48,22 +69,42 @@ export function recordingMember(wanted: WantedMember, ports: MemberPorts): Recor
   const all = [wanted];
   const tries: string[] = [];
   const made: RecordingMember = {
-    wanted: all, tries, ports, isClosed: false,
-    say: { problem: null, place: { listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 }, refused: NOTHING_REFUSED },
-    become: (next) => { all.push(next); },
-    tryDirect: (publicKey) => { tries.push(publicKey); },
+    wanted: all,
+    tries,
+    ports,
+    isClosed: false,
+    say: {
+      problem: null,
+      place: { listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 },
+      refused: NOTHING_REFUSED,
+    },
+    become: (next) => {
+      all.push(next);
+    },
+    tryDirect: (publicKey) => {
+      tries.push(publicKey);
+    },
     paths: () => [],
     place: () => made.say.place,
     refused: () => made.say.refused,
     problem: () => made.say.problem,
-    close: async () => { made.isClosed = true; },
+    close: async () => {
+      made.isClosed = true;
+    },
   };
   return made;
 }
 
 /** A path to a peer whose last handshake was so long ago. */
 export function path(publicKey: string, handshakeAgeMs: number | null, how: PeerPath['path'] = 'direct'): PeerPath {
-  return { publicKey, path: how, relayRegion: how === 'relayed' ? 900 : null, handshakeAgeMs, receivedBytes: 10, sentBytes: 20 };
+  return {
+    publicKey,
+    path: how,
+    relayRegion: how === 'relayed' ? 900 : null,
+    handshakeAgeMs,
+    receivedBytes: 10,
+    sentBytes: 20,
+  };
 }
 
 /** Lets what was begun go on until it waits for something real. */

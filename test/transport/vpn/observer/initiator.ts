@@ -1,5 +1,14 @@
 /** The initiator's side of WireGuard's handshake, for tests: written from the paper apart from the responder, with other calls. */
-import { createCipheriv, createDecipheriv, createHash, createHmac, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  type KeyObject,
+} from 'node:crypto';
 import { blake2s } from '@noble/hashes/blake2.js';
 
 /** A key pair, as WireGuard's tools write the public one. */
@@ -23,8 +32,16 @@ export interface Begun {
 }
 
 /** Begins one with a responder (its public key in base64). `stampMs` is its TAI64N. `tampered` changes the packet before mac1 is made. */
-export function begin(own: Pair, responder: string, stampMs: number, { index = 7, tampered = (_packet: Buffer): void => {} } = {}): Begun {
-  const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: Buffer.from(responder, 'base64').toString('base64url') }, format: 'jwk' });
+export function begin(
+  own: Pair,
+  responder: string,
+  stampMs: number,
+  { index = 7, tampered = (_packet: Buffer): void => {} } = {},
+): Begun {
+  const theirs = createPublicKey({
+    key: { kty: 'OKP', crv: 'X25519', x: Buffer.from(responder, 'base64').toString('base64url') },
+    format: 'jwk',
+  });
   const theirBytes = bytesOf(theirs);
   const mine = newPair();
   const packet = Buffer.alloc(148);
@@ -43,7 +60,7 @@ export function begin(own: Pair, responder: string, stampMs: number, { index = 7
   const second = kdf(first[0], dh(own, theirs));
   const stamp = Buffer.alloc(12);
   stamp.writeBigUInt64BE(0x400000000000000an + BigInt(Math.floor(stampMs / 1_000)), 0);
-  stamp.writeUInt32BE(stampMs % 1_000 * 1_000_000, 8);
+  stamp.writeUInt32BE((stampMs % 1_000) * 1_000_000, 8);
   const sealedStamp = seal(second[1], 0n, stamp, transcript);
   sealedStamp.copy(packet, 88);
   transcript = hash(transcript, sealedStamp);
@@ -53,10 +70,15 @@ export function begin(own: Pair, responder: string, stampMs: number, { index = 7
   return {
     packet,
     finish(response) {
-      if (response.length !== 92 || response.readUInt32LE(0) !== 2 || response.readUInt32LE(8) !== index) throw new Error('no response to this');
-      if (!Buffer.from(mac1(bytesOf(own.publicKey), response.subarray(0, 60))).equals(response.subarray(60, 76))) throw new Error('wrong mac1');
+      if (response.length !== 92 || response.readUInt32LE(0) !== 2 || response.readUInt32LE(8) !== index)
+        throw new Error('no response to this');
+      if (!Buffer.from(mac1(bytesOf(own.publicKey), response.subarray(0, 60))).equals(response.subarray(60, 76)))
+        throw new Error('wrong mac1');
       const e2 = response.subarray(12, 44);
-      const ephemeral = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: e2.toString('base64url') }, format: 'jwk' });
+      const ephemeral = createPublicKey({
+        key: { kty: 'OKP', crv: 'X25519', x: e2.toString('base64url') },
+        format: 'jwk',
+      });
       let chained = kdf(second[0], e2)[0];
       let said = hash(transcript, e2);
       chained = kdf(chained, dh(mine, ephemeral))[0];
@@ -96,7 +118,8 @@ function hash(...parts: readonly (Buffer | string)[]): Buffer {
 }
 
 function kdf(chain: Buffer, input: Buffer): readonly [Buffer, Buffer, Buffer] {
-  const mac = (key: Buffer, ...parts: readonly Buffer[]): Buffer => parts.reduce((hashing, part) => hashing.update(part), createHmac('blake2s256', key)).digest();
+  const mac = (key: Buffer, ...parts: readonly Buffer[]): Buffer =>
+    parts.reduce((hashing, part) => hashing.update(part), createHmac('blake2s256', key)).digest();
   const secret = mac(chain, input);
   const one = mac(secret, Buffer.from([1]));
   const two = mac(secret, one, Buffer.from([2]));

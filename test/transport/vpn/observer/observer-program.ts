@@ -5,9 +5,13 @@ import { silentLog } from '../../../support/log.ts';
 
 const members = new Set(process.argv.slice(2));
 const observer = await startObserver({
-  host: '::', port: 43_478, memberOf: async (publicKey) => (members.has(publicKey) ? publicKey : null),
+  host: '::',
+  port: 43_478,
+  memberOf: async (publicKey) => (members.has(publicKey) ? publicKey : null),
   seen: (_member, publicKey, place) => print({ seen: { publicKey, ...place }, packets: observer.counters.packets }),
-  clock: { after: (ms, run) => systemClock.after(ms, run) }, monotonicMs, log: silentLog,
+  clock: { after: (ms, run) => systemClock.after(ms, run) },
+  monotonicMs,
+  log: silentLog,
 });
 print({ places: observer.places });
 process.on('SIGUSR2', () => print({ packets: observer.counters.packets }));

@@ -34,7 +34,10 @@ let places: readonly ObserverPlace[];
 test.before(async () => {
   internet = await startInternet(scope);
   server = await internet.host('server');
-  observer = server.spawn(process.execPath, [join(import.meta.dirname, 'observer-program.ts'), ...Object.values(members).map(({ publicKey }) => publicKey)]);
+  observer = server.spawn(process.execPath, [
+    join(import.meta.dirname, 'observer-program.ts'),
+    ...Object.values(members).map(({ publicKey }) => publicKey),
+  ]);
   places = await until('the observer', () => lines().find((line) => line.places !== undefined)?.places);
 });
 
@@ -50,7 +53,7 @@ test('a machine behind a NAT is seen where the NAT sends from, the same at both 
   t.deepEqual(await mappedPorts(nat), [port, port]);
 });
 
-test('a machine whose key is nobody\'s gets no answer, also behind the NAT of a member', async (t) => {
+test("a machine whose key is nobody's gets no answer, also behind the NAT of a member", async (t) => {
   const nat = await internet.nat('easy');
   const other = await nat.machine('other');
   const port = await listen(await nat.machine('neighbour'), members.neighbour);
@@ -59,7 +62,10 @@ test('a machine whose key is nobody\'s gets no answer, also behind the NAT of a 
   await listen(other, stranger);
 
   await until('the stranger', async () => (await packets()).stranger > 1);
-  t.deepEqual(lines().filter(({ seen }) => seen?.publicKey === stranger.publicKey), []);
+  t.deepEqual(
+    lines().filter(({ seen }) => seen?.publicKey === stranger.publicKey),
+    [],
+  );
   t.deepEqual(await latestHandshakes(other), ['0', '0']);
 });
 
@@ -101,7 +107,10 @@ test('a machine whose NAT gets another address is seen there with its next sign 
 function keys(): { readonly publicKey: string; readonly privateKey: string } {
   const { privateKey } = generateKeyPairSync('x25519');
   const { d = '', x = '' } = privateKey.export({ format: 'jwk' });
-  return { publicKey: Buffer.from(x, 'base64url').toString('base64'), privateKey: Buffer.from(d, 'base64url').toString('base64') };
+  return {
+    publicKey: Buffer.from(x, 'base64url').toString('base64'),
+    privateKey: Buffer.from(d, 'base64url').toString('base64'),
+  };
 }
 
 /** Starts WireGuard with both ports of the observer as peers. Resolves with its own port. */
@@ -112,8 +121,19 @@ async function listen(machine: Machine, { privateKey }: { readonly privateKey: s
   const file = join(machine.directory, 'key');
   await writeFile(file, `${privateKey}\n`, { mode: 0o600 });
   await machine.run('wg', [
-    'set', name, 'private-key', file, ...port === 0 ? [] : ['listen-port', `${port}`],
-    ...places.flatMap((place) => ['peer', place.publicKey, 'endpoint', `${server.address}:${place.port}`, 'persistent-keepalive', `${KEEPALIVE_S}`]),
+    'set',
+    name,
+    'private-key',
+    file,
+    ...(port === 0 ? [] : ['listen-port', `${port}`]),
+    ...places.flatMap((place) => [
+      'peer',
+      place.publicKey,
+      'endpoint',
+      `${server.address}:${place.port}`,
+      'persistent-keepalive',
+      `${KEEPALIVE_S}`,
+    ]),
   ]);
   await machine.run('ip', ['link', 'set', name, 'up']);
   return Number((await machine.run('wg', ['show', name, 'listen-port'])).stdout);
@@ -125,18 +145,26 @@ function interfaceOf({ name }: Machine): string {
 
 async function latestHandshakes(machine: Machine): Promise<readonly (string | undefined)[]> {
   const { stdout } = await machine.run('wg', ['show', interfaceOf(machine), 'latest-handshakes']);
-  return stdout.trim().split('\n').map((line) => line.split('\t')[1]);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t')[1]);
 }
 
 function lines(): readonly Line[] {
-  return observer.output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line);
+  return observer.output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
 }
 
 /** The last place that was told of a member, once it is known whether it is stable. */
 async function told(publicKey: string, isWanted: (place: Place) => boolean = () => true): Promise<Place> {
   return until('a place', () => {
     const seen = lines().findLast((line) => line.seen?.publicKey === publicKey)?.seen;
-    return seen !== undefined && seen.isStable !== null && isWanted(seen) ? { endpoint: seen.endpoint, isStable: seen.isStable } : null;
+    return seen !== undefined && seen.isStable !== null && isWanted(seen)
+      ? { endpoint: seen.endpoint, isStable: seen.isStable }
+      : null;
   });
 }
 
@@ -144,10 +172,19 @@ async function told(publicKey: string, isWanted: (place: Place) => boolean = () 
 async function packets(): Promise<ObserverCounters['packets']> {
   const before = lines().length;
   process.kill(observer.pid, 'SIGUSR2');
-  return until('counters', () => lines().slice(before).find((line) => line.packets !== undefined)?.packets);
+  return until(
+    'counters',
+    () =>
+      lines()
+        .slice(before)
+        .find((line) => line.packets !== undefined)?.packets,
+  );
 }
 
 /** Ports that a NAT gave to what goes to the observer: those to which answers come. */
 async function mappedPorts(nat: Nat): Promise<readonly number[]> {
-  return (await nat.mappings()).filter((line) => line.includes('dport=4347')).map((line) => Number([...line.matchAll(/dport=(\d+)/gu)][1]?.[1])).toSorted((a, b) => a - b);
+  return (await nat.mappings())
+    .filter((line) => line.includes('dport=4347'))
+    .map((line) => Number([...line.matchAll(/dport=(\d+)/gu)][1]?.[1]))
+    .toSorted((a, b) => a - b);
 }

@@ -4,7 +4,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { assert, constantFrom, oneof, property, tuple, uint8Array } from 'fast-check';
 import { noneObserved } from '../../../../transport/vpn/observer/counters.ts';
-import { HANDSHAKES_BURST_MAX, SESSION_MS_MAX, SOURCE_HANDSHAKES_BURST_MAX } from '../../../../transport/vpn/observer/limits.ts';
+import {
+  HANDSHAKES_BURST_MAX,
+  SESSION_MS_MAX,
+  SOURCE_HANDSHAKES_BURST_MAX,
+} from '../../../../transport/vpn/observer/limits.ts';
 import { createResponder } from '../../../../transport/vpn/observer/noise.ts';
 import { createObserverPort } from '../../../../transport/vpn/observer/port.ts';
 import { createHandshakeQuota } from '../../../../transport/vpn/observer/quota.ts';
@@ -12,7 +16,10 @@ import { until } from '../../../support/until.ts';
 import { begin, newPair, sign, type Pair } from './initiator.ts';
 
 /** A port without a socket: what it sends and sees. */
-function startPort({ members = [newPair()], memberOf = undefined as ((key: string) => Promise<string | null>) | undefined } = {}) {
+function startPort({
+  members = [newPair()],
+  memberOf = undefined as ((key: string) => Promise<string | null>) | undefined,
+} = {}) {
   const responder = createResponder();
   const counters = noneObserved();
   const sent: { packet: Buffer; to: RemoteInfo }[] = [];
@@ -20,15 +27,29 @@ function startPort({ members = [newPair()], memberOf = undefined as ((key: strin
   let nowMs = 1_000_000;
   let asked = 0;
   const port = createObserverPort<string>({
-    responder, counters, quota: createHandshakeQuota(), monotonicMs: () => nowMs,
-    memberOf: memberOf ?? (async (key) => members.some(({ text }) => text === key) ? key : null),
-    send: (packet, to) => { sent.push({ packet, to }); },
-    seen: (publicKey, _member, from) => { seen.push({ publicKey, from: `${from.address}:${from.port}` }); },
+    responder,
+    counters,
+    quota: createHandshakeQuota(),
+    monotonicMs: () => nowMs,
+    memberOf: memberOf ?? (async (key) => (members.some(({ text }) => text === key) ? key : null)),
+    send: (packet, to) => {
+      sent.push({ packet, to });
+    },
+    seen: (publicKey, _member, from) => {
+      seen.push({ publicKey, from: `${from.address}:${from.port}` });
+    },
   });
   const total = (): number => Object.values(counters.packets).reduce((sum, one) => sum + one, 0);
   return {
-    port, counters, sent, seen, responder, members,
-    pass(ms: number) { nowMs += ms; },
+    port,
+    counters,
+    sent,
+    seen,
+    responder,
+    members,
+    pass(ms: number) {
+      nowMs += ms;
+    },
     /** Gives it packets and waits until each was counted. */
     async take(packet: Buffer, from: RemoteInfo = place()): Promise<void> {
       asked += 1;
@@ -43,7 +64,12 @@ function place(address = '198.51.100.7', port = 40_000): RemoteInfo {
 }
 
 /** A whole handshake; the maker of empty packets. */
-async function shake(world: ReturnType<typeof startPort>, own: Pair, stampMs: number, from = place()): Promise<(counter: bigint) => Buffer> {
+async function shake(
+  world: ReturnType<typeof startPort>,
+  own: Pair,
+  stampMs: number,
+  from = place(),
+): Promise<(counter: bigint) => Buffer> {
   const begun = begin(own, world.responder.publicKey, stampMs);
   await world.take(begun.packet, from);
   return begun.finish(world.sent.at(-1)?.packet ?? Buffer.alloc(0));
@@ -73,7 +99,7 @@ test('a packet that came before is not believed to come from elsewhere', async (
   t.is(world.seen.length, 1);
 });
 
-test('one changed bit makes an empty packet nobody\'s', async (t) => {
+test("one changed bit makes an empty packet nobody's", async (t) => {
   const world = startPort();
   const [member = newPair()] = world.members;
   const keepalive = (await shake(world, member, 1_000))(0n);
@@ -144,7 +170,14 @@ test('nobody who is no member is answered, nor who pretends to be one, nor who d
   await world.take(begin(stranger, publicKey, 1_000).packet);
   await world.take(begin({ ...stranger, publicKey: member.publicKey }, publicKey, 1_000).packet); // names a member's key, and has another
   await world.take(begin(member, newPair().text, 1_000).packet);
-  for (const part of [8, 40, 88]) await world.take(begin(member, publicKey, 1_000, { tampered: (packet) => { packet.writeUInt8(packet.readUInt8(part) ^ 1, part); } }).packet);
+  for (const part of [8, 40, 88])
+    await world.take(
+      begin(member, publicKey, 1_000, {
+        tampered: (packet) => {
+          packet.writeUInt8(packet.readUInt8(part) ^ 1, part);
+        },
+      }).packet,
+    );
 
   t.deepEqual(world.sent, []);
   t.deepEqual({ ...world.counters.packets }, { ...noneObserved().packets, stranger: 1, forged: 4, garbage: 1 });
@@ -169,7 +202,12 @@ test('a member that left is forgotten with its next handshake', async (t) => {
 test('while the rows are away, those who were members are, and others wait', async (t) => {
   let isAway = false;
   const member = newPair();
-  const world = startPort({ memberOf: async (key) => { if (isAway) throw new Error('away'); return key; } });
+  const world = startPort({
+    memberOf: async (key) => {
+      if (isAway) throw new Error('away');
+      return key;
+    },
+  });
   await shake(world, member, 1_000);
   isAway = true;
   world.pass(1_000);
@@ -181,9 +219,13 @@ test('while the rows are away, those who were members are, and others wait', asy
   t.is(world.counters.packets.unanswered, 1);
 });
 
-test('a key that nobody can have is nobody\'s: where the secret would be known to all', async (t) => {
+test("a key that nobody can have is nobody's: where the secret would be known to all", async (t) => {
   const world = startPort();
-  const packet = begin(newPair(), world.responder.publicKey, 1_000, { tampered: (changed) => { changed.fill(0, 8, 40); } }).packet;
+  const packet = begin(newPair(), world.responder.publicKey, 1_000, {
+    tampered: (changed) => {
+      changed.fill(0, 8, 40);
+    },
+  }).packet;
 
   await world.take(packet);
 
@@ -210,15 +252,22 @@ test('one source begins no more handshakes than its share, and all together no m
 test('garbage of any size and kind is never answered and never throws', async (t) => {
   const { port, sent, counters, responder } = startPort();
   const bytes = uint8Array({ minLength: 0, maxLength: 300 }).map((array) => Buffer.from(array));
-  const typed = tuple(constantFrom(1, 2, 3, 4), constantFrom(31, 32, 33, 64, 92, 147, 148, 149, 1_500), bytes).map(([type, length, noise]) => {
-    const packet = Buffer.alloc(length);
-    noise.copy(packet, 0, 0, length);
-    packet.writeUInt32LE(type, 0);
-    return packet;
-  });
+  const typed = tuple(constantFrom(1, 2, 3, 4), constantFrom(31, 32, 33, 64, 92, 147, 148, 149, 1_500), bytes).map(
+    ([type, length, noise]) => {
+      const packet = Buffer.alloc(length);
+      noise.copy(packet, 0, 0, length);
+      packet.writeUInt32LE(type, 0);
+      return packet;
+    },
+  );
   const signed = typed.filter((packet) => packet.length === 148).map((packet) => sign(packet, responder.publicKey));
 
-  assert(property(oneof(bytes, typed, signed), (packet) => { port.take(packet, place()); }), { numRuns: 3_000 });
+  assert(
+    property(oneof(bytes, typed, signed), (packet) => {
+      port.take(packet, place());
+    }),
+    { numRuns: 3_000 },
+  );
   await until('all outcomes', () => Object.values(counters.packets).reduce((sum, one) => sum + one, 0) >= 3_000);
 
   t.deepEqual(sent, []);

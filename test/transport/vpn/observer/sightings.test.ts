@@ -15,7 +15,9 @@ function watch(ports = 2) {
   return {
     look,
     isDueLater: () => toTell(sightings, nowMs).isDueLater,
-    pass(ms: number) { nowMs += ms; },
+    pass(ms: number) {
+      nowMs += ms;
+    },
     see(port: number, endpoint: string): Place | null {
       sightings = sighted(sightings, port, endpoint, nowMs);
       return look();
